@@ -1,0 +1,67 @@
+"""What does a call cost when there is almost nothing to compute?
+
+Small arguments: the time is that of dispatch, argument handling and the result's creation. NumPy's
+own time for the same call stands beside it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import ufuse
+
+from bench import timing
+from bench.cases import chain, kmeans
+
+
+def add_one(x):
+    return x + 1
+
+
+def three_operations(x, y):
+    return (x + y) * 2.0 - x
+
+
+def total(x):
+    return x.sum()
+
+
+def from_tuple(pair):
+    return pair[0] + pair[1]
+
+
+def rows() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """What is called, with which arguments, by the name in the table."""
+    one, thousand = np.ones(1), np.ones(1000)
+    means = np.array([[5, 5], [10, 10]])
+    return {
+        "x + 1, 1 element": (add_one, (one,)),
+        "x + 1, 1000 elements": (add_one, (thousand,)),
+        "x + 1, NumPy scalar": (add_one, (np.float64(1.0),)),
+        "x.sum(), 1000 elements": (total, (thousand,)),
+        "(x + y) * 2 - x, 1000 elements": (three_operations, (thousand, thousand)),
+        "arguments in a tuple, 1 element": (from_tuple, ((one, one),)),
+        "40 operations, 10 elements": (chain, (np.ones(10), np.ones(10))),
+        "kmeans, 10 points": (kmeans, (np.ones((10, 2)), means)),
+    }
+
+
+def main() -> None:
+    print(f"{'call':34} {'NumPy':>9} {'ufuse':>9} {'ratio':>8}")
+    for name, (function, arguments) in rows().items():
+        native = ufuse.jit(function)
+        # Enough calls for a plan to be recorded, compiled and replayed before the clock starts.
+        for _ in range(50):
+            native(*arguments)
+        samples = timing.in_turns(
+            {"numpy": partial(function, *arguments), "ufuse": partial(native, *arguments)},
+            budget=1.0,
+        )
+        numpys, ours = timing.median(samples["numpy"]), timing.median(samples["ufuse"])
+        times = f"{numpys * 1e6:6.2f} us {ours * 1e6:6.2f} us"
+        print(f"{name:34} {times} {numpys / ours:7.2f}x", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+// The whole compiler on one page: plan, print, build, bind.
+#include "codegen/compile.h"
+
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "codegen/emit/printer.h"
+#include "codegen/runtime/memory.h"
+#include "codegen/runtime/preamble.h"
+#include "codegen/schedule/plan.h"
+#include "codegen/schedule/views.h"
+
+namespace ufuse::codegen {
+namespace {
+
+// Everything a plan depends on, byte for byte: equal keys may share an Executable.
+class Key {
+ public:
+  static std::string of(const ir::Graph& graph, const ir::RunArgs& layouts) {
+    Key key;
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      const ir::Node& n = graph[graph.at(i)];
+      key.add(n.op, n.dtype, n.id, n.slot, n.constant, n.reduction, n.order, n.run_axes, n.chunk);
+      key.list(n.shape);
+      key.list(n.ints);
+      key.list(n.inputs);
+    }
+    key.list(graph.outputs);
+    for (std::span<const ir::Buffer> buffers : {layouts.inputs, layouts.outputs}) {
+      key.add(buffers.size());
+      for (const ir::Buffer& b : buffers) {
+        key.add(b.dtype);
+        key.list(b.shape);
+        key.list(b.strides);
+      }
+    }
+    key.add(layouts.alias.size());
+    for (int a : layouts.alias) key.add(a);
+    return std::move(key.text_);
+  }
+
+ private:
+  template <class... T>
+  void add(const T&... values) {
+    (text_.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
+  }
+  template <class T>
+  void list(const std::vector<T>& values) {
+    add(values.size());
+    text_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  }
+  std::string text_;
+};
+
+struct BoundKernel {
+  std::shared_ptr<const Kernel> code;
+  loop::Kernel loops;  // its body is dropped once it is printed
+  std::vector<rt::Loop> calls;
+};
+
+ir::Report report_of(const ir::Graph& graph, const ir::RunArgs& layouts, const Plan& plan) {
+  ir::Report report;
+  const auto bytes = [](const ir::Buffer& b) {
+    return element_count(b.shape) * static_cast<std::int64_t>(ir::size_of(b.dtype));
+  };
+  for (const ir::Buffer& b : layouts.inputs) report.bytes_minimum += bytes(b);
+  for (const ir::Buffer& b : layouts.outputs) report.bytes_minimum += bytes(b);
+  for (const loop::Kernel& k : plan.kernels)
+    for (const loop::Buffer& b : k.buffers) {
+      const auto i = static_cast<std::size_t>(b.index);
+      if (b.role == loop::Buffer::Role::Input) report.bytes_moved += bytes(layouts.inputs[i]);
+      if (b.role == loop::Buffer::Role::Output) report.bytes_moved += bytes(layouts.outputs[i]);
+      if (b.role == loop::Buffer::Role::Temp)
+        report.bytes_moved +=
+            plan.temps[i].elements * static_cast<std::int64_t>(ir::size_of(plan.temps[i].dtype));
+    }
+  static_cast<void>(graph);
+  return report;
+}
+
+class CompiledGraph : public ir::Executable {
+ public:
+  CompiledGraph(std::vector<BoundKernel> kernels, std::vector<Temp> temps, ir::Report report,
+                Threads& threads, ScratchPool& pool)
+      : kernels_(std::move(kernels)),
+        temps_(std::move(temps)),
+        report_(std::move(report)),
+        threads_(threads),
+        pool_(pool) {}
+
+  ir::RunStatus run(const ir::RunArgs& args) const override {
+    std::vector<Scratch> temps;
+    for (const Temp& t : temps_)
+      temps.push_back(pool_.take(static_cast<std::size_t>(t.elements) * ir::size_of(t.dtype)));
+    ir::RunStatus status;
+    std::vector<void*> buffers;
+    std::vector<rt::Param> params;
+    for (const BoundKernel& kernel : kernels_) {
+      buffers.clear();
+      params.clear();
+      for (const loop::Buffer& b : kernel.loops.buffers) {
+        const auto i = static_cast<std::size_t>(b.index);
+        void* base = nullptr;
+        switch (b.role) {
+          case loop::Buffer::Role::Row:
+            continue;
+          case loop::Buffer::Role::Input:
+            base = args.inputs[i].data;
+            break;
+          case loop::Buffer::Role::Output:
+            base = args.outputs[i].data;
+            break;
+          case loop::Buffer::Role::Temp:
+            base = temps[i].data();
+            break;
+        }
+        buffers.push_back(static_cast<char*>(base) +
+                          b.offset * static_cast<std::int64_t>(ir::size_of(b.dtype)));
+      }
+      for (std::uint32_t p : kernel.loops.params) {
+        rt::Param param;
+        std::memcpy(param.bits, args.params[p].bits, sizeof param.bits);
+        params.push_back(param);
+      }
+      rt::Args kernel_args{};
+      kernel_args.buffers = buffers.data();
+      kernel_args.sizes = kernel.loops.sizes.data();
+      kernel_args.params = params.data();
+      kernel_args.loops = kernel.calls.data();
+      kernel_args.threads = threads_.choose(kernel.loops.cost_ns);
+      const unsigned bits = (*kernel.code)(kernel_args);
+      status.fp |= bits & 0xf;
+      if ((bits & rt::kRedo) != 0) {
+        status.redo = true;
+        break;
+      }
+    }
+    return status;
+  }
+  const ir::Report& report() const override { return report_; }
+
+ private:
+  std::vector<BoundKernel> kernels_;
+  std::vector<Temp> temps_;
+  ir::Report report_;
+  Threads& threads_;
+  ScratchPool& pool_;
+};
+
+constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their kernels stay in the Jit
+
+}  // namespace
+
+struct Compiler::State {
+  State(const ir::LoopTable& table, Numerics n)
+      : loops(table), numerics(n), jit([] {
+          JitConfig config;
+          config.preamble = runtime_preamble();
+          return config;
+        }()) {}
+  const ir::LoopTable& loops;
+  const Numerics numerics;
+  Jit jit;
+  Threads threads;
+  ScratchPool pool;
+  std::mutex mutex;
+  std::unordered_map<std::string, std::shared_ptr<const ir::Executable>> prepared;
+};
+
+Compiler::Compiler(const ir::LoopTable& loops, Numerics numerics)
+    : state_(std::make_shared<State>(loops, numerics)) {}
+Compiler::~Compiler() = default;
+Threads& Compiler::threads() { return state_->threads; }
+Jit& Compiler::jit() { return state_->jit; }
+
+std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
+                                                        const ir::RunArgs& layouts) {
+  std::string key = Key::of(graph, layouts);
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (auto it = state_->prepared.find(key); it != state_->prepared.end()) return it->second;
+  }
+  Plan plan = make_plan(graph, state_->loops, layouts);
+  ir::Report report = report_of(graph, layouts, plan);
+  std::vector<BoundKernel> kernels;
+  for (loop::Kernel& k : plan.kernels) {
+    ir::GroupReport group;
+    group.source = print_cpp(k, state_->loops);
+    group.loops = loop::print(k);
+    group.ops = k.ops;
+    Built built = state_->jit.get(group.source, state_->numerics);
+    group.origin = to_string(built.origin);
+    group.compile_ms = built.milliseconds;
+    report.groups.push_back(std::move(group));
+    BoundKernel bound;
+    bound.code = built.kernel;
+    for (std::uint32_t row : k.calls)
+      bound.calls.push_back({state_->loops[row].loop, state_->loops[row].data});
+    k.body.clear();
+    bound.loops = std::move(k);
+    kernels.push_back(std::move(bound));
+  }
+  auto executable = std::make_shared<CompiledGraph>(std::move(kernels), std::move(plan.temps),
+                                                    std::move(report), state_->threads, state_->pool);
+  const std::lock_guard lock(state_->mutex);
+  if (state_->prepared.size() >= kMaxPrepared) state_->prepared.clear();
+  return state_->prepared.emplace(std::move(key), std::move(executable)).first->second;
+}
+
+ir::Report Compiler::describe(const ir::Graph& graph, const ir::RunArgs& layouts) const {
+  Plan plan = make_plan(graph, state_->loops, layouts);
+  ir::Report report = report_of(graph, layouts, plan);
+  for (const loop::Kernel& k : plan.kernels) {
+    ir::GroupReport group;
+    group.source = print_cpp(k, state_->loops);
+    group.loops = loop::print(k);
+    group.ops = k.ops;
+    report.groups.push_back(std::move(group));
+  }
+  return report;
+}
+
+}  // namespace ufuse::codegen

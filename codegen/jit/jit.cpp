@@ -1,0 +1,403 @@
+// The order of looking: memory, disk, compiler; single flight for equal sources; the background
+// thread; what a fork changes. The machinery itself stands in cache.cpp, toolchain.cpp and
+// loader.cpp.
+#include "codegen/jit/jit.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "codegen/jit/cache.h"
+#include "codegen/jit/fork.h"
+#include "codegen/jit/hash.h"
+#include "ir/support/error.h"
+
+namespace ufuse::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// Kernels kept by source text. A program with more of them than this makes new text at each call.
+constexpr std::size_t kMaxKernels = 4096;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// A private folder for one build, gone with its owner unless kept.
+class WorkFolder {
+ public:
+  explicit WorkFolder(const fs::path& parent) {
+    std::string name = (parent / "ufuse-XXXXXX").string();
+    if (mkdtemp(name.data())) path_ = name;
+  }
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  explicit operator bool() const { return !path_.empty(); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Where a build may happen, best first. More than one, because a disk may be full, read-only, or
+// forbid execution.
+std::vector<fs::path> work_parents(const EntryStore& store) {
+  std::vector<fs::path> parents;
+  if (const char* chosen = std::getenv("TMPDIR"); chosen && *chosen == '/')
+    parents.emplace_back(chosen);
+  parents.insert(parents.end(), {"/tmp", "/dev/shm"});
+  if (store.usable()) parents.push_back(store.folder());
+  return parents;
+}
+
+// Whether another folder might help.
+bool is_about_the_disk(const CompileError& error) {
+  static constexpr const char* kSigns[] = {
+      "No space left", "Disk quota",         "Read-only",     "Permission denied",
+      "failed to map", "Input/output error", "not permitted", "cannot be written"};
+  const std::string words = error.what() + error.output();
+  return std::ranges::any_of(
+      kSigns, [&](const char* sign) { return words.find(sign) != std::string::npos; });
+}
+
+std::string shortened(const std::string& words) {
+  constexpr std::size_t kMost = 4000;
+  return words.size() <= kMost ? words : words.substr(0, kMost) + "\n[...]";
+}
+
+}  // namespace
+
+const char* to_string(Origin origin) {
+  switch (origin) {
+    case Origin::Memory:
+      return "memory cache";
+    case Origin::Disk:
+      return "disk cache";
+    case Origin::Compiled:
+      return "compiled";
+  }
+  return "";
+}
+
+// All that one process has: never used, nor destroyed, in a child forked from it, where its thread
+// is missing and its locks may be held by nobody.
+class Jit::State {
+ public:
+  explicit State(const JitConfig& config)
+      : config_(config),
+        store_(config.cache_dir.value_or(default_cache_folder()),
+               config.cache_bytes.value_or(default_cache_bytes())) {}
+
+  ~State() {
+    cancel_.pull();
+    std::deque<Job> left;
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      left.swap(queue_);
+    }
+    wake_.notify_all();
+    if (worker_.joinable()) worker_.join();
+    for (const Job& job : left)
+      if (job->claim())
+        job->promise.set_exception(std::make_exception_ptr(
+            CompileError("the kernel was not compiled because the program is ending")));
+  }
+
+  const unsigned generation = fork_generation();
+
+  Built get(const std::string& source, Numerics numerics) {
+    const Clock::time_point start = Clock::now();
+    const Job job = enter(source, numerics);
+    if (job->claim()) {
+      run(*job);
+      return job->future.get();
+    }
+    Built built = job->future.get();  // perhaps waiting for another thread
+    count(&JitStats::memory_hits);
+    built.origin = Origin::Memory;
+    built.milliseconds = milliseconds_since(start);
+    return built;
+  }
+
+  std::shared_ptr<const Kernel> find(const std::string& source, Numerics numerics) {
+    const std::lock_guard lock(mutex_);
+    const auto found = kernels_.find(key_of(source, numerics));
+    if (found == kernels_.end()) return nullptr;
+    found->second->used = ++clock_;
+    return found->second->kernel.load();
+  }
+
+  std::shared_future<Built> get_async(const std::string& source, Numerics numerics) {
+    const Job job = enter(source, numerics);
+    if (job->claimed.load()) return job->future;
+    const std::lock_guard lock(mutex_);
+    if (!worker_.joinable()) start_worker();
+    queue_.push_back(job);
+    wake_.notify_one();
+    return job->future;
+  }
+
+  JitStats stats() const {
+    const std::lock_guard lock(mutex_);
+    JitStats result = stats_;
+    result.disk_rejected = store_.rejected();
+    result.disk_evicted = store_.evicted();
+    if (store_.usable()) result.cache_dir = store_.folder();
+    result.cache_note = store_.note();
+    return result;
+  }
+
+ private:
+  // One source text. Whoever claims it builds it; everybody else waits for the future.
+  struct Work {
+    Work(std::string text, Numerics mode) : source(std::move(text)), numerics(mode) {}
+    bool claim() { return !claimed.exchange(true); }
+
+    const std::string source;
+    const Numerics numerics;
+    std::atomic<bool> claimed{false};
+    std::promise<Built> promise;
+    const std::shared_future<Built> future = promise.get_future().share();
+    std::atomic<std::shared_ptr<const Kernel>> kernel;  // once built
+    std::uint64_t used = 0;                             // under the mutex
+  };
+  using Job = std::shared_ptr<Work>;
+
+  static std::string key_of(const std::string& source, Numerics numerics) {
+    return (numerics == Numerics::Fast ? "fast\n" : "exact\n") + source;
+  }
+
+  void count(std::uint64_t JitStats::*counter) {
+    const std::lock_guard lock(mutex_);
+    ++(stats_.*counter);
+  }
+
+  Job enter(const std::string& source, Numerics numerics) {
+    const std::lock_guard lock(mutex_);
+    Job& job = kernels_[key_of(source, numerics)];
+    if (!job) job = std::make_shared<Work>(source, numerics);
+    const Job result = job;
+    result->used = ++clock_;
+    if (kernels_.size() > kMaxKernels) forget_oldest();
+    return result;
+  }
+
+  // Drops the quarter that was used longest ago. Who holds a kernel keeps it.
+  void forget_oldest() {
+    std::vector<std::uint64_t> ages;
+    for (const auto& [key, job] : kernels_) ages.push_back(job->used);
+    const auto quarter = ages.begin() + static_cast<std::ptrdiff_t>(ages.size() / 4);
+    std::ranges::nth_element(ages, quarter);
+    std::erase_if(kernels_, [&](const auto& item) { return item.second->used < *quarter; });
+  }
+
+  // Signals are for the program's own threads.
+  void start_worker() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      worker_ = std::thread([this] { work(); });
+    } catch (const std::system_error& error) {
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw CompileError(std::string("no thread for compiling in the background: ") + error.what());
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void work() {
+    for (;;) {
+      Job job;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+        if (stop_) return;
+        job = queue_.front();
+        queue_.pop_front();
+      }
+      if (job->claim()) run(*job);
+    }
+  }
+
+  void run(Work& job) {
+    const Clock::time_point start = Clock::now();
+    try {
+      Built built = load_or_compile(job);
+      built.milliseconds = milliseconds_since(start);
+      {
+        const std::lock_guard lock(mutex_);
+        if (built.origin == Origin::Compiled) {
+          ++stats_.compiled;
+          stats_.compile_ms += built.milliseconds;
+        } else {
+          ++stats_.disk_hits;
+        }
+      }
+      job.kernel.store(built.kernel);
+      job.promise.set_value(std::move(built));
+    } catch (...) {
+      count(&JitStats::failed);
+      job.promise.set_exception(std::current_exception());
+    }
+  }
+
+  const Toolchain& toolchain() {
+    std::call_once(toolchain_once_, [this] {
+      try {
+        toolchain_.emplace(
+            Toolchain::find(config_.compiler, config_.direct, config_.timeout, &store_));
+        const std::lock_guard lock(mutex_);
+        stats_.compiler = toolchain_->description();
+      } catch (...) {
+        no_toolchain_ = std::current_exception();
+      }
+    });
+    if (no_toolchain_) std::rethrow_exception(no_toolchain_);
+    return *toolchain_;
+  }
+
+  Built load_or_compile(const Work& job) {
+    const std::string text = config_.preamble + job.source;
+    const Toolchain& tools = toolchain();
+    const std::string key =
+        "ufuse kernel 1\n" + tools.identity() + "\n" + key_of(text, job.numerics);
+    if (const std::optional<fs::path> entry = store_.find(key)) {
+      try {
+        return {std::make_shared<const Kernel>(*entry), Origin::Disk, 0};
+      } catch (const CompileError&) {
+        // A sound entry that cannot be loaded (removed just now, a folder without execution):
+        // compile as if it were absent.
+      }
+    }
+    return {compile(tools, job, text, key), Origin::Compiled, 0};
+  }
+
+  std::shared_ptr<const Kernel> compile(const Toolchain& tools, const Work& job,
+                                        const std::string& text, const std::string& key) {
+    std::optional<CompileError> first;
+    std::string built;
+    for (const fs::path& parent : work_parents(store_)) {
+      try {
+        const WorkFolder folder(parent);
+        built = folder.path() / "kernel.cpp";
+        if (!folder || !write_file(built, text))
+          throw CompileError(parent.string() + ": a source file cannot be written");
+        return compile_in(folder.path(), tools, job.numerics, key);
+      } catch (const CompileError& error) {
+        const bool hopeless = !is_about_the_disk(error);
+        if (!first || hopeless) first = error;
+        if (hopeless) break;
+      }
+    }
+    throw explained(*first, text, built, tools);
+  }
+
+  std::shared_ptr<const Kernel> compile_in(const fs::path& folder, const Toolchain& tools,
+                                           Numerics numerics, const std::string& key) {
+    const fs::path library = folder / "kernel.so";
+    tools.build(folder, numerics, cancel_);
+    std::shared_ptr<const Kernel> kernel;
+    try {
+      kernel = std::make_shared<const Kernel>(library);
+    } catch (const CompileError&) {
+      // Perhaps a symbol of a library that only the driver links.
+      if (!tools.direct()) throw;
+      std::error_code ignored;
+      fs::remove(library, ignored);
+      tools.build_by_driver(folder, numerics, cancel_);
+      kernel = std::make_shared<const Kernel>(library);
+    }
+    if (const std::optional<std::string> code = read_file(library)) store_.put(key, *code);
+    return kernel;
+  }
+
+  // The error with the compiler's words, and the source in a file that stays.
+  CompileError explained(const CompileError& error, const std::string& text,
+                         const std::string& built, const Toolchain& tools) {
+    std::vector<fs::path> parents = work_parents(store_);
+    if (store_.usable()) std::rotate(parents.begin(), parents.end() - 1, parents.end());
+    std::string kept;
+    for (const fs::path& parent : parents) {
+      std::string name = (parent / "ufuse-failed-XXXXXX.cpp").string();
+      const int fd = mkstemps(name.data(), 4);
+      if (fd < 0) continue;
+      close(fd);
+      if (!write_file(name, text)) continue;
+      kept = name;
+      break;
+    }
+    std::string words = error.output();  // they name a file that is gone by now
+    if (!kept.empty() && !built.empty())
+      for (std::size_t at = 0; (at = words.find(built, at)) != std::string::npos; at += kept.size())
+        words.replace(at, built.size(), kept);
+    std::string message = error.what();
+    message += "\ncompiler: " + tools.description();
+    if (!kept.empty()) message += "\nsource: " + kept;
+    if (!words.empty()) message += "\n" + shortened(words);
+    return CompileError(message, words, kept);
+  }
+
+  const JitConfig& config_;
+  EntryStore store_;
+  std::once_flag toolchain_once_;
+  std::optional<Toolchain> toolchain_;
+  std::exception_ptr no_toolchain_;
+  Cancel cancel_;
+
+  mutable std::mutex mutex_;  // of all below
+  std::unordered_map<std::string, Job> kernels_;
+  std::uint64_t clock_ = 0;
+  JitStats stats_;
+  std::deque<Job> queue_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread worker_;
+};
+
+Jit::Jit(JitConfig config) : config_(std::move(config)), state_(new State(config_)) {}
+
+Jit::~Jit() {
+  State* const state = state_.load();
+  if (state->generation == fork_generation()) delete state;
+}
+
+Jit::State& Jit::state() const {
+  State* current = state_.load(std::memory_order_acquire);
+  if (current->generation == fork_generation()) return *current;
+  auto fresh = std::make_unique<State>(config_);
+  if (state_.compare_exchange_strong(current, fresh.get())) return *fresh.release();
+  return *current;
+}
+
+Built Jit::get(const std::string& source, Numerics numerics) {
+  return state().get(source, numerics);
+}
+
+std::shared_ptr<const Kernel> Jit::find(const std::string& source, Numerics numerics) {
+  return state().find(source, numerics);
+}
+
+std::shared_future<Built> Jit::get_async(std::string source, Numerics numerics) {
+  return state().get_async(source, numerics);
+}
+
+JitStats Jit::stats() const { return state().stats(); }
+
+}  // namespace ufuse::codegen

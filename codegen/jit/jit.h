@@ -1,0 +1,84 @@
+// From text to a function pointer.
+//
+// Jit::get looks in memory, then on disk, then runs the compiler. Called by codegen/compile.cpp
+// with text that codegen/emit printed. It knows nothing of graphs or loops: to it a kernel is a
+// string and an entry point.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "codegen/jit/loader.h"
+#include "codegen/jit/toolchain.h"
+
+namespace ufuse::codegen {
+
+enum class Origin { Memory, Disk, Compiled };
+const char* to_string(Origin origin);  // "memory cache", "disk cache", "compiled"
+
+struct JitConfig {
+  std::string preamble;                 // text before every source: runtime_preamble()
+  std::optional<std::string> compiler;  // else $UFUSE_CXX, $CXX, g++, clang++
+  std::optional<std::filesystem::path>
+      cache_dir;  // else $UFUSE_CACHE_DIR or the XDG cache folder; empty: no disk cache
+  std::optional<std::uint64_t> cache_bytes;  // else $UFUSE_CACHE_SIZE (MiB) or 256 MiB
+  bool direct = true;  // cc1plus, as and ld without the driver, where possible
+  std::chrono::milliseconds timeout{60'000};  // of one compiler run
+};
+
+struct Built {
+  std::shared_ptr<const Kernel> kernel;
+  Origin origin = Origin::Compiled;
+  double milliseconds = 0;  // from the call of get to the function pointer
+};
+
+// Data for explain and the logs; monotonic within one process.
+struct JitStats {
+  std::uint64_t memory_hits = 0, disk_hits = 0, compiled = 0, failed = 0;
+  std::uint64_t disk_rejected = 0;  // entries that were damaged or another's and were built anew
+  std::uint64_t disk_evicted = 0;   // entries removed to stay below the cap
+  double compile_ms = 0;            // sum over `compiled`
+  std::string compiler;             // what was found, in words; empty before first use
+  std::string cache_dir;            // empty: no folder is used, kernels live in this process only
+  std::string cache_note;           // why not
+};
+
+// Thread-safe; equal sources asked for at once are compiled once. May be used in a forked child,
+// which begins with an empty memory cache; Kernels made before the fork stay valid there.
+class Jit {
+ public:
+  explicit Jit(JitConfig config);
+  ~Jit();  // waits for no compiler: one that is running is killed
+  Jit(const Jit&) = delete;
+  Jit& operator=(const Jit&) = delete;
+
+  // Throws CompileError: no compiler, it failed or was killed, or its output cannot be loaded. A
+  // failure is remembered: the next call throws the same at once.
+  Built get(const std::string& source, Numerics numerics = Numerics::Exact);
+
+  // Only from memory, never waiting; null when it is not there (yet).
+  std::shared_ptr<const Kernel> find(const std::string& source,
+                                     Numerics numerics = Numerics::Exact);
+
+  // The same on the one background thread. A CompileError is in the future (and is thrown here when
+  // no thread can be had). In a forked child a future from before the fork may never become ready:
+  // poll it, do not wait.
+  std::shared_future<Built> get_async(std::string source, Numerics numerics = Numerics::Exact);
+
+  JitStats stats() const;
+
+ private:
+  class State;
+  State& state() const;
+
+  const JitConfig config_;
+  mutable std::atomic<State*> state_;  // one per process: a forked child makes its own
+};
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,45 @@
+// How is a compiler run?
+//
+// A pipeline of programs without a shell: stdin is empty, what they print is collected, and they
+// are killed at a deadline or when the Jit dies. Used by toolchain.cpp. It does not know what the
+// programs do.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace ufuse::codegen {
+
+using Argv = std::vector<std::string>;
+
+// A switch that many runs can watch. Once pulled it stays so.
+class Cancel {
+ public:
+  Cancel();
+  ~Cancel();
+  Cancel(const Cancel&) = delete;
+  Cancel& operator=(const Cancel&) = delete;
+  void pull();
+  int fd() const { return fd_; }  // readable when pulled; -1 when the system gave none
+
+ private:
+  int fd_;
+};
+
+struct Finished {
+  enum Kind { Ok, Failed, NotStarted, TimedOut, Cancelled } kind = Ok;
+  int status = 0;      // exit status of the first program that failed, or 128 + its signal
+  std::string output;  // stdout of the last program and stderr of all, at most 256 KiB
+};
+
+// argv[0] of each is a path or a name looked up in PATH. The standard output of one is the standard
+// input of the next. Their temporary files go to `temporary`, if given.
+Finished run_pipeline(const std::vector<Argv>& programs, std::chrono::milliseconds timeout,
+                      const Cancel* cancel = nullptr, const std::string& temporary = {});
+
+// The file that a name stands for, looked for in `folders` and then in PATH; empty when there is
+// none.
+std::string find_program(const std::string& name, const std::vector<std::string>& folders = {});
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,365 @@
+// The compiler's flags, the reading of `-###`, and the two ways of building: cc1plus, as and ld by
+// themselves, or the driver.
+#include "codegen/jit/toolchain.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "codegen/jit/cache.h"
+#include "ir/support/error.h"
+
+extern "C" int omp_get_max_threads();
+
+namespace ufuse::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+// -ffp-contract=off: NumPy's bits. -fno-math-errno and -fno-trapping-math: without them sqrt and
+// comparisons do not vectorise; neither changes a value. -fwrapv: integers wrap around, as NumPy's
+// do. -fno-tree-sink: a division whose quotient np.where may not choose is done all the same, and raises its flag, as in
+// NumPy. Never -ffast-math.
+constexpr std::array kFlags = {"-O3",
+#if defined(__aarch64__)
+                               "-mcpu=native",
+#else
+                               "-march=native",
+#endif
+                               "-ffp-contract=off",
+                               "-fno-math-errno",
+                               "-fno-trapping-math",
+                               "-fwrapv",
+                               "-fno-tree-sink",
+                               "-fPIC",
+                               "-std=c++17",
+                               "-fno-exceptions",
+                               "-fno-rtti",
+                               "-w",
+                               "-fno-stack-protector"};
+constexpr const char* kFastFlag = "-ffp-contract=fast";
+
+Argv split_words(std::string_view text) {
+  Argv words;
+  std::istringstream stream{std::string(text)};
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+// A line of `-###`: words, some in double quotes, with backslashes before what needs them.
+Argv split_quoted(std::string_view line) {
+  Argv words;
+  std::string word;
+  bool quoted = false, any = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '\\' && i + 1 < line.size()) {
+      word += line[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+      any = true;
+    } else if (c == ' ' && !quoted) {
+      if (any || !word.empty()) words.push_back(word);
+      word.clear();
+      any = false;
+    } else {
+      word += c;
+    }
+  }
+  if (any || !word.empty()) words.push_back(word);
+  return words;
+}
+
+std::string join(const Argv& words, char between = ' ') {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += between;
+    text += word;
+  }
+  return text;
+}
+
+void append(Argv& argv, const Argv& more) { argv.insert(argv.end(), more.begin(), more.end()); }
+
+// A driver's command without the words that name files of one run.
+Argv without_files(const Argv& command, std::string_view source) {
+  static constexpr std::array<std::string_view, 4> kWithValue = {"-o", "-dumpdir", "-dumpbase",
+                                                                 "-dumpbase-ext"};
+  Argv kept;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (std::ranges::find(kWithValue, word) != kWithValue.end()) {
+      ++i;
+    } else if (word != source && !word.ends_with(".s") && !word.ends_with(".o") &&
+               !word.ends_with(".res")) {
+      kept.push_back(word);
+    }
+  }
+  return kept;
+}
+
+// What distinguishes this CPU: `-march=native` made its code for it.
+std::string cpu_identity() {
+  static constexpr std::array<std::string_view, 12> kFields = {
+      "vendor_id",        "cpu family",  "model",    "stepping", "flags", "CPU implementer",
+      "CPU architecture", "CPU variant", "CPU part", "Features", "isa",   "cpu"};
+  std::ifstream file("/proc/cpuinfo");
+  std::string text, line;
+  while (std::getline(file, line) && !line.empty()) {  // the first processor's block
+    std::string_view name = std::string_view(line).substr(0, line.find(':'));
+    while (!name.empty() && (name.back() == '\t' || name.back() == ' ')) name.remove_suffix(1);
+    if (name == "model name" || std::ranges::find(kFields, name) != kFields.end())
+      text += line + "\n";
+  }
+  return text;
+}
+
+std::string file_identity(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return path;
+  std::ostringstream text;
+  text << path << " " << info.st_size << " " << info.st_mtim.tv_sec << "." << info.st_mtim.tv_nsec
+       << " " << info.st_ino;
+  return text.str();
+}
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_libomp(std::string_view path) {
+  return base_name(path).starts_with("libomp") || base_name(path).starts_with("libiomp");
+}
+
+std::string how_it_ended(const Finished& run, milliseconds timeout) {
+  switch (run.kind) {
+    case Finished::TimedOut:
+      return "was killed after " + std::to_string(timeout.count()) + " ms";
+    case Finished::Cancelled:
+      return "was stopped because the program is ending";
+    case Finished::NotStarted:
+      return "could not be started";
+    default:
+      return run.status > 128 ? "was killed by signal " + std::to_string(run.status - 128)
+                              : "failed with status " + std::to_string(run.status);
+  }
+}
+
+bool made_something(const fs::path& file) {
+  std::error_code error;
+  return fs::file_size(file, error) > 0 && !error;
+}
+
+}  // namespace
+
+std::string find_openmp() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&omp_get_max_threads), &info) && info.dli_fname &&
+      is_libomp(info.dli_fname))
+    return info.dli_fname;
+  // Another OpenMP library stood in front in the global scope; libomp is in the process all the
+  // same, since we link to it.
+  std::string found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* result) {
+        if (!is_libomp(object->dlpi_name)) return 0;
+        *static_cast<std::string*>(result) = object->dlpi_name;
+        return 1;
+      },
+      &found);
+  return found.empty() ? UFUSE_LIBOMP : found;
+}
+
+Toolchain::Toolchain(Toolchain&& other) noexcept
+    : driver_(std::move(other.driver_)),
+      is_clang_(other.is_clang_),
+      openmp_(std::move(other.openmp_)),
+      version_(std::move(other.version_)),
+      target_(std::move(other.target_)),
+      compile_(std::move(other.compile_)),
+      assemble_(std::move(other.assemble_)),
+      link_(std::move(other.link_)),
+      identity_(std::move(other.identity_)),
+      description_(std::move(other.description_)),
+      timeout_(other.timeout_),
+      direct_(other.direct_.load()) {}
+
+Toolchain Toolchain::find(const std::optional<std::string>& requested, bool direct,
+                          milliseconds timeout, EntryStore* memo) {
+  std::vector<std::string> candidates;
+  const char* own = std::getenv("UFUSE_CXX");
+  if (requested) {
+    candidates = {*requested};
+  } else if (own && *own) {
+    candidates = {own};
+  } else {
+    if (const char* common = std::getenv("CXX")) candidates.push_back(common);
+    candidates.insert(candidates.end(), {"g++", "clang++"});
+  }
+  std::string tried, words;
+  for (const std::string& candidate : candidates) {
+    Toolchain found;
+    found.driver_ = split_words(candidate);
+    found.timeout_ = timeout;
+    found.direct_ = direct;
+    tried += (tried.empty() ? "" : ", ") + candidate;
+    if (found.driver_.empty()) continue;
+    found.driver_[0] = find_program(found.driver_[0]);
+    if (found.driver_[0].empty()) continue;
+    try {
+      found.identify(memo);
+      return found;
+    } catch (const CompileError& error) {
+      words += std::string(error.what()) + "\n" + error.output();
+    }
+  }
+  throw CompileError("no C++ compiler was found (tried: " + tried +
+                         "). Install g++ or clang++, or name one in UFUSE_CXX." +
+                         (words.empty() ? "" : "\n" + words),
+                     words);
+}
+
+void Toolchain::identify(EntryStore* memo) {
+  openmp_ = find_openmp();
+  Argv flags(kFlags.begin(), kFlags.end());
+  const std::string key = "ufuse toolchain 1\n" + join(driver_) + "\n" + file_identity(driver_[0]) +
+                          "\n" + join(flags) + "\n" + cpu_identity();
+  std::optional<std::string> known = memo ? memo->read(key) : std::nullopt;
+  if (!known || !from_memo(*known)) {
+    // "-###" says which programs would run; `-march=native` stands there as this CPU's features.
+    Argv ask = driver_;
+    append(ask, flags);
+    append(ask, {"-fopenmp", "-shared", "-nostdlib", "-###", "-x", "c++", "/dev/null", "-o",
+                 "kernel.so"});
+    const Finished run = run_pipeline({ask}, timeout_);
+    if (run.kind != Finished::Ok)
+      throw CompileError(driver_[0] + " " + how_it_ended(run, timeout_), run.output);
+    read_driver(run.output);
+    if (memo) memo->put(key, to_memo());
+  }
+  if (compile_.empty()) direct_ = false;
+  identity_ = version_ + "\n" + target_ + "\n" + join(flags) + "\n" + file_identity(driver_[0]) +
+              "\n" + file_identity(openmp_) + "\n" + cpu_identity();
+  description_ = version_ + " (" + join(driver_) + ")";
+}
+
+// Takes the words of `-###` apart. What is not understood leaves the direct way closed.
+void Toolchain::read_driver(const std::string& text) {
+  std::vector<std::string> folders;
+  Argv compile, assemble, collect;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    constexpr std::string_view kFolders = "COMPILER_PATH=";
+    if (line.find(" version ") != std::string::npos && line[0] != ' ' && version_.empty())
+      version_ = line;
+    if (line.starts_with(kFolders)) {
+      std::istringstream list(line.substr(kFolders.size()));
+      for (std::string folder; std::getline(list, folder, ':');) folders.push_back(folder);
+    }
+    if (!line.starts_with(' ')) continue;
+    const Argv command = split_quoted(line);
+    if (command.empty()) continue;
+    const Argv kept = without_files(command, "/dev/null");
+    const std::string_view program = base_name(kept[0]);
+    if (program == "cc1plus") compile = kept;
+    if (program == "as") assemble = kept;
+    if (program == "collect2" || program == "ld") collect = kept;
+    is_clang_ = is_clang_ || program.starts_with("clang");
+    target_ += join(kept) + "\n";
+  }
+  if (version_.empty() || target_.empty())
+    throw CompileError(driver_[0] + " does not answer as a C++ compiler does", text);
+  while (!version_.empty() && version_.back() == ' ') version_.pop_back();
+
+  const auto emulation = std::ranges::find(collect, "-m");
+  if (compile.empty() || assemble.empty() || emulation == collect.end() ||
+      emulation + 1 == collect.end())
+    return;
+  assemble[0] = find_program(assemble[0], folders);
+  const std::string linker = find_program("ld", folders);
+  if (assemble[0].empty() || linker.empty()) return;
+  compile_ = compile;
+  assemble_ = assemble;
+  link_ = {linker, "-shared", "-m", *(emulation + 1), "--hash-style=gnu", "-z", "noseparate-code"};
+}
+
+std::string Toolchain::to_memo() const {
+  return join({version_, is_clang_ ? "clang" : "gcc", join(compile_, '\x1f'),
+               join(assemble_, '\x1f'), join(link_, '\x1f'), target_},
+              '\x1e');
+}
+
+bool Toolchain::from_memo(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, '\x1e');) parts.push_back(part);
+  if (parts.size() != 6) return false;
+  const auto words = [](const std::string& part) {
+    Argv result;
+    std::istringstream list(part);
+    for (std::string word; std::getline(list, word, '\x1f');) result.push_back(word);
+    return result;
+  };
+  version_ = parts[0];
+  is_clang_ = parts[1] == "clang";
+  compile_ = words(parts[2]);
+  assemble_ = words(parts[3]);
+  link_ = words(parts[4]);
+  target_ = parts[5];
+  return true;
+}
+
+Finished Toolchain::run_direct(const fs::path& folder, Numerics numerics,
+                               const Cancel& cancel) const {
+  const std::string object = folder / "kernel.o", library = folder / "kernel.so";
+  Argv compile = compile_, assemble = assemble_, link = link_;
+  if (numerics == Numerics::Fast) compile.push_back(kFastFlag);
+  append(compile, {(folder / "kernel.cpp").string(), "-o", "-"});
+  append(assemble, {"-o", object, "--"});
+  append(link, {"-o", library, object, openmp_});
+  Finished run = run_pipeline({compile, assemble}, timeout_, &cancel);
+  if (run.kind == Finished::Ok) run = run_pipeline({link}, timeout_, &cancel);
+  return run;
+}
+
+void Toolchain::build(const fs::path& folder, Numerics numerics, const Cancel& cancel) const {
+  if (direct_.load(std::memory_order_relaxed)) {
+    const Finished run = run_direct(folder, numerics, cancel);
+    if (run.kind == Finished::Ok && made_something(folder / "kernel.so")) return;
+    if (run.kind == Finished::TimedOut || run.kind == Finished::Cancelled)
+      throw CompileError("the C++ compiler " + how_it_ended(run, timeout_), run.output);
+    build_by_driver(folder, numerics, cancel);  // throws when the source is at fault
+    direct_.store(false);
+    return;
+  }
+  build_by_driver(folder, numerics, cancel);
+}
+
+void Toolchain::build_by_driver(const fs::path& folder, Numerics numerics,
+                                const Cancel& cancel) const {
+  const std::string library = folder / "kernel.so";
+  Argv argv = driver_;
+  append(argv, Argv(kFlags.begin(), kFlags.end()));
+  if (numerics == Numerics::Fast) argv.push_back(kFastFlag);
+  // g++ -fopenmp adds -lgomp at the end of the link, which --as-needed drops, because libomp before
+  // it has the same entry points. clang would look for a libomp of its own, so only its compiler
+  // proper is told.
+  append(argv, is_clang_ ? Argv{"-Xclang", "-fopenmp"} : Argv{"-fopenmp"});
+  append(argv,
+         {"-shared", (folder / "kernel.cpp").string(), "-o", library, "-Wl,--as-needed", openmp_});
+  const Finished run = run_pipeline({argv}, timeout_, &cancel, folder);
+  if (run.kind != Finished::Ok)
+    throw CompileError("the C++ compiler " + how_it_ended(run, timeout_), run.output);
+  if (!made_something(library))
+    throw CompileError("the C++ compiler gave no shared object", run.output);
+}
+
+}  // namespace ufuse::codegen

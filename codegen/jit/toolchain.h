@@ -1,0 +1,70 @@
+// Which compiler is there, and how is it called?
+//
+// Found and identified once per process; then one source file becomes one shared object. g++'s own
+// programs (cc1plus, as, ld) are run without the driver, which saves a sixth of the time; on any
+// surprise the driver is asked instead. Used by jit.cpp. It knows neither caches nor what a kernel
+// does.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/jit/process.h"
+
+namespace ufuse::codegen {
+
+class EntryStore;
+
+// What may the compiler do with floating point? Fast allows contraction into fused multiply-adds.
+enum class Numerics { Exact, Fast };
+
+class Toolchain {
+ public:
+  // `requested` (words of a command line), else $UFUSE_CXX; else $CXX, g++, clang++ in turn. What
+  // was learned of a compiler is kept in `memo`, if given, for the next process. Throws
+  // CompileError when there is none.
+  static Toolchain find(const std::optional<std::string>& requested, bool direct,
+                        std::chrono::milliseconds timeout, EntryStore* memo);
+  Toolchain(Toolchain&& other) noexcept;
+
+  // Everything about compiler, flags, CPU and libomp that the machine code depends on.
+  const std::string& identity() const { return identity_; }
+  // In words: "g++ 12.2.0 (/usr/bin/g++)".
+  const std::string& description() const { return description_; }
+  bool direct() const { return direct_.load(); }
+
+  // Makes folder/kernel.so from folder/kernel.cpp. Throws CompileError with the compiler's words.
+  void build(const std::filesystem::path& folder, Numerics numerics, const Cancel& cancel) const;
+  // The same through the driver, with the system's libraries.
+  void build_by_driver(const std::filesystem::path& folder, Numerics numerics,
+                       const Cancel& cancel) const;
+
+ private:
+  Toolchain() = default;
+  void identify(EntryStore* memo);
+  void read_driver(const std::string& text);
+  Finished run_direct(const std::filesystem::path& folder, Numerics numerics,
+                      const Cancel& cancel) const;
+  std::string to_memo() const;
+  bool from_memo(const std::string& text);
+
+  Argv driver_;  // g++ or clang++, with the words that came with it
+  bool is_clang_ = false;
+  std::string openmp_;   // path of libomp
+  std::string version_;  // "gcc version 12.2.0 ..."
+  std::string target_;   // what the driver said it would run, without file names
+  Argv compile_, assemble_,
+      link_;  // direct programs with their arguments, without files; empty: none
+  std::string identity_, description_;
+  std::chrono::milliseconds timeout_{};
+  mutable std::atomic<bool> direct_{false};
+};
+
+// The libomp of this process; else the one ufuse was built with.
+std::string find_openmp();
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,138 @@
+// Loop IR as text, for golden files and UFUSE_LOGS=fusion. One statement a line; run-time numbers as n<symbol>.
+#include <string>
+
+#include "codegen/loop/ir.h"
+
+namespace ufuse::codegen::loop {
+namespace {
+
+std::string number(const Number& n) {
+  return n.literal() ? std::to_string(n.value) : "n" + std::to_string(n.symbol);
+}
+
+class LoopPrinter {
+ public:
+  explicit LoopPrinter(const Kernel& kernel) : k_(kernel) {}
+
+  std::string print() {
+    for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
+      static constexpr const char* kRoles[] = {"input", "output", "temp", "row"};
+      const Buffer& b = k_.buffers[i];
+      line("buffer b" + std::to_string(i) + " = " + kRoles[static_cast<int>(b.role)] + " " +
+           std::to_string(b.index) + " : " + std::string(ir::info(b.dtype).name));
+    }
+    body(k_.body);
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& text) {
+    text_.append(static_cast<std::size_t>(2 * depth_), ' ');
+    text_ += text + "\n";
+  }
+  static std::string value(ValueId v) { return "t" + std::to_string(v); }
+  std::string typed(ValueId v) const {
+    return value(v) + ":" + ir::info(k_.values[static_cast<std::size_t>(v)].dtype).code;
+  }
+  std::string access(const Access& a) const {
+    std::string text = "b" + std::to_string(a.buffer) + "[";
+    bool first = true;
+    const auto add = [&](const std::string& term) {
+      text += (first ? "" : " + ") + term;
+      first = false;
+    };
+    for (const Term& t : a.terms)
+      add(k_.vars[static_cast<std::size_t>(t.var)].name + "*" + number(t.stride));
+    for (const auto& [factor, stride] : a.fixed) add(std::to_string(factor) + "*" + number(stride));
+    return text + "]";
+  }
+  std::string args(const Stmt& s) const {
+    std::string text;
+    for (ValueId v : s.args) text += " " + value(v);
+    return text;
+  }
+
+  void body(const Body& statements) {
+    for (const Stmt& s : statements) statement(s);
+  }
+  void statement(const Stmt& s) {
+    switch (s.kind) {
+      case Stmt::Kind::Load:
+        return line(typed(s.result) + " = load " + access(s.access));
+      case Stmt::Kind::Compute: {
+        static constexpr const char* kHelpers[] = {"", "root_less", "root_doubt"};
+        const bool row = s.helper == Stmt::Helper::None;
+        std::string text = typed(s.result) + " = " +
+                           (row ? std::string(ir::op_name(s.op)) : kHelpers[static_cast<int>(s.helper)]) + args(s);
+        if (s.op == ir::Op::Const) text += " 0x" + hex(s.constant.bits[0]);
+        if (s.op == ir::Op::Param) text += " p" + std::to_string(s.index);
+        return line(text);
+      }
+      case Stmt::Kind::Call: {
+        std::string text;
+        for (ValueId v : s.results) text += (v >= 0 ? typed(v) : "_") + " ";
+        return line(text + "= call f" + std::to_string(s.index) + args(s));
+      }
+      case Stmt::Kind::Store:
+        return line("store " + access(s.access) + " =" + args(s));
+      case Stmt::Kind::Redo:
+        return line("redo if" + args(s));
+      case Stmt::Kind::Doubt:
+        return line("doubt if" + args(s));
+      case Stmt::Kind::Loop: {
+        std::string text = "for " + range(s.vars[0]);
+        if (s.lanes) text += " lanes";
+        if (s.vars[0] == k_.parallel) text += " parallel";
+        line(text);
+        break;
+      }
+      case Stmt::Kind::Fold: {
+        static constexpr const char* kForms[] = {"lanes", "horizontal", "parallel"};
+        static constexpr const char* kOrders[] = {"free", "sequential", "pairwise", "extremum"};
+        std::string text = typed(s.result) + " = fold ";
+        text += s.arg >= 0 ? (s.arg == 0 ? "argmin" : "argmax")
+                           : std::string(ir::reduction_info(s.reduction).name);
+        for (VarId v : s.vars) text += " " + range(v);
+        text += std::string(" ") + kForms[static_cast<int>(s.form)];
+        if (s.arg < 0) text += std::string(" ") + kOrders[static_cast<int>(s.order)];
+        if (s.chunk > 0) text += " chunk " + std::to_string(s.chunk);
+        if (s.initial >= 0) text += " from " + value(s.initial);
+        line(text);
+        break;
+      }
+    }
+    ++depth_;
+    body(s.body);
+    if (s.kind == Stmt::Kind::Fold) line("element " + value(s.element));
+    if (!s.exact.empty()) {
+      --depth_;
+      line("in doubt:");
+      ++depth_;
+      body(s.exact);
+    }
+    --depth_;
+  }
+  std::string range(VarId v) const {
+    const Var& var = k_.vars[static_cast<std::size_t>(v)];
+    return var.name + "<" + number(var.extent);
+  }
+  static std::string hex(std::uint64_t bits) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string text;
+    do {
+      text.insert(text.begin(), kDigits[bits & 15]);
+      bits >>= 4;
+    } while (bits != 0);
+    return text;
+  }
+
+  const Kernel& k_;
+  std::string text_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string print(const Kernel& kernel) { return LoopPrinter(kernel).print(); }
+
+}  // namespace ufuse::codegen::loop

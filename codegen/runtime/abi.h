@@ -1,0 +1,43 @@
+// What is a kernel, seen from outside?
+//
+// The one struct that a compiled kernel is called with and the bits it returns. Included by
+// codegen/runtime and codegen/jit, and embedded as the first text of every generated source, so it
+// holds plain types only and includes nothing.
+#ifndef UFUSE_CODEGEN_RUNTIME_ABI_H_
+#define UFUSE_CODEGEN_RUNTIME_ABI_H_
+
+namespace rt {
+
+using Index = __INT64_TYPE__;
+
+// A scalar argument as raw bits in its dtype's layout; bits[1] is the imaginary part of a
+// complex128.
+struct Param {
+  __UINT64_TYPE__ bits[2];
+};
+
+// An inner loop of NumPy's (or SciPy's): dims[0] elements, byte strides, one pointer per operand,
+// outputs last.
+struct Loop {
+  void (*call)(char** operands, const Index* dims, const Index* strides, void* data);
+  void* data;
+};
+
+struct Args {
+  void* const*
+      buffers;  // address of each operand's first element, inputs before outputs before scratch
+  const Index* sizes;  // extents, strides and offsets in the kernel's own order
+  const Param* params;
+  const Loop* loops;
+  int threads;  // the most that may be used; 1: no OpenMP call is made
+};
+
+// What a kernel returns. The low four bits are NumPy's NPY_FPE_*.
+enum : unsigned { kDivideByZero = 1, kOverflow = 2, kUnderflow = 4, kInvalid = 8, kRedo = 16 };
+
+// Every kernel is `extern "C" unsigned ufuse_kernel(const rt::Args* args)`.
+using Entry = unsigned (*)(const Args* args);
+
+}  // namespace rt
+
+#endif  // UFUSE_CODEGEN_RUNTIME_ABI_H_

@@ -1,0 +1,202 @@
+// What do reductions along a run need? The order-free, extremum and arg-extremum folds over a callable element, serial and shared
+// out over threads. Embedded after support.h into each generated source; unit tests compile it through the Jit. Pairwise sums stand
+// in support.h.
+#ifndef UFUSE_CODEGEN_RUNTIME_FOLDS_H_
+#define UFUSE_CODEGEN_RUNTIME_FOLDS_H_
+
+namespace rt {
+
+template <class T>
+inline T param(const Param& p) {
+  T value;
+  __builtin_memcpy(&value, p.bits, sizeof(T));
+  return value;
+}
+inline Index block(Index left, Index size) { return left < size ? left : size; }
+
+// Scratch of one thread for one range.
+template <class T>
+inline T* row(Index n) {
+  return (T*)__builtin_malloc((unsigned long)(n > 0 ? n : 1) * sizeof(T));
+}
+inline void release(void* p) { __builtin_free(p); }
+
+template <class T, class F>
+inline T sum(T acc, Index n, Index chunk, const F& f) {
+  return pairwise_runs<T>(acc, 0, n, chunk, f);
+}
+template <class T, class F>
+inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
+  flags.add(parallel_pairwise<T>(threads, acc, n, chunk, 64 * kLeaf<T>,
+                                 [&](Index lo, Index m, Flags&) { return pairwise<T>(lo, m, f); }));
+  return acc;
+}
+
+// Pieces of a run that threads work on; their number depends on the length only.
+constexpr Index kPieces = 256;
+inline Index piece_count(Index n) { return n < kPieces * 4096 ? (n + 4095) / 4096 : kPieces; }
+inline Index piece_start(Index n, Index pieces, Index i) { return n / pieces * i + n % pieces * i / pieces; }
+
+// Any order gives the same bits.
+template <class T, class F, class G>
+inline T fold(T acc, Index n, const F& f, const G& op) {
+  for (Index i = 0; i < n; ++i) acc = op(acc, f(i));
+  return acc;
+}
+template <class T, class F, class G>
+inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, int threads, Flags& flags) {
+  T part[kPieces];
+  const Index pieces = piece_count(n);
+  flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
+    for (Index p = first; p < last; ++p) {
+      const Index lo = piece_start(n, pieces, p), hi = piece_start(n, pieces, p + 1);
+      part[p] = fold(identity, hi - lo, [&](Index i) { return f(lo + i); }, op);
+    }
+  }));
+  for (Index p = 0; p < pieces; ++p) acc = op(acc, part[p]);
+  return acc;
+}
+
+// Does x replace `best`? The first NaN wins, and of equals the first.
+template <bool kMax, class T>
+inline bool beats(T x, T best) {
+  return (kMax ? less(best, x) : less(x, best)) | ((x != x) & (best == best));
+}
+template <bool kMax, class T>
+inline T better(T acc, T x) {
+  return kMax ? maximum(acc, x) : minimum(acc, x);
+}
+
+// The extreme of f(lo) ... f(hi - 1), at least one element, in vector lanes.
+template <class T, bool kMax, class F>
+inline T extreme(Index lo, Index hi, const F& f) {
+  constexpr Index kLanes = 128 / sizeof(T);
+  T best = f(lo);
+  if (hi - lo >= kLanes) {
+    T r[kLanes];
+    for (Index k = 0; k < kLanes; ++k) r[k] = f(lo + k);
+    for (lo += kLanes; lo + kLanes <= hi; lo += kLanes)
+      for (Index k = 0; k < kLanes; ++k) r[k] = better<kMax>(r[k], f(lo + k));
+    best = r[0];
+    for (Index k = 1; k < kLanes; ++k) best = better<kMax>(best, r[k]);
+  }
+  for (; lo < hi; ++lo) best = better<kMax>(best, f(lo));
+  return best;
+}
+
+// minimum and maximum over runs. Where NumPy's own vector order would show (kDoubt: zeros of both signs tie, or NaNs with
+// different bits meet), result() asks for the answer to be computed by NumPy.
+template <class T, bool kMax, bool kDoubt>
+class Extremum {
+ public:
+  void start(T x) {
+    seen_ = true;
+    best_ = x;
+    note(x);
+  }
+  template <class F>
+  void run(Index n, const F& f) { range(0, n, f); }
+  template <class F>
+  void parallel_run(Index n, const F& f, int threads, Flags& flags) {
+    Extremum part[kPieces];
+    const Index pieces = piece_count(n);
+    flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
+      for (Index p = first; p < last; ++p)
+        part[p].range(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f);
+    }));
+    for (Index p = 0; p < pieces; ++p) {
+      if (!part[p].seen_) continue;
+      best_ = seen_ ? better<kMax>(best_, part[p].best_) : part[p].best_;
+      seen_ = true;
+      plus_ |= part[p].plus_;
+      minus_ |= part[p].minus_;
+      if (part[p].best_ != part[p].best_) nan(part[p].best_);
+      doubt_ |= part[p].doubt_;
+    }
+  }
+  T result(Flags& flags) {
+    if (doubt_ || (best_ == 0 && plus_ && minus_)) flags.redo();
+    return best_;
+  }
+
+ private:
+  template <class F>
+  void range(Index lo, Index hi, const F& f) {
+    if (lo >= hi) return;
+    const T here = extreme<T, kMax>(lo, hi, f);
+    best_ = seen_ ? better<kMax>(best_, here) : here;
+    seen_ = true;
+    if (kDoubt && !(here < 0 || here > 0))
+      for (Index i = lo; i < hi; ++i) note(f(i));
+  }
+  void note(T x) {
+    if constexpr (kDoubt) {
+      if (x != x) nan(x);
+      plus_ |= (x == 0) & !signbit(x);
+      minus_ |= (x == 0) & signbit(x);
+    }
+  }
+  void nan(T x) {
+    doubt_ |= had_nan_ && __builtin_memcmp(&x, &nan_, sizeof x) != 0;
+    had_nan_ = true;
+    nan_ = x;
+  }
+  T best_ = {}, nan_ = {};
+  bool seen_ = false, plus_ = false, minus_ = false, had_nan_ = false, doubt_ = false;
+};
+
+// Position of the first smallest or largest element of [lo, hi), or of the first NaN.
+template <class T, bool kMax, class F>
+inline Index arg_range(Index lo, Index hi, const F& f, T& best) {
+  constexpr Index kStep = 512;
+  Index at = lo;
+  best = f(lo);
+  for (Index b = lo; b < hi && best == best; b += kStep) {
+    const Index end = hi - b < kStep ? hi : b + kStep;
+    const T here = extreme<T, kMax>(b, end, f);
+    if (!beats<kMax>(here, best)) continue;
+    best = here;
+    for (at = b; !(f(at) == here || (here != here && f(at) != f(at))); ++at) {
+    }
+  }
+  return at;
+}
+template <class T, bool kMax, class F>
+inline Index arg_extremum(Index n, const F& f, Flags&) {
+  T best;
+  return arg_range<T, kMax>(0, n, f, best);
+}
+template <class T, bool kMax, class F>
+inline Index parallel_arg_extremum(Index n, const F& f, int threads, Flags& flags) {
+  T part[kPieces];
+  Index at[kPieces];
+  const Index pieces = piece_count(n);
+  flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
+    for (Index p = first; p < last; ++p)
+      at[p] = arg_range<T, kMax>(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f, part[p]);
+  }));
+  Index best = 0;
+  for (Index p = 1; p < pieces; ++p)
+    if (beats<kMax>(part[p], part[best])) best = p;
+  return at[best];
+}
+
+// Comparing square roots without taking them. Bits of floats from +0 to infinity are in the order of their values; eight units in
+// the last place apart, the roots round to different numbers. Closer ones, NaNs and negative numbers are in doubt.
+inline i32 root_bits(f32 x) { return __builtin_bit_cast(i32, x); }
+inline i64 root_bits(f64 x) { return __builtin_bit_cast(i64, x); }
+template <class T>
+inline bool root_less(T x, T y) {
+  return root_bits(x) < root_bits(y);
+}
+template <class T>
+inline i64 root_doubt(T x, T y) {
+  const i64 a = root_bits(x), apart = a - root_bits(y);
+  const u64 near = (u64)(apart + 7);
+  const bool close = (near <= 14) & (apart != 0), no_root = (u64)a > (u64)infinite(x);
+  return close | no_root ? -1 : 0;
+}
+
+}  // namespace rt
+
+#endif  // UFUSE_CODEGEN_RUNTIME_FOLDS_H_

@@ -1,0 +1,18 @@
+#include "codegen/runtime/preamble.h"
+
+#include "embedded/abi.h"
+#include "embedded/folds.h"
+#include "embedded/prelude.h"
+#include "embedded/support.h"
+
+namespace ufuse::codegen {
+
+std::string runtime_preamble() {
+  std::string text;
+  for (const std::string_view part :
+       {embedded::abi, embedded::prelude, embedded::support, embedded::folds})
+    text += part;
+  return text;
+}
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,13 @@
+// What does every generated source begin with?
+//
+// The text of abi.h, prelude.h, support.h and folds.h, in this order. Handed to the Jit by
+// codegen/compile.cpp.
+#pragma once
+
+#include <string>
+
+namespace ufuse::codegen {
+
+std::string runtime_preamble();
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,265 @@
+// What does every kernel need beside its own loops?
+//
+// Handing out ranges to threads, the floating-point flags, and NumPy's pairwise summation. This
+// text is embedded after abi.h and prelude.h into each generated source and parsed at each compile,
+// so it is short and includes nothing; unit tests compile it through the Jit. It knows no kernel:
+// loops come in as callables.
+#ifndef UFUSE_CODEGEN_RUNTIME_SUPPORT_H_
+#define UFUSE_CODEGEN_RUNTIME_SUPPORT_H_
+
+#if !defined(__x86_64__)
+#include <fenv.h>
+#endif
+
+extern "C" int omp_get_thread_num();
+extern "C" int omp_get_num_threads();
+
+namespace rt {
+
+// The flags that one thread raises over one range. Begins with clear flags and leaves the caller's
+// as they were. NumPy's inner loops may clear the flags, so `collect()` stands before each of their
+// calls.
+class Flags {
+ public:
+#if defined(__x86_64__)
+  // SSE arithmetic raises flags in MXCSR; libm's feraiseexcept, which NumPy's loops call, raises
+  // overflow in the x87 unit.
+  Flags() : saved_(read_mxcsr()) {
+    write_mxcsr(saved_ & ~0x3fu);
+    if (read_x87() & 0x3f) asm volatile("fnclex");
+  }
+  ~Flags() { write_mxcsr((read_mxcsr() & ~0x3fu) | (saved_ & 0x3f)); }
+  void collect() {
+    unsigned raised = read_mxcsr() | read_x87();
+    bits_ |= (raised >> 2 & 1) * kDivideByZero | (raised >> 3 & 1) * kOverflow |
+             (raised >> 4 & 1) * kUnderflow | (raised & 1) * kInvalid;
+  }
+#else
+  Flags() {
+    fegetenv(&saved_);
+    feclearexcept(FE_ALL_EXCEPT);
+  }
+  ~Flags() { fesetenv(&saved_); }
+  void collect() {
+    int raised = fetestexcept(FE_ALL_EXCEPT);
+    bits_ |= (raised & FE_DIVBYZERO ? kDivideByZero : 0) | (raised & FE_OVERFLOW ? kOverflow : 0) |
+             (raised & FE_UNDERFLOW ? kUnderflow : 0) | (raised & FE_INVALID ? kInvalid : 0);
+  }
+#endif
+  Flags(const Flags&) = delete;
+  void add(unsigned bits) { bits_ |= bits; }  // what a nested call returned
+  void redo() { bits_ |= kRedo; }             // the result cannot be trusted to be NumPy's
+  unsigned bits() {
+    collect();
+    return bits_;
+  }
+
+ private:
+  unsigned bits_ = 0;
+#if defined(__x86_64__)
+  // The memory clobber keeps stores, and so the arithmetic they need, on their side of the read.
+  static unsigned read_mxcsr() {
+    unsigned value;
+    asm volatile("stmxcsr %0" : "=m"(value) : : "memory");
+    return value;
+  }
+  static void write_mxcsr(unsigned value) { asm volatile("ldmxcsr %0" : : "m"(value) : "memory"); }
+  static unsigned read_x87() {
+    unsigned short value;
+    asm volatile("fnstsw %0" : "=a"(value));
+    return value & 0x3fu;
+  }
+  unsigned saved_;
+#else
+  fenv_t saved_;
+#endif
+};
+
+// One range on one thread. Out of line: the serial and the parallel way share the code, and no
+// arithmetic moves across the flags.
+template <class Body>
+__attribute__((noinline)) unsigned run_range(const Body& body, Index lo, Index hi) {
+  Flags flags;
+  body(lo, hi, flags);
+  return flags.bits();
+}
+
+// body(lo, hi, flags) over [0, n), cut between threads at multiples of `grain`. Returns the bits of
+// all of them.
+template <class Body>
+unsigned parallel(int threads, Index n, Index grain, const Body& body) {
+  if (n <= 0) return 0;
+  const Index pieces = (n + grain - 1) / grain;
+  if (pieces < threads) threads = (int)pieces;
+  if (threads <= 1) return run_range(body, 0, n);
+  unsigned bits = 0;
+#pragma omp parallel num_threads(threads) reduction(| : bits)
+  {
+    const Index t = omp_get_thread_num(), team = omp_get_num_threads();
+    const Index lo = pieces * t / team * grain, end = pieces * (t + 1) / team * grain;
+    const Index hi = end < n ? end : n;
+    if (lo < hi) bits |= run_range(body, lo, hi);
+  }
+  return bits;
+}
+
+// ---- Pairwise summation, as NumPy's loops_utils.h adds ----
+//
+// A run is added by a tree that depends on its length only: halves (the left one a multiple of
+// eight reals) down to 128 reals, and there eight accumulators. Complex numbers count as two reals
+// each. T is float, double, or a struct {re, im} of either.
+
+template <class T>
+struct Real {
+  using type = T;
+};
+template <class F>
+struct Real<complex<F>> {
+  using type = F;
+};
+
+// Elements per leaf at most.
+template <class T>
+constexpr Index kLeaf = is_complex<T> ? 64 : 128;
+
+// Elements in the left half of a run of n.
+template <class T>
+inline Index pairwise_split(Index n) {
+  return is_complex<T> ? (n - n % 8) / 2 : n / 2 - n / 2 % 8;
+}
+
+// At most kLeaf<T> elements f(lo), f(lo + 1), ... The accumulators are one vector: left to itself
+// g++ 12 adds them one by one. The empty asm keeps the tail, which is short and sequential, out of
+// the vectoriser's hands.
+template <class T, class F>
+inline T pairwise_leaf(Index lo, Index n, const F& f) {
+  using R = typename Real<T>::type;
+  constexpr Index kStep = is_complex<T> ? 4 : 8;
+  T sum;
+  Index i = 0;
+  if (n < kStep) {
+    if constexpr (is_complex<T>)
+      sum = T{(R)-0.0, (R)-0.0};
+    else
+      sum = (R)-0.0;
+  } else {
+    typedef R Lanes __attribute__((vector_size(8 * sizeof(R))));
+    const auto load = [&](Index at) {
+      Lanes x;
+      for (int k = 0; k < kStep; ++k) {
+        if constexpr (is_complex<T>) {
+          const T value = f(at + k);
+          x[2 * k] = value.re;
+          x[2 * k + 1] = value.im;
+        } else {
+          x[k] = f(at + k);
+        }
+      }
+      return x;
+    };
+    Lanes r = load(lo);
+    for (i = kStep; i + kStep <= n; i += kStep) r += load(lo + i);
+    if constexpr (is_complex<T>)
+      sum = T{(r[0] + r[2]) + (r[4] + r[6]), (r[1] + r[3]) + (r[5] + r[7])};
+    else
+      sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+  }
+  for (; i < n; ++i) {
+    asm("");
+    sum = sum + f(lo + i);
+  }
+  return sum;
+}
+
+// The tree above nodes of at most `limit` elements (at least kLeaf<T>): node(lo, n) gives such a
+// node's sum.
+template <class T, class Node>
+T pairwise_tree(Index lo, Index n, Index limit, const Node& node) {
+  if (n <= limit) return node(lo, n);
+  const Index half = pairwise_split<T>(n);
+  const T left = pairwise_tree<T>(lo, half, limit, node);
+  return left + pairwise_tree<T>(lo + half, n - half, limit, node);
+}
+
+// The sum of f(lo) ... f(lo + n - 1).
+template <class T, class F>
+inline T pairwise(Index lo, Index n, const F& f) {
+  return pairwise_tree<T>(lo, n, kLeaf<T>,
+                          [&](Index at, Index count) { return pairwise_leaf<T>(at, count, f); });
+}
+
+// acc + the sum of each run of `chunk` elements (0: one run) of f(lo) ... f(lo + n - 1), in turn.
+template <class T, class F>
+inline T pairwise_runs(T acc, Index lo, Index n, Index chunk, const F& f) {
+  if (chunk <= 0) chunk = n;
+  for (Index at = 0; at < n; at += chunk)
+    acc = acc + pairwise<T>(lo + at, n - at < chunk ? n - at : chunk, f);
+  return acc;
+}
+
+// Narrows [lo, lo + n) to the subtree `depth` levels down at `path` (first turn in the top bit). A
+// tree that ends before stands at the path that goes on to the left; other paths through it give
+// false.
+template <class T>
+inline bool pairwise_subtree(Index& lo, Index& n, Index limit, int depth, Index path) {
+  while (depth-- > 0) {
+    if (n <= limit) return (path & ((Index{2} << depth) - 1)) == 0;
+    const Index half = pairwise_split<T>(n);
+    if (path >> depth & 1) {
+      lo += half;
+      n -= half;
+    } else {
+      n = half;
+    }
+  }
+  return true;
+}
+
+// The whole tree's sum from those subtrees' sums.
+template <class T>
+T pairwise_join(const T* part, Index n, Index limit, int depth) {
+  if (depth == 0 || n <= limit) return part[0];
+  const Index half = pairwise_split<T>(n);
+  const T left = pairwise_join(part, half, limit, depth - 1);
+  return left + pairwise_join(part + (Index{1} << (depth - 1)), n - half, limit, depth - 1);
+}
+
+// pairwise_runs over [0, n) with many threads and the same bits for any number of them: the trees
+// are cut at their own nodes. node(lo, count, flags) gives the sum of at most `limit` elements.
+// Adds to `acc`; returns the bits raised.
+template <class T, class Node>
+unsigned parallel_pairwise(int threads, T& acc, Index n, Index chunk, Index limit,
+                           const Node& node) {
+  constexpr Index kParts = 1024;
+  if (n <= 0) return 0;
+  if (chunk <= 0 || chunk > n) chunk = n;
+  int depth = 0;
+  if (threads > 1)
+    while (depth < 10 && (n / chunk) << depth < 8 * threads && chunk >> depth > 2 * limit) ++depth;
+  const Index batch = kParts >> depth;
+  T part[kParts];
+  Flags flags;
+  unsigned bits = 0;
+  for (Index begin = 0; begin < n; begin += batch * chunk) {
+    const Index runs = (n - begin - 1) / chunk + 1 < batch ? (n - begin - 1) / chunk + 1 : batch;
+    const auto run_length = [&](Index run) {
+      return n - begin - run * chunk < chunk ? n - begin - run * chunk : chunk;
+    };
+    bits |= parallel(threads, runs << depth, 1, [&](Index first, Index last, Flags& f) {
+      for (Index task = first; task < last; ++task) {
+        const Index run = task >> depth;
+        Index lo = begin + run * chunk, count = run_length(run);
+        if (pairwise_subtree<T>(lo, count, limit, depth, task & ((Index{1} << depth) - 1)))
+          part[task] =
+              pairwise_tree<T>(lo, count, limit, [&](Index at, Index m) { return node(at, m, f); });
+      }
+    });
+    for (Index run = 0; run < runs; ++run)
+      acc = acc + pairwise_join(part + (run << depth), run_length(run), limit, depth);
+  }
+  return bits | flags.bits();
+}
+
+}  // namespace rt
+
+#endif  // UFUSE_CODEGEN_RUNTIME_SUPPORT_H_

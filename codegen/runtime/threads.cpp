@@ -1,0 +1,70 @@
+// The measured costs of waking libomp's team, and the limits that a container sets.
+#include "codegen/runtime/threads.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+extern "C" {
+int omp_get_max_threads();
+int omp_in_parallel();
+}
+
+namespace ufuse::codegen {
+namespace {
+
+// Measured with libomp: an empty region of a team that spins costs below a microsecond; one that
+// sleeps must be woken.
+constexpr double kWorthAwake = 20e3, kWorthAsleep = 150e3;  // ns of work on one thread
+constexpr std::int64_t kAwake = 20'000'000;  // ns after a region; libomp's threads spin for 200 ms
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// CPUs' worth of time that the container may use: "quota period" in cgroup v2's cpu.max, two files
+// in v1. 0: no limit is known.
+double cgroup_cpus() {
+  double quota = 0, period = 0;
+  std::string word;
+  if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file >> word >> period) {
+    if (word != "max") quota = std::atof(word.c_str());
+  } else {
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  }
+  return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+int threads_by_default() {
+  const int openmp = std::max(1, omp_get_max_threads());  // OMP_NUM_THREADS, else the affinity mask
+  if (std::getenv("OMP_NUM_THREADS")) return openmp;
+  const double cpus = cgroup_cpus();
+  return cpus > 0 ? std::clamp(static_cast<int>(std::ceil(cpus)), 1, openmp) : openmp;
+}
+
+}  // namespace
+
+Threads::Threads()
+    : default_limit_(threads_by_default()), limit_(default_limit_), last_parallel_ns_(-kAwake) {}
+
+void Threads::set_limit(int threads) {
+  limit_.store(threads < 1 ? default_limit_ : threads, std::memory_order_relaxed);
+}
+
+int Threads::choose(double work_ns) {
+  const int most = limit();
+  if (most <= 1 || work_ns < kWorthAwake || omp_in_parallel()) return 1;
+  const std::int64_t now = now_ns();
+  if (work_ns < kWorthAsleep && now - last_parallel_ns_.load(std::memory_order_relaxed) > kAwake)
+    return 1;
+  last_parallel_ns_.store(now, std::memory_order_relaxed);
+  return most;
+}
+
+}  // namespace ufuse::codegen

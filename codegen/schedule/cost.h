@@ -1,0 +1,32 @@
+// Every number that decides how a graph is cut into loops. Changes speed, never results. Figures are nanoseconds or counts
+// measured on current x86-64 server cores; bench/ shows what a change does.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/graph.h"
+
+namespace ufuse::codegen::cost {
+
+// Work per element, in units of a vectorised addition.
+inline constexpr double kNsPerOp = 0.15;
+inline constexpr double kLoad = 1;
+inline constexpr double kCall = 8;
+constexpr double of_op(ir::Op op) {
+  switch (op) {
+    case ir::Op::Divide:
+    case ir::Op::Sqrt:
+    case ir::Op::Reciprocal:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+inline constexpr std::int64_t kUnrollBudget = 64;     // elements of unrolled reductions in one another
+inline constexpr std::int64_t kMaxRow = 1 << 14;      // longest row of scratch: stays in L2
+inline constexpr double kFewRuns = 8;                 // so few runs are shared out inside, not between
+inline constexpr std::int64_t kParallelRun = 1 << 15;  // from this length on
+inline constexpr std::int64_t kParallelExtent = 64;   // a loop this long feeds all threads
+
+}  // namespace ufuse::codegen::cost

@@ -1,0 +1,77 @@
+// The one plug point of the house: something that can compute a graph. codegen (compiled loops) and
+// ir/interp (xtensor, no compiler) implement it; tracer prepares and runs through it; pyext chooses
+// which. No Python below this line.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ufuse::ir {
+
+// Memory with NumPy's meaning of shape and byte strides. Elements are aligned for their dtype.
+struct Buffer {
+  void* data = nullptr;
+  DType dtype = DType::Float64;
+  Dims shape;
+  Dims strides;
+};
+
+// Which memory a graph will run on. `alias[k]` = index of the input that output k shall overwrite
+// in place (same memory, same shape and strides), or -1. Otherwise outputs overlap neither inputs
+// nor each other; inputs may overlap inputs. prepare() may look at everything here but the
+// contents; run() is then given buffers of the very same dtype, shape, strides and alignment class
+// at other addresses.
+struct RunArgs {
+  std::span<const Buffer> inputs;
+  std::span<const Scalar> params;
+  std::span<const Buffer> outputs;  // one per graph.outputs, allocated by the caller
+  std::span<const int> alias;       // empty: none
+};
+
+// Floating-point flags raised, bit for bit as NumPy's NPY_FPE_*: divide by zero 1, overflow 2,
+// underflow 4, invalid 8.
+struct RunStatus {
+  std::uint32_t fp = 0;
+  // The result may differ from NumPy's in the sign of a zero or a NaN's payload (Order::Extremum):
+  // the caller must compute it anew with NumPy itself. In-place outputs have not been written when
+  // this is set.
+  bool redo = false;
+};
+
+// What was built, as data; explain and the logs turn it into text.
+struct GroupReport {
+  std::string source;            // C++ text; empty for the interpreter
+  std::string loops;             // loop IR, printed
+  std::vector<std::string> ops;  // what was fused, in order
+  std::string origin;            // "compiled", "memory cache", "disk cache", "interpreter"
+  double compile_ms = 0;
+  std::string note;  // why it is not compiled, if so
+};
+struct Report {
+  std::vector<GroupReport> groups;
+  std::int64_t bytes_moved =
+      0;  // estimate of what the groups read and write, intermediates included
+  std::int64_t bytes_minimum = 0;  // inputs read once, outputs written once
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // Thread-safe; takes no lock of Python's; throws nothing but std::bad_alloc.
+  virtual RunStatus run(const RunArgs& args) const = 0;
+  virtual const Report& report() const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // Throws Unsupported (has no form here), CompileError, or InternalError.
+  virtual std::shared_ptr<const Executable> prepare(const Graph& graph, const RunArgs& layouts) = 0;
+};
+
+}  // namespace ufuse::ir

@@ -1,0 +1,237 @@
+// Evaluation of a graph: one value per node in the order of the nodes, each freed after its last
+// user. Flags are read node by node, because NumPy's own loops may clear what others have raised.
+#include "ir/interp/interpreter.h"
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "ir/inner_loops.h"
+#include "ir/interp/loop_nest.h"
+#include "ir/interp/reduce.h"
+#include "ir/interp/value.h"
+#include "ir/support/error.h"
+
+namespace ufuse::ir {
+namespace {
+
+using interp::Value;
+
+// What a run needs of the loop table: copies, since the table may grow meanwhile.
+using Loops = std::unordered_map<std::uint32_t, LoopEntry>;
+
+Loops loops_of(const Graph& g, const LoopTable* table) {
+  Loops loops;
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const Node& node = g[g.at(i)];
+    if (node.op != Op::Ufunc) continue;
+    if (table == nullptr) throw InternalError("interpreter: block calls without a loop table");
+    loops.emplace(node.id, (*table)[node.id]);
+  }
+  return loops;
+}
+
+// May evaluating the node raise a flag that NumPy reports? The rows marked Quiet never do, whatever
+// the hardware says.
+bool reports_flags(const Graph& g, const Node& node) {
+  if (is_elementwise_row(node.op)) return op_info(node.op).raises_fp && is_in(node.dtype, kInexact);
+  switch (node.op) {
+    case Op::Cast:
+      return is_in(g[node.inputs[0]].dtype, kInexact);
+    case Op::Ufunc:
+      return true;
+    case Op::Reduce:
+      return op_info(reduction_info(node.reduction).combine).raises_fp &&
+             is_in(node.dtype, kInexact);
+    default:
+      return false;
+  }
+}
+
+class Evaluation {
+ public:
+  Evaluation(const Graph& g, const Loops& loops, const RunArgs& args)
+      : g_(g), loops_(loops), args_(args), values_(g.size()), flags_(g.size(), 0) {
+    std::vector<std::size_t> last_use(g.size(), 0);
+    for (std::size_t i = 0; i < g.size(); ++i)
+      for (NodeId operand : g[g.at(i)].inputs) last_use[operand.value] = i;
+    for (NodeId output : g.outputs) last_use[output.value] = g.size();
+
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      const Node& node = g[g.at(i)];
+      clear_fp_flags();
+      values_[i] = evaluate(node);
+      if (reports_flags(g, node)) flags_[i] = read_fp_flags();
+      for (NodeId operand : node.inputs)
+        if (last_use[operand.value] == i) values_[operand.value] = Value{};
+    }
+    clear_fp_flags();
+  }
+
+  const Value& operator[](NodeId id) const { return values_[id.value]; }
+  const std::vector<std::uint32_t>& flags() const { return flags_; }
+  bool redo() const { return redo_; }
+
+ private:
+  Value evaluate(const Node& node) {
+    switch (node.op) {
+      case Op::Input:
+        return input(node);
+      case Op::Param:
+        return interp::scalar(node.dtype, args_.params[node.id]);
+      case Op::Const:
+        return interp::scalar(node.dtype, node.constant);
+      case Op::Broadcast:
+      case Op::Transpose:
+      case Op::Slice:
+      case Op::Reshape:
+        return interp::apply_map(node, operand(node, 0));
+      case Op::Cast:
+        return elementwise(node, cast_loop(operand(node, 0).dtype, node.dtype));
+      case Op::Ufunc:
+        return block_call(node);
+      case Op::Reduce: {
+        const Value* initial = node.inputs.size() == 2 ? &operand(node, 1) : nullptr;
+        interp::Reduced reduced = interp::reduce(node, operand(node, 0), initial);
+        redo_ |= reduced.redo;
+        return std::move(reduced.value);
+      }
+      case Op::ArgReduce:
+        return interp::arg_reduce(node, operand(node, 0));
+      default:
+        return elementwise(node,
+                           elementwise_loop(node.op, operand(node, node.inputs.size() - 1).dtype));
+    }
+  }
+
+  const Value& operand(const Node& node, std::size_t k) const {
+    return values_[node.inputs[k].value];
+  }
+
+  // The caller's memory itself, or a copy when an output will overwrite it.
+  Value input(const Node& node) const {
+    const Buffer& buffer = args_.inputs[node.id];
+    const Value value{
+        buffer.dtype, buffer.shape, buffer.strides, static_cast<char*>(buffer.data), {}};
+    for (int overwritten : args_.alias)
+      if (overwritten == static_cast<int>(node.id)) {
+        Value copy = interp::allocate(value.dtype, value.shape, interp::walking_order({value}));
+        interp::copy_elements(value, copy);
+        return copy;
+      }
+    return value;
+  }
+
+  std::vector<Value> operands_of(const Node& node) const {
+    std::vector<Value> operands;
+    for (NodeId id : node.inputs) operands.push_back(values_[id.value]);
+    return operands;
+  }
+
+  // Results are laid out as NumPy lays them out, in the order in which the operands are walked.
+  Value elementwise(const Node& node, InnerLoop loop) const {
+    std::vector<Value> operands = operands_of(node);
+    operands.push_back(interp::allocate(node.dtype, node.shape, interp::walking_order(operands)));
+    interp::run_loop(loop, nullptr, operands);
+    return operands.back();
+  }
+
+  // All outputs of a block call are computed by its first node and kept for the others.
+  Value block_call(const Node& node) {
+    const auto key = std::pair(node.id, raw(node.inputs));
+    if (const auto found = calls_.find(key); found != calls_.end()) return found->second[node.slot];
+    const LoopEntry& entry = loops_.at(node.id);
+    std::vector<Value> operands = operands_of(node);
+    const Dims order = interp::walking_order(operands);
+    for (DType dtype : entry.outputs)
+      operands.push_back(interp::allocate(dtype, node.shape, order));
+    interp::run_loop(entry.loop, entry.data, operands);
+    std::vector<Value> results(operands.begin() + static_cast<std::ptrdiff_t>(entry.inputs.size()),
+                               operands.end());
+    Value result = results[node.slot];
+    if (results.size() > 1) calls_.emplace(key, std::move(results));
+    return result;
+  }
+
+  static std::vector<std::uint32_t> raw(const std::vector<NodeId>& ids) {
+    std::vector<std::uint32_t> values;
+    for (NodeId id : ids) values.push_back(id.value);
+    return values;
+  }
+
+  const Graph& g_;
+  const Loops& loops_;
+  const RunArgs& args_;
+  std::vector<Value> values_;
+  std::vector<std::uint32_t> flags_;
+  std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<Value>> calls_;
+  bool redo_ = false;
+};
+
+std::int64_t bytes_of(const Node& node) {
+  return interp::count(node.shape) * static_cast<std::int64_t>(size_of(node.dtype));
+}
+
+Report report_on(const Graph& g) {
+  Report report;
+  GroupReport group;
+  group.origin = "interpreter";
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const Node& node = g[g.at(i)];
+    if (node.op == Op::Input) report.bytes_minimum += bytes_of(node);
+    if (node.op == Op::Input || node.op == Op::Param || node.op == Op::Const) continue;
+    group.ops.emplace_back(op_name(node.op));
+    const bool is_view =
+        node.op == Op::Broadcast || node.op == Op::Transpose || node.op == Op::Slice;
+    if (is_view) continue;
+    report.bytes_moved += bytes_of(node);
+    for (NodeId operand : node.inputs) report.bytes_moved += bytes_of(g[operand]);
+  }
+  for (NodeId output : g.outputs) {
+    report.bytes_moved += 2 * bytes_of(g[output]);  // results are copied into the caller's memory
+    report.bytes_minimum += bytes_of(g[output]);
+  }
+  report.groups.push_back(std::move(group));
+  return report;
+}
+
+class InterpretedGraph : public Executable {
+ public:
+  InterpretedGraph(const Graph& graph, Loops loops)
+      : graph_(graph), loops_(std::move(loops)), report_(report_on(graph)) {}
+
+  RunStatus run(const RunArgs& args) const override {
+    const Evaluation evaluation(graph_, loops_, args);
+    RunStatus status;
+    status.redo = evaluation.redo();
+    for (std::uint32_t flags : evaluation.flags()) status.fp |= flags;
+    if (status.redo) return status;
+    for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
+      const Buffer& buffer = args.outputs[k];
+      interp::copy_elements(
+          evaluation[graph_.outputs[k]],
+          {buffer.dtype, buffer.shape, buffer.strides, static_cast<char*>(buffer.data), {}});
+    }
+    return status;
+  }
+  const Report& report() const override { return report_; }
+
+ private:
+  Graph graph_;
+  Loops loops_;
+  Report report_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Executable> Interpreter::prepare(const Graph& graph, const RunArgs&) {
+  return std::make_shared<InterpretedGraph>(graph, loops_of(graph, loops_));
+}
+
+std::vector<std::uint32_t> Interpreter::node_flags(const Graph& graph, const RunArgs& args) const {
+  const Loops loops = loops_of(graph, loops_);
+  return Evaluation(graph, loops, args).flags();
+}
+
+}  // namespace ufuse::ir

@@ -1,0 +1,93 @@
+// The nest of loops around an inner loop: axes sorted, merged where all operands' strides chain,
+// then an odometer over what is left.
+#include "ir/interp/loop_nest.h"
+
+#include <algorithm>
+
+namespace ufuse::ir::interp {
+namespace {
+
+std::int64_t magnitude(std::int64_t stride) { return stride < 0 ? -stride : stride; }
+
+// Must axis `a` stand outside of axis `b`, which is inside it so far? 1 yes, 0 no, -1 no operand
+// tells.
+int must_be_outside(const std::vector<Value>& operands, std::int64_t a, std::int64_t b) {
+  int answer = -1;
+  for (const Value& x : operands) {
+    const std::int64_t sa = x.shape[a] == 1 ? 0 : x.strides[a],
+                       sb = x.shape[b] == 1 ? 0 : x.strides[b];
+    if (sa == 0 || sb == 0) continue;
+    if (magnitude(sb) <= magnitude(sa)) return 1;  // one operand that is in order already decides
+    answer = 0;
+  }
+  return answer;
+}
+
+struct Axis {
+  std::int64_t extent;
+  std::vector<std::int64_t> strides;  // one per operand
+};
+
+// Inner first, without axes of one element, neighbours merged.
+std::vector<Axis> merged_axes(const std::vector<Value>& operands) {
+  std::vector<Axis> axes;
+  const Dims order = walking_order(operands);
+  for (auto a = order.rbegin(); a != order.rend(); ++a) {
+    const std::int64_t extent = operands[0].shape[*a];
+    if (extent == 1) continue;
+    Axis axis{extent, {}};
+    for (const Value& x : operands) axis.strides.push_back(x.strides[*a]);
+    bool chains = !axes.empty();
+    for (std::size_t k = 0; chains && k < operands.size(); ++k)
+      chains = axes.back().strides[k] * axes.back().extent == axis.strides[k];
+    if (chains)
+      axes.back().extent *= extent;
+    else
+      axes.push_back(std::move(axis));
+  }
+  if (axes.empty()) axes.push_back({1, std::vector<std::int64_t>(operands.size(), 0)});
+  return axes;
+}
+
+}  // namespace
+
+Dims walking_order(const std::vector<Value>& operands) {
+  const auto nd = static_cast<std::int64_t>(operands[0].shape.size());
+  Dims inner_first;
+  for (std::int64_t a = nd - 1; a >= 0; --a) {
+    // Insertion sort, as npyiter_find_best_axis_ordering has it: an axis moves inwards past those
+    // it must not stand outside of, and past undecided ones only when a decided one lies behind
+    // them.
+    std::size_t position = inner_first.size();
+    for (std::size_t i = inner_first.size(); i-- > 0;) {
+      const int outside = must_be_outside(operands, a, inner_first[i]);
+      if (outside == 1) break;
+      if (outside == 0) position = i;
+    }
+    inner_first.insert(inner_first.begin() + static_cast<std::ptrdiff_t>(position), a);
+  }
+  std::ranges::reverse(inner_first);
+  return inner_first;
+}
+
+void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands) {
+  if (count(operands[0].shape) == 0) return;
+  const std::vector<Axis> axes = merged_axes(operands);
+  std::vector<char*> at;
+  for (const Value& x : operands) at.push_back(x.data);
+  std::vector<std::int64_t> index(axes.size(), 0);
+  while (true) {
+    std::vector<char*> args = at;  // NumPy's loops may advance theirs
+    loop(args.data(), &axes[0].extent, axes[0].strides.data(), data);
+    std::size_t d = 1;
+    for (; d < axes.size(); ++d) {
+      for (std::size_t k = 0; k < at.size(); ++k) at[k] += axes[d].strides[k];
+      if (++index[d] < axes[d].extent) break;
+      for (std::size_t k = 0; k < at.size(); ++k) at[k] -= axes[d].strides[k] * axes[d].extent;
+      index[d] = 0;
+    }
+    if (d == axes.size()) return;
+  }
+}
+
+}  // namespace ufuse::ir::interp

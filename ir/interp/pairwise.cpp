@@ -1,0 +1,91 @@
+// Below 8 numbers serial from -0.0; up to 128 eight accumulators; above, halves at a multiple of 8.
+// A complex number counts as two: its eight accumulators are four complex ones, and the bounds mean
+// real numbers.
+#include "ir/interp/pairwise.h"
+
+#include "codegen/runtime/prelude.h"
+#include "ir/support/error.h"
+
+namespace ufuse::ir::interp {
+namespace {
+
+constexpr std::int64_t kBlock = 128;  // NumPy's PW_BLOCKSIZE
+
+template <class F>
+F pairwise(const F* a, std::int64_t n) {
+  if (n < 8) {
+    F sum = -F{0};
+    for (std::int64_t i = 0; i < n; ++i) sum += a[i];
+    return sum;
+  }
+  if (n <= kBlock) {
+    F r[8];
+    for (int k = 0; k < 8; ++k) r[k] = a[k];
+    std::int64_t i = 8;
+    for (; i < n - n % 8; i += 8)
+      for (int k = 0; k < 8; ++k) r[k] += a[i + k];
+    F sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    for (; i < n; ++i) sum += a[i];
+    return sum;
+  }
+  std::int64_t half = n / 2;
+  half -= half % 8;
+  return pairwise(a, half) + pairwise(a + half, n - half);
+}
+
+// n counts real numbers.
+template <class F>
+rt::complex<F> pairwise_complex(const F* a, std::int64_t n) {
+  using C = rt::complex<F>;
+  if (n < 8) {
+    C sum = {-F{0}, -F{0}};
+    for (std::int64_t i = 0; i < n; i += 2) sum = sum + C{a[i], a[i + 1]};
+    return sum;
+  }
+  if (n <= kBlock) {
+    C r[4];
+    for (int k = 0; k < 4; ++k) r[k] = {a[2 * k], a[2 * k + 1]};
+    std::int64_t i = 8;
+    for (; i < n - n % 8; i += 8)
+      for (int k = 0; k < 4; ++k) r[k] = r[k] + C{a[i + 2 * k], a[i + 2 * k + 1]};
+    C sum = (r[0] + r[1]) + (r[2] + r[3]);
+    for (; i < n; i += 2) sum = sum + C{a[i], a[i + 1]};
+    return sum;
+  }
+  std::int64_t half = n / 2;
+  half -= half % 8;
+  return pairwise_complex(a, half) + pairwise_complex(a + half, n - half);
+}
+
+template <class F>
+void add_real(char* acc, const char* run, std::int64_t n) {
+  F* total = reinterpret_cast<F*>(acc);
+  *total = *total + pairwise(reinterpret_cast<const F*>(run), n);
+}
+
+template <class F>
+void add_complex(char* acc, const char* run, std::int64_t n) {
+  F* total = reinterpret_cast<F*>(acc);
+  const rt::complex<F> sum = pairwise_complex(reinterpret_cast<const F*>(run), 2 * n);
+  total[0] = total[0] + sum.re;
+  total[1] = total[1] + sum.im;
+}
+
+}  // namespace
+
+void add_pairwise(DType dtype, char* acc, const char* run, std::int64_t n) {
+  switch (dtype) {
+    case DType::Float32:
+      return add_real<rt::f32>(acc, run, n);
+    case DType::Float64:
+      return add_real<rt::f64>(acc, run, n);
+    case DType::Complex64:
+      return add_complex<rt::f32>(acc, run, n);
+    case DType::Complex128:
+      return add_complex<rt::f64>(acc, run, n);
+    default:
+      throw InternalError("add_pairwise: not an inexact dtype");
+  }
+}
+
+}  // namespace ufuse::ir::interp

@@ -1,0 +1,289 @@
+// Text to graph; see print.h for the form. A line is read from left to right by a cursor; what
+// print.cpp leaves out of the text are defaults here as well.
+#include "ir/parse.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/support/error.h"
+
+namespace ufuse::ir {
+namespace {
+
+class Cursor {
+ public:
+  Cursor(std::string_view line, std::size_t number) : rest_(line), line_(line), number_(number) {
+    skip_spaces();
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InternalError("line " + std::to_string(number_) + ": " + what + ": " +
+                        std::string(line_));
+  }
+  bool at_end() const { return rest_.empty(); }
+  bool accept(std::string_view token) {
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    skip_spaces();
+    return true;
+  }
+  void expect(std::string_view token) {
+    if (!accept(token)) fail("expected '" + std::string(token) + "'");
+  }
+  // Letters, digits, '_' and '.': names of ops, dtypes, reductions, ufuncs.
+  std::string_view word() {
+    std::size_t n = 0;
+    while (n < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[n])) ||
+                                rest_[n] == '_' || rest_[n] == '.'))
+      ++n;
+    if (n == 0) fail("expected a name");
+    return take(n);
+  }
+  template <class T>
+  T integer(int base = 10) {
+    T value{};
+    const auto [end, error] =
+        std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
+    if (error != std::errc()) fail("expected an integer");
+    take(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+  template <class F>
+  F hex_float() {
+    F value{};
+    const auto [end, error] =
+        std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, std::chars_format::hex);
+    if (error != std::errc()) fail("expected a hex-float");
+    take(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+  NodeId node() {
+    expect("%");
+    return NodeId{integer<std::uint32_t>()};
+  }
+  Dims dims() {
+    Dims dims;
+    expect("[");
+    while (!accept("]")) {
+      if (!dims.empty()) expect(",");
+      dims.push_back(integer<std::int64_t>());
+    }
+    return dims;
+  }
+  Dims dims(std::string_view name) {
+    expect(name);
+    expect("=");
+    return dims();
+  }
+
+ private:
+  std::string_view take(std::size_t n) {
+    const std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    skip_spaces();
+    return taken;
+  }
+  void skip_spaces() {
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t'))
+      rest_.remove_prefix(1);
+  }
+
+  std::string_view rest_, line_;
+  std::size_t number_;
+};
+
+template <class F>
+std::uint64_t parse_float(Cursor& c) {
+  using Bits = std::conditional_t<sizeof(F) == 4, std::uint32_t, std::uint64_t>;
+  if (c.accept("nan(0x")) {
+    const auto bits = c.integer<Bits>(16);
+    c.expect(")");
+    return bits;
+  }
+  const bool negative = c.accept("-");
+  F value = std::numeric_limits<F>::infinity();
+  if (!c.accept("inf")) {
+    c.expect("0x");
+    value = c.hex_float<F>();
+  }
+  return std::bit_cast<Bits>(negative ? -value : value);
+}
+
+std::uint64_t parse_float(Cursor& c, DType dtype) {
+  return real_part(dtype) == DType::Float32 ? parse_float<float>(c) : parse_float<double>(c);
+}
+
+Scalar parse_scalar(Cursor& c, DType dtype) {
+  switch (info(dtype).kind) {
+    case Kind::Bool:
+      if (c.accept("true")) return {{1, 0}};
+      c.expect("false");
+      return {};
+    case Kind::Int: {
+      const auto bits = static_cast<std::uint64_t>(c.integer<std::int64_t>());
+      const int unused = 64 - 8 * static_cast<int>(size_of(dtype));
+      return {{(bits << unused) >> unused, 0}};
+    }
+    case Kind::UInt:
+      return {{c.integer<std::uint64_t>(), 0}};
+    case Kind::Float:
+      return {{parse_float(c, dtype), 0}};
+    case Kind::Complex: {
+      c.expect("(");
+      const std::uint64_t re = parse_float(c, dtype);
+      c.expect(",");
+      const std::uint64_t im = parse_float(c, dtype);
+      c.expect(")");
+      return dtype == DType::Complex64 ? Scalar{{re | im << 32, 0}} : Scalar{{re, im}};
+    }
+  }
+  c.fail("unknown kind");
+}
+
+Op parse_op(Cursor& c) {
+  const std::string_view name = c.word();
+  for (auto i = 0; i <= static_cast<int>(Op::ArgReduce); ++i)
+    if (op_name(static_cast<Op>(i)) == name) return static_cast<Op>(i);
+  c.fail("unknown op");
+}
+
+Reduction parse_reduction(Cursor& c) {
+  const std::string_view name = c.word();
+  constexpr int kCount = 0
+#define REDUCTION(id, name, combine, accepts, identity) +1
+#include "ir/reductions.def"
+#undef REDUCTION
+      ;
+  for (int i = 0; i < kCount; ++i)
+    if (reduction_info(static_cast<Reduction>(i)).name == name) return static_cast<Reduction>(i);
+  c.fail("unknown reduction");
+}
+
+void parse_order(Cursor& c, Node& node) {
+  c.expect("order=");
+  const std::string_view name = c.word();
+  std::optional<Order> order;
+  for (Order o : {Order::Free, Order::Sequential, Order::Pairwise, Order::Extremum})
+    if (order_name(o) == name) order = o;
+  if (!order) c.fail("unknown order");
+  node.order = *order;
+  if (node.order == Order::Pairwise) {
+    c.expect("run_axes=");
+    node.run_axes = c.integer<std::uint32_t>();
+    c.expect("chunk=");
+    node.chunk = c.integer<std::int64_t>();
+  }
+}
+
+void parse_head(Cursor& c, Node& node) {
+  switch (node.op) {
+    case Op::Input:
+    case Op::Param:
+      node.id = c.integer<std::uint32_t>();
+      break;
+    case Op::Ufunc:
+      node.id = c.integer<std::uint32_t>();
+      c.expect(".");
+      node.slot = c.integer<std::uint32_t>();
+      break;
+    case Op::Reduce:
+      node.reduction = parse_reduction(c);
+      break;
+    case Op::ArgReduce:
+      node.id = c.accept("argmax") ? 1 : 0;
+      if (node.id == 0) c.expect("argmin");
+      break;
+    default:
+      break;
+  }
+}
+
+void parse_attributes(Cursor& c, Node& node) {
+  switch (node.op) {
+    case Op::Broadcast:
+    case Op::ArgReduce:
+      node.ints = c.dims("axes");
+      break;
+    case Op::Transpose:
+      node.ints = c.dims("permutation");
+      break;
+    case Op::Slice: {
+      node.ints = c.dims("start");
+      const Dims step = c.dims("step");
+      node.ints.insert(node.ints.end(), step.begin(), step.end());
+      break;
+    }
+    case Op::Ufunc:
+      if (c.accept("name=")) c.word();
+      break;
+    case Op::Reduce:
+      node.ints = c.dims("axes");
+      parse_order(c, node);
+      break;
+    default:
+      break;
+  }
+}
+
+DType parse_dtype(Cursor& c) {
+  const std::optional<DType> dtype = dtype_from_name(c.word());
+  if (!dtype) c.fail("unknown dtype");
+  return *dtype;
+}
+
+// A constant's text depends on its dtype, which stands at the end of the line.
+DType dtype_at_end(std::string_view line, const Cursor& c, std::size_t number) {
+  const std::size_t colon = line.rfind(':');
+  if (colon == std::string_view::npos) c.fail("expected ':'");
+  Cursor end(line.substr(colon + 1), number);
+  return parse_dtype(end);
+}
+
+Node parse_node(Cursor& c, std::string_view line, std::size_t number) {
+  Node node{};
+  node.op = parse_op(c);
+  parse_head(c, node);
+  if (node.op == Op::Const) node.constant = parse_scalar(c, dtype_at_end(line, c, number));
+  while (c.accept("%")) node.inputs.push_back(NodeId{c.integer<std::uint32_t>()});
+  parse_attributes(c, node);
+  c.expect(":");
+  node.dtype = parse_dtype(c);
+  node.shape = c.dims();
+  if (!c.at_end()) c.fail("unexpected text at the end");
+  return node;
+}
+
+}  // namespace
+
+Graph parse(std::string_view text, const LoopTable* loops) {
+  Graph g;
+  bool returned = false;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    Cursor c(line, number);
+    if (c.at_end() || c.accept("#")) continue;
+    if (returned) c.fail("text after 'return'");
+    if (c.accept("return")) {
+      while (!c.at_end()) g.outputs.push_back(c.node());
+      returned = true;
+      continue;
+    }
+    const NodeId name = c.node();
+    c.expect("=");
+    if (g.add(parse_node(c, line, number)) != name)
+      c.fail("nodes must be distinct and numbered from %0");
+  }
+  if (!returned) throw InternalError("expected 'return' at the end of the graph");
+  verify(g, loops);
+  return g;
+}
+
+}  // namespace ufuse::ir

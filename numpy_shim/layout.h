@@ -1,0 +1,30 @@
+// Memory order as NumPy chooses it: broadcasting of shapes, the layout of a ufunc's result
+// (order='K' over all operands, as nditer decides), C and F order, `like`.
+#pragma once
+
+#include <span>
+
+#include "numpy_shim/operand.h"
+
+namespace ufuse::numpy_shim {
+
+Dims broadcast_shapes(std::span<const Dims> shapes);  // Unsupported when they do not fit
+// Strides of new memory (all 0 when it is empty), and of a view on packed memory (where an empty
+// axis does not count).
+Dims c_strides(const Dims& shape, std::size_t itemsize);
+Dims f_strides(const Dims& shape, std::size_t itemsize);
+Dims packed_strides(const Dims& shape, std::size_t itemsize, bool fortran);
+bool is_c_contiguous(const Layout& layout);
+bool is_f_contiguous(const Layout& layout);
+// Strides of an output NumPy allocates for operands that broadcast to `shape`. `direct`: one output
+// and no operand is cast, so that NumPy may go around its iterator; it makes a difference only to
+// the strides of size-1 and empty axes.
+Dims result_strides(std::span<const Layout> operands, const Dims& shape, std::size_t itemsize,
+                    bool direct = true);
+// Strides of np.empty_like(layout, order='K') / copy(order='K').
+Dims like_strides(const Layout& layout, std::size_t itemsize);
+// Axes, innermost first, in the order in which NumPy's iterator walks operands that all have `ndim`
+// axes.
+Dims iteration_axes(std::span<const Layout> operands);
+
+}  // namespace ufuse::numpy_shim

@@ -1,0 +1,56 @@
+// A ufunc call as NumPy resolves it: which loop (dtypes), casts, broadcasting, the layout of the
+// results, scalar or array. Throws Unsupported for what NumPy would reject or what has no native
+// form; the caller then runs the real NumPy call.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "numpy_shim/operand.h"
+
+namespace ufuse::numpy_shim {
+
+// A ufunc as registered by pyext from PyUFuncObject: its loops in the order in which NumPy searches
+// them.
+struct UfuncLoop {
+  std::string types;  // NumPy characters, inputs then outputs: "dd" "d" -> "ddd"; a loop with a
+                      // foreign character is never chosen
+  ir::InnerLoop loop = nullptr;
+  void* data = nullptr;
+};
+struct Ufunc {
+  std::string name;      // "add"; for other packages the ufunc's __name__
+  bool of_numpy = true;  // NumPy's own (may have a row in ops.def); otherwise always a block call
+  int nin = 0, nout = 0;
+  bool elementwise = true;  // false: generalised (matmul): never native
+  std::vector<UfuncLoop> loops;
+};
+
+struct UfuncOptions {
+  std::optional<DType> dtype;  // dtype= argument
+  bool same_kind = true;       // casting= argument: same_kind (default) or unsafe
+  // The operand that an operator overwrites (elided_operand): the result has its strides.
+  std::optional<std::size_t> overwritten = std::nullopt;
+};
+
+// The loop NumPy picks: common dtypes of the operands (after NEP 50) -> the dtypes the loop runs
+// in, inputs then outputs.
+struct Resolved {
+  std::size_t loop;
+  std::vector<DType> inputs, outputs;
+};
+Resolved resolve(const Ufunc& ufunc, std::span<const Operand> operands,
+                 const UfuncOptions& options);
+
+std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const Operand> operands,
+                         const UfuncOptions& options = {});
+
+// The operand whose memory a binary operator (not a call of the ufunc) reuses: an array nobody else
+// refers to, which owns at least 256 KiB, where the other one fits in. `is_temporary`: a reference
+// count of one and memory of its own.
+std::optional<std::size_t> elided_operand(std::string_view ufunc, std::span<const Operand> operands,
+                                          std::array<bool, 2> is_temporary);
+
+}  // namespace ufuse::numpy_shim

@@ -1,0 +1,60 @@
+// See backends.h.
+#include "pyext/bind/backends.h"
+
+#include <array>
+#include <atomic>
+
+#include "codegen/compile.h"
+#include "ir/interp/interpreter.h"
+#include "ir/support/error.h"
+#include "pyext/bind/common.h"
+#include "pyext/bind/ufunc_registry.h"
+
+namespace ufuse::pyext {
+namespace {
+
+constexpr std::array kNames = {"compiled", "interpreted", "numpy"};
+std::atomic<int>& first_tried() {
+  static std::atomic<int> index{0};
+  return index;
+}
+
+codegen::Compiler& compiler() {
+  static auto* compiler = new codegen::Compiler(loop_table());
+  return *compiler;
+}
+
+ir::Backend* backend(int index) {
+  static auto* interpreter = new ir::Interpreter(&loop_table());
+  if (index == 0) return &compiler();
+  return index == 1 ? interpreter : nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts) {
+  for (int i = first_tried(); i < 2; ++i) {
+    ir::Backend* tried = backend(i);
+    try {
+      return tried->prepare(graph, layouts);
+    } catch (const Unsupported&) {
+    } catch (const CompileError&) {
+    }
+  }
+  return nullptr;
+}
+
+void set_backend(const std::string& name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (name != kNames[i]) continue;
+    first_tried() = static_cast<int>(i);
+    return;
+  }
+  throw py::value_error("backend must be 'compiled', 'interpreted' or 'numpy', not '" + name + "'");
+}
+std::string current_backend() { return kNames[static_cast<std::size_t>(first_tried().load())]; }
+
+void set_num_threads(int threads) { compiler().threads().set_limit(threads); }
+int get_num_threads() { return compiler().threads().limit(); }
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,209 @@
+// See call.h.
+#include "pyext/bind/call.h"
+
+#include <cstring>
+
+#include "pyext/bind/backends.h"
+#include "pyext/bind/lazy_array.h"
+#include "pyext/bind/numpy_replay.h"
+#include "pyext/bind/ufunc_registry.h"
+
+namespace ufuse::pyext {
+namespace {
+
+// Arrays of somebody else's are copied up to this size; copying larger ones costs more than the
+// fusion across them saves.
+constexpr std::size_t kCopyBytes = 64 * 1024;
+
+// The calls of one thread. It dies with its thread, without Python's lock and perhaps after Python.
+struct Calls {
+  std::vector<std::shared_ptr<Call>> stack;
+  std::shared_ptr<Call> last;
+  ~Calls() {
+    if (stack.empty() && !last) return;
+    if (!Py_IsInitialized()) {
+      new auto(std::move(*this));  // nobody is left to free Python objects
+      return;
+    }
+    const PyGILState_STATE state = PyGILState_Ensure();
+    stack.clear();
+    last.reset();
+    PyGILState_Release(state);
+  }
+  Calls() = default;
+  Calls(Calls&&) = default;
+};
+
+thread_local Calls calls;
+
+py::object array_at(const ir::Buffer& buffer, bool writeable) {
+  return array_on({buffer.dtype, buffer.shape, buffer.strides}, buffer.data, writeable, nullptr);
+}
+
+}  // namespace
+
+Memory memory_of(PyObject* owner, void* data) {
+  Py_INCREF(owner);
+  return {data, std::shared_ptr<void>(owner, [](void* object) {
+            if (!Py_IsInitialized()) return;
+            const PyGILState_STATE state = PyGILState_Ensure();
+            Py_DECREF(static_cast<PyObject*>(object));
+            PyGILState_Release(state);
+          })};
+}
+
+std::optional<std::uint8_t> current_report_mask() {
+  const py::object modes = steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
+  std::uint8_t mask = 0;
+  const std::pair<const char*, std::uint8_t> flags[] = {
+      {"divide", 1}, {"over", 2}, {"under", 4}, {"invalid", 8}};
+  for (const auto& [name, bit] : flags) {
+    PyObject* mode = PyDict_GetItemString(modes.ptr(), name);
+    if (mode == nullptr) return std::nullopt;
+    if (PyUnicode_CompareWithASCIIString(mode, "ignore") == 0) continue;
+    if (PyUnicode_CompareWithASCIIString(mode, "warn") != 0) return std::nullopt;
+    mask |= bit;
+  }
+  return mask;
+}
+
+Call::Call() : session_(*this, loop_table(), 0) {
+  session_.old_reduce_order = numpy().old_reduce_order;
+  const std::optional<std::uint8_t> mask = current_report_mask();
+  traceable_ = mask.has_value();
+  session_.set_report_mask(mask.value_or(0));
+}
+
+Call::~Call() = default;
+
+Call* Call::active() { return calls.stack.empty() ? nullptr : calls.stack.back().get(); }
+std::shared_ptr<Call> Call::last() { return calls.last; }
+void Call::push(std::shared_ptr<Call> call) { calls.stack.push_back(std::move(call)); }
+
+std::shared_ptr<Call> Call::pop() {
+  std::shared_ptr<Call> call = std::move(calls.stack.back());
+  calls.stack.pop_back();
+  call->arguments_.clear();
+  calls.last = call;
+  return call;
+}
+
+py::object Call::add_argument(PyObject* object) {
+  if (const auto it = arguments_.find(object); it != arguments_.end()) return it->second;
+  py::object lazy;
+  if (is_supported_array(object)) {
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    lazy = make_lazy(session_.argument(layout_of(array), memory_of(object, PyArray_DATA(array)),
+                                       PyArray_ISWRITEABLE(array)),
+                     object);
+  } else if (const auto dtype = scalar_dtype(object)) {
+    lazy = make_lazy(session_.scalar_argument(*dtype, scalar_bits(object, *dtype)), object);
+  } else {
+    return borrow(object);
+  }
+  arguments_.emplace(object, lazy);
+  return lazy;
+}
+
+tracer::Origin Call::here() {
+  // Handlers of the package stand between the user's line and the operation; it is the user's line
+  // that counts.
+  PyFrameObject* frame = PyEval_GetFrame();
+  py::object held;
+  while (frame != nullptr) {
+    const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    const auto [it, is_new] =
+        code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
+    if (is_new) {
+      const py::object globals = steal(PyFrame_GetGlobals(frame));
+      PyObject* name = PyDict_GetItemString(globals.ptr(), "__name__");
+      const py::object module = name ? borrow(name) : py::object(py::str("__main__"));
+      const char* text = PyUnicode_Check(module.ptr()) ? PyUnicode_AsUTF8(module.ptr()) : "";
+      codes_.push_back({code, module, std::strncmp(text, "ufuse.", 6) == 0});
+    }
+    if (!codes_[it->second].ours) return {it->second, PyFrame_GetLasti(frame)};
+    frame = PyFrame_GetBack(frame);
+    held = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(frame));
+  }
+  return {};
+}
+
+void Call::enter(bool scalar_operator) { session_.enter(here(), scalar_operator); }
+
+py::object Call::module_of(const tracer::Origin& origin) const {
+  if (origin.code >= codes_.size()) return py::str("__main__");
+  return codes_[origin.code].module_name;
+}
+
+std::pair<std::string, int> Call::place_of(const tracer::Origin& origin) const {
+  if (origin.code >= codes_.size() || origin.instruction < 0) return {"", 0};
+  auto* code = reinterpret_cast<PyCodeObject*>(codes_[origin.code].code.ptr());
+  return {PyUnicode_AsUTF8(code->co_filename), PyCode_Addr2Line(code, origin.instruction)};
+}
+
+void Call::record(tracer::Event::Kind kind, const char* reason, std::string detail) {
+  session_.record({kind, reason, std::move(detail), here(), nullptr});
+}
+
+LazyArray Call::capture(PyArrayObject* array) {
+  auto* object = reinterpret_cast<PyObject*>(array);
+  session_.mark_impure();
+  const bool fixed = !PyArray_ISWRITEABLE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+  const bool small = static_cast<std::size_t>(PyArray_NBYTES(array)) <= kCopyBytes;
+  if (fixed || !small) {
+    immediate_ |= !fixed;
+    return session_.adopt(layout_of(array), memory_of(object, PyArray_DATA(array)), false,
+                          tracer::Role::Captured);
+  }
+  const py::object copy = steal(PyArray_NewCopy(array, NPY_KEEPORDER));
+  auto* owned = reinterpret_cast<PyArrayObject*>(copy.ptr());
+  return session_.adopt(layout_of(owned), memory_of(copy.ptr(), PyArray_DATA(owned)), false,
+                        tracer::Role::Captured);
+}
+
+Memory Call::allocate(const Layout& layout) {
+  // NumPy takes strides for new memory on trust: with gaps or a reversed axis the elements need
+  // more than their own bytes, and the first of them does not stand at the beginning.
+  const auto itemsize = static_cast<std::int64_t>(ir::size_of(layout.dtype));
+  std::int64_t low = 0, high = itemsize, dense = itemsize;
+  for (std::size_t a = 0; a < layout.shape.size(); ++a) {
+    (layout.strides[a] < 0 ? low : high) += (layout.shape[a] - 1) * layout.strides[a];
+    dense *= layout.shape[a];
+  }
+  if (dense > 0 && (low < 0 || high > dense)) {
+    npy_intp bytes = high - low;
+    const py::object raw = steal(PyArray_SimpleNew(1, &bytes, NPY_UINT8));
+    auto* first = static_cast<char*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(raw.ptr())));
+    return memory_of(raw.ptr(), first - low);
+  }
+  auto* descr = PyArray_DescrFromType(type_number(layout.dtype));
+  const py::object array = steal(PyArray_NewFromDescr(
+      &PyArray_Type, descr, static_cast<int>(layout.shape.size()),
+      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.shape.data())),
+      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.strides.data())), nullptr, 0,
+      nullptr));
+  return memory_of(array.ptr(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
+}
+
+void Call::copy(const ir::Buffer& to, const ir::Buffer& from) {
+  const py::object target = array_at(to, true), source = array_at(from, false);
+  if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
+                       reinterpret_cast<PyArrayObject*>(source.ptr())) < 0)
+    throw py::error_already_set();
+}
+
+std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
+                                                    const ir::RunArgs& layouts) {
+  return pyext::prepare(graph, layouts);
+}
+
+ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& args) {
+  const py::gil_scoped_release released;
+  return executable.run(args);
+}
+
+void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants) {
+  replay_with_numpy(*this, session, wants);
+}
+
+}  // namespace ufuse::pyext

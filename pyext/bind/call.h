@@ -1,0 +1,78 @@
+// A traced call as Python sees it: the session, its lazy arrays as Python objects, the code objects its operations stand in, and the
+// Host that gives the session memory, backends and NumPy itself. Calls nest: a stack per thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pyext/bind/numpy_facts.h"
+#include "tracer/session.h"
+
+namespace ufuse::pyext {
+
+using tracer::LazyArray;
+using tracer::Memory;
+
+// Memory that a Python object keeps alive.
+Memory memory_of(PyObject* owner, void* data);
+
+class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
+ public:
+  Call();
+  ~Call() override;
+
+  tracer::Session& session() { return session_; }
+  // The call that is being traced on this thread; null: none.
+  static Call* active();
+  // The last one that ended on this thread; null: none.
+  static std::shared_ptr<Call> last();
+  static void push(std::shared_ptr<Call> call);
+  static std::shared_ptr<Call> pop();
+
+  // An argument as a lazy array (or itself when it is none); the same object gives the same lazy array.
+  py::object add_argument(PyObject* object);
+  // Whether the error state only warns or ignores: no other is traced.
+  bool error_state_is_traceable() const { return traceable_; }
+
+  // Notes where the operation that follows stands in the user's program.
+  void enter(bool scalar_operator = false);
+  tracer::Origin here();
+  // __name__ of the module whose code it is.
+  py::object module_of(const tracer::Origin& origin) const;
+  // "file.py", line
+  std::pair<std::string, int> place_of(const tracer::Origin& origin) const;
+  void record(tracer::Event::Kind kind, const char* reason, std::string detail = {});
+
+  // An array of somebody else's as an operand of the operation that follows. A large one that somebody may still write is not
+  // copied: `immediate` is set, and the results of the operation have to be computed before anything else happens.
+  LazyArray capture(PyArrayObject* array);
+  bool take_immediate() { return std::exchange(immediate_, false); }
+
+  // tracer::Host
+  Memory allocate(const Layout& layout) override;
+  void copy(const ir::Buffer& to, const ir::Buffer& from) override;
+  std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts) override;
+  ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) override;
+  void replay(tracer::Session& session, std::span<const tracer::Want> wants) override;
+
+ private:
+  struct Code {
+    py::object code, module_name;
+    bool ours = false;  // of the package itself
+  };
+  tracer::Session session_;
+  bool traceable_ = true;
+  bool immediate_ = false;
+  std::vector<Code> codes_;
+  std::unordered_map<PyObject*, std::uint32_t> code_index_;
+  std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array
+};
+
+// The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither warn nor ignore.
+std::optional<std::uint8_t> current_report_mask();
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,50 @@
+// What every file of the binding includes: Python, NumPy's C API (imported once, in module.cpp) and pybind11's handles. References
+// are owned by py::object; a null from the C API becomes the C++ exception py::error_already_set.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <pybind11/pybind11.h>
+
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL UFUSE_ARRAY_API
+#define PY_UFUNC_UNIQUE_SYMBOL UFUSE_UFUNC_API
+#ifndef UFUSE_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#endif
+#include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
+
+#include "ir/support/error.h"
+
+namespace ufuse::pyext {
+
+namespace py = pybind11;
+
+inline py::object steal(PyObject* object) {
+  if (object == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+inline py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
+
+// `_core.InternalError`: a defect of ufuse, raised where UFUSE_DEBUG asks for it.
+PyObject* internal_error_type();
+
+// Runs a slot's body: C++ exceptions become Python's.
+template <class Body, class Failure = PyObject*>
+auto guard(Body body, Failure failure = nullptr) -> decltype(body()) {
+  try {
+    return body();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const InternalError& error) {
+    PyErr_SetString(internal_error_type(), error.what());
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return static_cast<decltype(body())>(failure);
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,307 @@
+// The type `ufuse.ndarray` itself: life and death, attributes that are known without computing, and conversions, which force.
+#include "pyext/bind/lazy_array.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "numpy_shim/layout.h"
+#include "numpy_shim/view.h"
+#include "pyext/bind/native_call.h"
+
+namespace ufuse::pyext {
+namespace {
+
+PyTypeObject* the_type = nullptr;
+
+py::object tuple_of(const ir::Dims& dims) {
+  py::tuple made(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) made[i] = dims[i];
+  return made;
+}
+
+std::int64_t size_of(const ir::Dims& shape) {
+  std::int64_t n = 1;
+  for (std::int64_t d : shape) n *= d;
+  return n;
+}
+
+const Layout& layout(PyObject* self) { return as_lazy(self)->array.layout; }
+
+void dealloc(PyObject* self) {
+  LazyObject* lazy = as_lazy(self);
+  if (lazy->weakrefs) PyObject_ClearWeakRefs(self);
+  lazy->array.~LazyArray();
+  Py_XDECREF(lazy->real);
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guard([&] { return tuple_of(layout(self).shape).release().ptr(); });
+}
+PyObject* get_strides(PyObject* self, void*) {
+  return guard([&] { return tuple_of(layout(self).strides).release().ptr(); });
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return guard([&] { return descr_of(layout(self).dtype).release().ptr(); });
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(layout(self).shape.size()); }
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(size_of(layout(self).shape)); }
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(ir::size_of(layout(self).dtype)); }
+PyObject* get_nbytes(PyObject* self, void*) {
+  return PyLong_FromLongLong(size_of(layout(self).shape) * static_cast<std::int64_t>(ir::size_of(layout(self).dtype)));
+}
+
+PyObject* get_class(PyObject* self, void*) {
+  PyObject* type = as_lazy(self)->array.scalar ? scalar_type(layout(self).dtype) : reinterpret_cast<PyObject*>(&PyArray_Type);
+  Py_INCREF(type);
+  return type;
+}
+
+// The flags of an ndarray with this layout; no value is needed for them.
+PyObject* get_flags(PyObject* self, void*) {
+  return guard([&] {
+    LazyObject* lazy = as_lazy(self);
+    const LazyArray& array = lazy->array;
+    py::object like;
+    if (lazy->real || array.scalar || array.storage->memory || !array.is_whole()) {
+      static char nowhere[64];
+      if (lazy->real || array.scalar || array.storage->memory)
+        like = real_of(self);
+      else
+        like = array_on(array.layout, nowhere, array.storage->writeable && !array.read_only, nullptr);
+    } else {
+      like = array_on(array.layout, nullptr, true, nullptr);  // fresh memory, never touched
+    }
+    return PyObject_GetAttrString(like.ptr(), "flags");
+  });
+}
+
+PyObject* get_base(PyObject* self, void*) {
+  return guard([&] {
+    const LazyArray& array = as_lazy(self)->array;
+    if (array.is_whole() && !array.storage->memory) return py::none().release().ptr();
+    return PyObject_GetAttrString(force(self, "unknown_attribute", "base").ptr(), "base");
+  });
+}
+
+PyObject* get_T(PyObject* self, void*) {
+  return guard([&] {
+    Call* call = tracing_call(self);
+    LazyObject* lazy = as_lazy(self);
+    return native_or(
+               lazy->array.scalar ? nullptr : call,
+               [&](Call& c) { return make_lazy(c.session().view(lazy->array, numpy_shim::transpose(layout(self), std::nullopt))); },
+               [&](const std::string&) { return steal(PyObject_GetAttrString(real_of(self).ptr(), "T")); })
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* get_real(PyObject* self, void*) {
+  return guard([&] {
+    if (!ir::is_in(layout(self).dtype, ir::kComplex)) return borrow(self).release().ptr();
+    LazyObject* lazy = as_lazy(self);
+    return native_or(
+               lazy->array.scalar ? tracing_call(self) : nullptr,
+               [&](Call& c) {
+                 c.enter();
+                 return make_lazy(c.session().part(lazy->array, ir::Op::RealPart));
+               },
+               [&](const std::string&) {
+                 py::str name("real");
+                 const py::object getattr = py::module_::import("builtins").attr("getattr");
+                 return numpy_call(getattr.ptr(), {self, name.ptr()}, "memory_view", true);
+               })
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* get_imag(PyObject* self, void*) {
+  return guard([&] {
+    LazyObject* lazy = as_lazy(self);
+    const bool complex = ir::is_in(layout(self).dtype, ir::kComplex);
+    return native_or(
+               lazy->array.scalar && complex ? tracing_call(self) : nullptr,
+               [&](Call& c) {
+                 c.enter();
+                 return make_lazy(c.session().part(lazy->array, ir::Op::ImagPart));
+               },
+               [&](const std::string&) {
+                 py::str name("imag");
+                 const py::object getattr = py::module_::import("builtins").attr("getattr");
+                 return numpy_call(getattr.ptr(), {self, name.ptr()}, "memory_view", true);
+               })
+        .release()
+        .ptr();
+  });
+}
+
+// Setting shape, dtype, real ... is done to the real array; afterwards the lazy one is a view of the same memory again.
+int set_on_real(PyObject* self, const char* name, PyObject* value) {
+  LazyObject* lazy = as_lazy(self);
+  if (Call* call = tracing_call(self)) {
+    call->record(tracer::Event::Kind::NumpyCall, "unknown_attribute", name);
+    call->session().flush();
+  }
+  const py::object real = real_of(self);
+  const int status = value ? PyObject_SetAttrString(real.ptr(), name, unwrap(value).ptr())
+                           : PyObject_DelAttrString(real.ptr(), name);
+  if (status < 0) throw py::error_already_set();
+  if (Call* call = tracing_call(self)) call->session().forget_memory();
+  if (is_supported_array(real.ptr())) {
+    lazy->array.layout = layout_of(reinterpret_cast<PyArrayObject*>(real.ptr()));
+    if (!lazy->array.is_whole()) lazy->array.has_recipe = false;
+  }
+  return 0;
+}
+int set_attribute(PyObject* self, PyObject* value, void* name) {
+  return guard([&] { return set_on_real(self, static_cast<const char*>(name), value); }, -1);
+}
+
+// Any other attribute is the real object's. A method runs as a NumPy call when it is called, not before.
+const char* const kMutating[] = {"sort", "partition", "put", "resize", "itemset", "byteswap", "setfield", "setflags", "fill"};
+
+PyObject* call_method(PyObject* bound, PyObject* args, PyObject* kwargs) {
+  return guard([&] {
+    PyObject* self = PyTuple_GET_ITEM(bound, 0);
+    const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(bound, 1));
+    const bool pure = std::ranges::none_of(kMutating, [&](const char* m) { return std::strcmp(m, name) == 0; });
+    const py::object type = steal(get_class(self, nullptr));
+    const py::object method = steal(PyObject_GetAttr(type.ptr(), PyTuple_GET_ITEM(bound, 1)));
+    const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
+    return numpy_call(method.ptr(), all.ptr(), kwargs, "unknown_attribute", pure).release().ptr();
+  });
+}
+PyMethodDef kMethodDef = {"method", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_method)), METH_VARARGS | METH_KEYWORDS, nullptr};
+
+PyObject* getattro(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return guard([&]() -> PyObject* {
+    py::error_already_set missing;  // takes the AttributeError
+    const char* text = PyUnicode_AsUTF8(name);
+    // NumPy probes these to read memory without asking; they would hide what is pending.
+    const bool protocol = std::strcmp(text, "__array_interface__") == 0 || std::strcmp(text, "__array_struct__") == 0;
+    const py::object type = steal(get_class(self, nullptr));
+    const py::object of_type =
+        protocol ? py::object() : py::reinterpret_steal<py::object>(PyObject_GetAttr(type.ptr(), name));
+    if (!of_type) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
+                   reinterpret_cast<PyTypeObject*>(type.ptr())->tp_name, name);
+      return nullptr;
+    }
+    if (PyCallable_Check(of_type.ptr()) && Call::active() && tracing_call(self)) {
+      const py::tuple bound = py::make_tuple(borrow(self), borrow(name));
+      return PyCFunction_New(&kMethodDef, bound.ptr());
+    }
+    const py::object getattr = py::module_::import("builtins").attr("getattr");
+    return numpy_call(getattr.ptr(), {self, name}, "unknown_attribute", true).release().ptr();
+  });
+}
+
+PyGetSetDef kAttributes[] = {
+    {"shape", get_shape, set_attribute, "Extents, as of np.ndarray.", const_cast<char*>("shape")},
+    {"strides", get_strides, set_attribute, "Bytes per step along each axis.", const_cast<char*>("strides")},
+    {"dtype", get_dtype, set_attribute, "The element type.", const_cast<char*>("dtype")},
+    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"flags", get_flags, nullptr, "Memory layout, as NumPy would have it.", nullptr},
+    {"base", get_base, nullptr, "The array whose memory this is a view of.", nullptr},
+    {"T", get_T, nullptr, "The transposed view.", nullptr},
+    {"real", get_real, set_attribute, "The real part.", const_cast<char*>("real")},
+    {"imag", get_imag, set_attribute, "The imaginary part.", const_cast<char*>("imag")},
+    {"__class__", get_class, nullptr, "np.ndarray or the NumPy scalar type, so that isinstance works.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMemberDef kMembers[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(LazyObject, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+
+PyObject* repr(PyObject* self) {
+  return guard([&] { return PyObject_Repr(force(self, "print").ptr()); });
+}
+PyObject* str(PyObject* self) {
+  return guard([&] { return PyObject_Str(force(self, "print").ptr()); });
+}
+Py_hash_t hash(PyObject* self) {
+  return guard([&] { return PyObject_Hash(force(self, "hash").ptr()); }, Py_hash_t{-1});
+}
+
+}  // namespace
+
+PyTypeObject* lazy_type() { return the_type; }
+
+py::object make_lazy(LazyArray array, PyObject* real) {
+  LazyObject* lazy = PyObject_New(LazyObject, the_type);
+  if (lazy == nullptr) throw py::error_already_set();
+  lazy->weakrefs = nullptr;
+  lazy->real = real;
+  Py_XINCREF(real);
+  new (&lazy->array) LazyArray(std::move(array));
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(lazy));
+}
+
+Call* tracing_call(PyObject* lazy) {
+  Call* call = Call::active();
+  return call && as_lazy(lazy)->array.storage->session == &call->session() ? call : nullptr;
+}
+
+py::object real_of(PyObject* object) {
+  LazyObject* lazy = as_lazy(object);
+  const LazyArray& array = lazy->array;
+  tracer::Storage& storage = *array.storage;
+  if (storage.session && storage.value) storage.session->force({&array, 1});
+  if (lazy->real) return borrow(lazy->real);
+  py::object real;
+  if (storage.literal) {
+    real = scalar_object(array.layout.dtype, storage.literal->bits);
+  } else {
+    void* data = static_cast<char*>(storage.memory.data) + array.offset;
+    auto* owner = static_cast<PyObject*>(storage.memory.owner.get());
+    if (array.scalar)
+      real = scalar_object(array.layout.dtype, data);
+    else if (array.is_whole() && storage.role == tracer::Role::Temporary)
+      real = borrow(owner);
+    else
+      real = array_on(array.layout, data, storage.writeable && !array.read_only, owner);
+  }
+  lazy->real = real.inc_ref().ptr();
+  return real;
+}
+
+py::object force(PyObject* lazy, const char* reason, const char* detail) {
+  if (Call* call = tracing_call(lazy)) call->record(tracer::Event::Kind::Force, reason, detail);
+  return real_of(lazy);
+}
+
+void bind_lazy_array(py::module_& m) {
+  static std::vector<PyMethodDef> methods = lazy_methods();
+  std::vector<PyType_Slot> slots = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_getattro, reinterpret_cast<void*>(getattro)},
+      {Py_tp_getset, kAttributes},
+      {Py_tp_members, kMembers},
+      {Py_tp_methods, methods.data()},
+      {Py_tp_repr, reinterpret_cast<void*>(repr)},
+      {Py_tp_str, reinterpret_cast<void*>(str)},
+      {Py_tp_hash, reinterpret_cast<void*>(hash)},
+      {Py_tp_doc, const_cast<char*>("An array (or NumPy scalar) of a traced call: its value is computed when it is needed.")},
+  };
+  add_number_slots(slots);
+  add_index_slots(slots);
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"ufuse.ndarray", sizeof(LazyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+  the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (the_type == nullptr) throw py::error_already_set();
+  m.attr("ndarray") = borrow(reinterpret_cast<PyObject*>(the_type));
+}
+
+}  // namespace ufuse::pyext

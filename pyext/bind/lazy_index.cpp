@@ -1,0 +1,181 @@
+// Indexing of lazy arrays: basic indices are views; index arrays and masks are NumPy calls, but for masked assignment of a scalar.
+#include "numpy_shim/view.h"
+#include "pyext/bind/lazy_ops.h"
+
+namespace ufuse::pyext {
+namespace {
+
+using numpy_shim::IndexItem;
+using numpy_shim::View;
+
+PyObject* operator_function(const char* name) {
+  static PyObject* module = PyImport_ImportModule("operator");
+  PyObject* function = PyObject_GetAttrString(module, name);
+  Py_XDECREF(function);
+  return function;
+}
+
+std::optional<std::int64_t> slice_bound(PyObject* object) {
+  if (object == Py_None) return std::nullopt;
+  if (!PyIndex_Check(object)) throw Unsupported("arguments");
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, nullptr);  // out of range: clipped, as Python does
+  if (value == -1 && PyErr_Occurred()) throw py::error_already_set();
+  return value;
+}
+
+IndexItem item_of(PyObject* object) {
+  IndexItem item;
+  if (PySlice_Check(object)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    item.kind = IndexItem::Kind::Slice;
+    item.start = slice_bound(slice->start);
+    item.stop = slice_bound(slice->stop);
+    item.step = slice_bound(slice->step);
+  } else if (object == Py_None) {
+    item.kind = IndexItem::Kind::NewAxis;
+  } else if (object == Py_Ellipsis) {
+    item.kind = IndexItem::Kind::Ellipsis;
+  } else {
+    const bool is_mask = PyBool_Check(object) || (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
+    if (is_mask) throw Unsupported("mask_index");
+    if (!PyIndex_Check(object) || PyArray_Check(object) || (is_lazy(object) && !as_lazy(object)->array.scalar))
+      throw Unsupported("advanced_index");
+    const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
+    if (value == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      throw Unsupported("arguments");
+    }
+    item.integer = value;
+  }
+  return item;
+}
+
+std::vector<IndexItem> items_of(PyObject* key) {
+  std::vector<IndexItem> items;
+  if (PyTuple_Check(key)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) items.push_back(item_of(PyTuple_GET_ITEM(key, i)));
+  } else {
+    items.push_back(item_of(key));
+  }
+  return items;
+}
+
+// Integers for all axes and nothing else: NumPy gives a scalar, not a view.
+bool picks_element(const Layout& layout, const std::vector<IndexItem>& items) {
+  if (items.size() != layout.shape.size()) return false;
+  for (const IndexItem& item : items)
+    if (item.kind != IndexItem::Kind::Integer) return false;
+  return true;
+}
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  return guard([&] {
+    LazyObject* lazy = as_lazy(self);
+    return native_or(
+               tracing_call(self),
+               [&](Call& call) {
+                 call.enter();
+                 if (lazy->array.scalar) throw Unsupported("advanced_index");
+                 const std::vector<IndexItem> items = items_of(key);
+                 LazyArray view = call.session().view(lazy->array, numpy_shim::basic_index(lazy->array.layout, items));
+                 if (!picks_element(lazy->array.layout, items)) return make_lazy(std::move(view));
+                 const tracer::Operand element = call.session().operand(view);
+                 return make_lazy(call.session().from_result({element.node, {view.layout.dtype, {}, {}}, true}));
+               },
+               [&](const std::string& reason) {
+                 return numpy_call(operator_function("getitem"), {self, key}, reason, true);
+               })
+        .release()
+        .ptr();
+  });
+}
+
+// x[mask] = number, for a mask of x's shape.
+bool is_mask_of(Call& call, PyObject* key, const LazyArray& target) {
+  if (!is_lazy(key) || tracing_call(key) != &call) return false;
+  const LazyArray& mask = as_lazy(key)->array;
+  return mask.layout.dtype == DType::Bool && !mask.layout.shape.empty() && mask.layout.shape == target.layout.shape &&
+         target.is_whole();
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  return guard(
+      [&] {
+        LazyObject* lazy = as_lazy(self);
+        native_or(
+            value ? tracing_call(self) : nullptr,
+            [&](Call& call) -> py::object {
+              call.enter();
+              if (lazy->array.scalar) throw Unsupported("arguments");
+              if (is_mask_of(call, key, lazy->array)) {
+                const tracer::Operand number = to_operand(call, value);
+                const tracer::Operand mask = call.session().operand(as_lazy(key)->array);
+                call.session().assign_where(lazy->array, mask, number);
+              } else {
+                const View view = numpy_shim::basic_index(lazy->array.layout, items_of(key));
+                assign(call, call.session().view(lazy->array, view), value);
+              }
+              return py::none();
+            },
+            [&](const std::string& reason) {
+              if (value == nullptr) return numpy_call(operator_function("delitem"), {self, key}, reason, false);
+              return numpy_call(operator_function("setitem"), {self, key, value}, reason, false);
+            });
+        return 0;
+      },
+      -1);
+}
+
+Py_ssize_t length(PyObject* self) {
+  const Layout& layout = as_lazy(self)->array.layout;
+  if (!layout.shape.empty()) return static_cast<Py_ssize_t>(layout.shape.front());
+  return guard([&] { return PyObject_Size(real_of(self).ptr()); }, Py_ssize_t{-1});
+}
+
+PyObject* item_at(PyObject* self, Py_ssize_t i) {
+  // The iteration protocol asks until IndexError.
+  const Layout& layout = as_lazy(self)->array.layout;
+  if (!layout.shape.empty() && i >= layout.shape.front()) {
+    PyErr_SetString(PyExc_IndexError, "index out of bounds");
+    return nullptr;
+  }
+  return guard([&] { return get_item(self, steal(PyLong_FromSsize_t(i)).ptr()); });
+}
+
+// Rows are views; elements are values, and Python gets them as they are.
+PyObject* iterate(PyObject* self) {
+  return guard([&] {
+    const Layout& layout = as_lazy(self)->array.layout;
+    if (layout.shape.size() > 1 && tracing_call(self)) return PySeqIter_New(self);
+    return PyObject_GetIter(force(self, "iteration").ptr());
+  });
+}
+
+int contains(PyObject* self, PyObject* value) {
+  return guard([&] { return PySequence_Contains(force(self, "contains").ptr(), unwrap(value).ptr()); }, -1);
+}
+
+}  // namespace
+
+void assign(Call& call, const LazyArray& target, PyObject* value) {
+  // `x[i] += y` has written into the view already when Python stores it back.
+  if (is_lazy(value)) {
+    const LazyArray& source = as_lazy(value)->array;
+    if (source.storage == target.storage && source.offset == target.offset && source.layout == target.layout) return;
+  }
+  const tracer::Operand operand = to_operand(call, value);
+  call.session().assign(target, operand);
+  if (call.take_immediate()) call.session().force({&target, 1});
+}
+
+void add_index_slots(std::vector<PyType_Slot>& slots) {
+  slots.insert(slots.end(), {{Py_mp_length, reinterpret_cast<void*>(length)},
+                             {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
+                             {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
+                             {Py_sq_length, reinterpret_cast<void*>(length)},
+                             {Py_sq_item, reinterpret_cast<void*>(item_at)},
+                             {Py_sq_contains, reinterpret_cast<void*>(contains)},
+                             {Py_tp_iter, reinterpret_cast<void*>(iterate)}});
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,449 @@
+// The number protocol of lazy arrays, ufunc calls and reductions.
+#include "pyext/bind/lazy_ops.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "numpy_shim/promote.h"
+#include "pyext/bind/ufunc_registry.h"
+
+namespace ufuse::pyext {
+namespace {
+
+using tracer::Operand;
+
+PyObject* operator_function(const char* name) {
+  static PyObject* module = PyImport_ImportModule("operator");
+  PyObject* function = PyObject_GetAttrString(module, name);
+  Py_XDECREF(function);  // the module keeps it
+  return function;
+}
+
+bool is_integer(const Operand& operand) {
+  return operand.weak ? operand.weak->kind == numpy_shim::WeakScalar::Kind::Int
+                      : ir::is_in(operand.layout.dtype, ir::kInteger | ir::kBool);
+}
+
+struct Parsed {
+  numpy_shim::UfuncOptions options;
+  std::vector<PyObject*> outs;  // borrowed; lazy arrays of the call or null
+};
+
+// The keywords that have a native meaning; throws Unsupported for all others.
+Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
+  Parsed parsed;
+  const auto inputs = static_cast<std::size_t>(ufunc.nin);
+  if (args.size() < inputs || args.size() > inputs + static_cast<std::size_t>(ufunc.nout)) throw Unsupported("arguments");
+  for (std::size_t i = inputs; i < args.size(); ++i) parsed.outs.push_back(args[i]);
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
+    const auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
+    if (is("out")) {
+      if (value == Py_None) continue;
+      if (!parsed.outs.empty()) throw Unsupported("arguments");
+      if (PyTuple_CheckExact(value))
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) parsed.outs.push_back(PyTuple_GET_ITEM(value, i));
+      else
+        parsed.outs.push_back(value);
+    } else if (is("where")) {
+      if (value != Py_True) throw Unsupported("arguments");
+    } else if (is("dtype")) {
+      if (value == Py_None) continue;
+      parsed.options.dtype = dtype_from_object(value);
+      if (!parsed.options.dtype) throw Unsupported("dtype");
+    } else if (is("casting")) {
+      if (!PyUnicode_Check(value)) throw Unsupported("arguments");
+      if (PyUnicode_CompareWithASCIIString(value, "unsafe") == 0)
+        parsed.options.same_kind = false;
+      else if (PyUnicode_CompareWithASCIIString(value, "same_kind") != 0)
+        throw Unsupported("arguments");
+    } else if (is("order")) {
+      if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "K") != 0) throw Unsupported("arguments");
+    } else if (!is("subok")) {
+      throw Unsupported("arguments");
+    }
+  }
+  for (PyObject*& out : parsed.outs) {
+    if (out == Py_None) out = nullptr;
+    if (out == nullptr) continue;
+    if (!is_lazy(out) || tracing_call(out) != &call || as_lazy(out)->array.scalar) throw Unsupported("foreign_object");
+  }
+  return parsed;
+}
+
+// The result goes into `out`, which is returned.
+py::object into(Call& call, const LazyArray& result, PyObject* out, bool same_kind) {
+  const LazyArray& target = as_lazy(out)->array;
+  if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype)) throw Unsupported("arguments");
+  if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported("shape");
+  call.session().assign(target, call.session().operand(result));
+  return borrow(out);
+}
+
+// NumPy's scalar types have operators of their own, which check integers for overflow and use another power.
+void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands) {
+  if (ufunc.name == "power") throw Unsupported("scalar_power");
+  static constexpr std::array kChecked = {"add",       "subtract", "multiply", "floor_divide", "remainder",
+                                          "divmod",    "negative", "absolute", "positive"};
+  const bool checked = std::ranges::any_of(kChecked, [&](const char* name) { return ufunc.name == name; });
+  if (checked && std::ranges::all_of(operands, is_integer)) throw Unsupported("integer_scalar");
+}
+
+}  // namespace
+
+py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs, PyObject* numpy) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        const numpy_shim::Ufunc& ufunc = describe_ufunc(object);
+        const bool is_operator = numpy != nullptr;
+        const bool scalars = is_operator && std::ranges::all_of(args, [](PyObject* arg) {
+                               return is_lazy(arg) ? as_lazy(arg)->array.scalar : !PyArray_Check(arg);
+                             });
+        call.enter(scalars);
+        const Parsed parsed = parse(call, ufunc, args, kwargs);
+        const auto inputs = args.first(static_cast<std::size_t>(ufunc.nin));
+        std::vector<Operand> operands;
+        operands.reserve(inputs.size());
+        for (PyObject* arg : inputs) {
+          if (scalars && (PyList_Check(arg) || PyTuple_Check(arg))) throw Unsupported("foreign_object");
+          operands.push_back(to_operand(call, arg));
+        }
+        if (scalars) check_scalar_operator(ufunc, operands);
+        check_promotion(inputs, operands);
+        std::vector<LazyArray> results = call.session().call(ufunc, operands, parsed.options);
+        if (std::ranges::all_of(parsed.outs, [](PyObject* out) { return out == nullptr; }))
+          return to_python(call, std::move(results));
+        const bool immediate = call.take_immediate();
+        py::list made;
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          PyObject* out = i < parsed.outs.size() ? parsed.outs[i] : nullptr;
+          made.append(out ? into(call, results[i], out, parsed.options.same_kind) : make_lazy(results[i]));
+          if (immediate) call.session().force({&as_lazy(made[i].ptr())->array, 1});
+        }
+        return results.size() == 1 ? py::object(made[0]) : py::object(py::tuple(made));
+      },
+      [&](const std::string& reason) {
+        py::tuple packed(args.size());
+        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(args[i]);
+        const int nin = reinterpret_cast<PyUFuncObject*>(object)->nin;
+        const bool pure = args.size() <= static_cast<std::size_t>(nin);
+        return numpy_call(numpy ? numpy : object, packed.ptr(), kwargs, reason, pure);
+      });
+}
+
+std::int64_t to_integer(PyObject* object) {
+  if (PyBool_Check(object) || !PyIndex_Check(object) || PyArray_Check(object)) throw Unsupported("arguments");
+  if (is_lazy(object) && !as_lazy(object)->array.scalar) throw Unsupported("arguments");
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
+  if (value == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    throw Unsupported("arguments");
+  }
+  return value;
+}
+
+ir::Dims to_dims(PyObject* object) {
+  if (!PyTuple_Check(object) && !PyList_Check(object)) return {to_integer(object)};
+  ir::Dims dims;
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+  for (Py_ssize_t i = 0; i < size; ++i) dims.push_back(to_integer(PySequence_Fast_GET_ITEM(object, i)));
+  return dims;
+}
+
+std::optional<ir::Dims> to_axes(PyObject* object) {
+  if (object == nullptr || object == Py_None) return std::nullopt;
+  if (PyList_Check(object)) throw Unsupported("arguments");
+  return to_dims(object);
+}
+
+py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        numpy_shim::ReduceOptions options;
+        options.axes = to_axes(args.axis);
+        if (args.keepdims && args.keepdims != numpy().no_value.ptr()) {
+          const int truth = is_lazy(args.keepdims) ? -1 : PyObject_IsTrue(args.keepdims);
+          if (truth < 0) throw Unsupported("arguments");
+          options.keepdims = truth != 0;
+        }
+        if (args.dtype && args.dtype != Py_None) {
+          options.dtype = dtype_from_object(args.dtype);
+          if (!options.dtype) throw Unsupported("dtype");
+        }
+        PyObject* out = args.out;
+        if (out && PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) == 1) out = PyTuple_GET_ITEM(out, 0);
+        if (out == Py_None) out = nullptr;
+        if (out && (!is_lazy(out) || tracing_call(out) != &call)) throw Unsupported("foreign_object");
+        if (args.initial && args.initial != numpy().no_value.ptr()) {
+          if (args.initial == Py_None) throw Unsupported("arguments");
+          options.initial = to_operand(call, args.initial);
+        }
+        if (args.where && args.where != Py_True && args.where != numpy().no_value.ptr())
+          options.where = to_operand(call, args.where);
+        const Operand operand = to_operand(call, x);
+        // Without dtype=, the output's is the accumulator's.
+        if (out && operand.layout.dtype != as_lazy(out)->array.layout.dtype) throw Unsupported("arguments");
+        if (out && !options.dtype) options.dtype = operand.layout.dtype;
+        LazyArray result = call.session().reduce(describe_ufunc(ufunc).name, operand, options);
+        if (!out) return to_python(call, std::move(result));
+        if (result.layout.shape != as_lazy(out)->array.layout.shape) throw Unsupported("shape");
+        const bool immediate = call.take_immediate();
+        const py::object written = into(call, result, out, true);
+        if (immediate) call.session().force({&as_lazy(out)->array, 1});
+        return written;
+      },
+      [&](const std::string& reason) {
+        py::dict kwargs;
+        kwargs["axis"] = args.axis ? borrow(args.axis) : py::none();
+        const auto set = [&](const char* name, PyObject* value) {
+          if (value) kwargs[name] = borrow(value);
+        };
+        set("dtype", args.dtype);
+        set("out", args.out);
+        set("keepdims", args.keepdims);
+        set("initial", args.initial);
+        set("where", args.where);
+        const py::object reduce = steal(PyObject_GetAttrString(ufunc, "reduce"));
+        return numpy_call(reduce.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason, true);
+      });
+}
+
+py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* out, PyObject* keepdims) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        if (out && out != Py_None) throw Unsupported("arguments");
+        std::optional<std::int64_t> at;
+        if (axis && axis != Py_None) at = to_integer(axis);
+        const bool keep = keepdims && keepdims != numpy().no_value.ptr() && PyObject_IsTrue(keepdims) == 1;
+        return to_python(call, call.session().arg_reduce(largest, to_operand(call, x), at, keep));
+      },
+      [&](const std::string& reason) {
+        py::dict kwargs;
+        if (axis) kwargs["axis"] = borrow(axis);
+        if (out) kwargs["out"] = borrow(out);
+        if (keepdims) kwargs["keepdims"] = borrow(keepdims);
+        const py::object function = numpy().module.attr(largest ? "argmax" : "argmin");
+        return numpy_call(function.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason, true);
+      });
+}
+
+namespace {
+
+// Python's operators: slot, slot of the in-place form, NumPy's ufunc, functions of module operator.
+struct BinaryOperator {
+  int slot, in_place_slot;
+  const char *ufunc, *function, *in_place;
+};
+constexpr std::array kBinary = {
+    BinaryOperator{Py_nb_add, Py_nb_inplace_add, "add", "add", "iadd"},
+    BinaryOperator{Py_nb_subtract, Py_nb_inplace_subtract, "subtract", "sub", "isub"},
+    BinaryOperator{Py_nb_multiply, Py_nb_inplace_multiply, "multiply", "mul", "imul"},
+    BinaryOperator{Py_nb_true_divide, Py_nb_inplace_true_divide, "divide", "truediv", "itruediv"},
+    BinaryOperator{Py_nb_floor_divide, Py_nb_inplace_floor_divide, "floor_divide", "floordiv", "ifloordiv"},
+    BinaryOperator{Py_nb_remainder, Py_nb_inplace_remainder, "remainder", "mod", "imod"},
+    BinaryOperator{Py_nb_lshift, Py_nb_inplace_lshift, "left_shift", "lshift", "ilshift"},
+    BinaryOperator{Py_nb_rshift, Py_nb_inplace_rshift, "right_shift", "rshift", "irshift"},
+    BinaryOperator{Py_nb_and, Py_nb_inplace_and, "bitwise_and", "and_", "iand"},
+    BinaryOperator{Py_nb_or, Py_nb_inplace_or, "bitwise_or", "or_", "ior"},
+    BinaryOperator{Py_nb_xor, Py_nb_inplace_xor, "bitwise_xor", "xor", "ixor"},
+};
+struct UnaryOperator {
+  int slot;
+  const char *ufunc, *function;
+};
+constexpr std::array kUnary = {
+    UnaryOperator{Py_nb_negative, "negative", "neg"},
+    UnaryOperator{Py_nb_positive, "positive", "pos"},
+    UnaryOperator{Py_nb_absolute, "absolute", "abs"},
+    UnaryOperator{Py_nb_invert, "invert", "invert"},
+};
+
+template <std::size_t I>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guard([&] {
+    static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
+    static PyObject* const function = operator_function(kBinary[I].function);
+    PyObject* args[] = {a, b};
+    return call_ufunc(ufunc, args, nullptr, function).release().ptr();
+  });
+}
+
+template <std::size_t I>
+PyObject* unary(PyObject* a) {
+  return guard([&] {
+    static PyObject* const ufunc = numpy_ufunc(kUnary[I].ufunc);
+    static PyObject* const function = operator_function(kUnary[I].function);
+    PyObject* args[] = {a};
+    return call_ufunc(ufunc, args, nullptr, function).release().ptr();
+  });
+}
+
+PyObject* divide_with_remainder(PyObject* a, PyObject* b) {
+  return guard([&] {
+    static PyObject* const builtin = PyDict_GetItemString(PyEval_GetBuiltins(), "divmod");
+    PyObject* args[] = {a, b};
+    return call_ufunc(numpy_ufunc("divmod"), args, nullptr, builtin).release().ptr();
+  });
+}
+
+// An array is changed in place; a NumPy scalar is no lvalue, so Python rebinds the name.
+py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObject* numpy) {
+  return native_or(
+      tracing_call(args[0]),
+      [&](Call& call) {
+        call.enter();
+        std::vector<Operand> operands;
+        for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
+        check_promotion(args, operands);
+        const LazyArray result = call.session().call(describe_ufunc(ufunc), operands).front();
+        const bool immediate = call.take_immediate();
+        py::object written = into(call, result, args[0], true);
+        if (immediate) call.session().force({&as_lazy(args[0])->array, 1});
+        return written;
+      },
+      [&](const std::string& reason) {
+        py::tuple packed(args.size());
+        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(args[i]);
+        return numpy_call(numpy, packed.ptr(), nullptr, reason, false);
+      });
+}
+
+template <std::size_t I>
+PyObject* in_place(PyObject* a, PyObject* b) {
+  if (as_lazy(a)->array.scalar) return binary<I>(a, b);
+  return guard([&] {
+    static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
+    static PyObject* const function = operator_function(kBinary[I].in_place);
+    PyObject* args[] = {a, b};
+    return call_in_place(ufunc, args, function).release().ptr();
+  });
+}
+
+// ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version (fast_scalar_power in number.c).
+const char* power_shortcut(PyObject* base, PyObject* exponent) {
+  if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
+  const DType dtype = as_lazy(base)->array.layout.dtype;
+  const bool inexact = ir::is_in(dtype, ir::kInexact);
+  const bool since_2_3 = numpy().major > 2 || (numpy().major == 2 && numpy().minor >= 3);
+  if (since_2_3) {
+    if (PyLong_CheckExact(exponent)) {
+      int overflow = 0;
+      const long value = PyLong_AsLongAndOverflow(exponent, &overflow);
+      if (overflow == 0 && value == 2) return "square";
+      return overflow == 0 && value == -1 && inexact ? "reciprocal" : nullptr;
+    }
+    return PyFloat_CheckExact(exponent) && PyFloat_AS_DOUBLE(exponent) == 0.5 && inexact ? "sqrt" : nullptr;
+  }
+  double value = 0;
+  bool is_float = false;
+  if (PyLong_Check(exponent)) {
+    value = PyLong_AsDouble(exponent);
+  } else if (PyFloat_Check(exponent)) {  // np.float64 too
+    value = PyFloat_AS_DOUBLE(exponent);
+    is_float = true;
+  } else if (const auto kind = scalar_dtype(exponent); kind && ir::is_in(*kind, ir::kReal)) {
+    value = PyFloat_AsDouble(exponent);
+    is_float = ir::is_in(*kind, ir::kFloat);
+  } else {
+    return nullptr;
+  }
+  if (PyErr_Occurred()) PyErr_Clear();
+  if (!inexact) return value == 2.0 && !is_float ? "square" : nullptr;
+  if (value == 1.0) return "positive";
+  if (value == -1.0) return "reciprocal";
+  if (value == 0.0) return "_ones_like";
+  if (value == 0.5) return "sqrt";
+  return value == 2.0 ? "square" : nullptr;
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
+  return guard([&] {
+    if (modulo != Py_None) return borrow(Py_NotImplemented).release().ptr();
+    PyObject* args[] = {a, b};
+    PyObject* pow = operator_function("pow");
+    // A lazy exponent or a shortcut of old NumPys without a ufunc of its own is decided by NumPy.
+    const bool by_value = is_lazy(b) && as_lazy(b)->array.layout.shape.empty() && is_lazy(a) && !numpy().nep50;
+    const char* shortcut = power_shortcut(a, b);
+    if (by_value || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
+      return numpy_call(pow, {a, b}, "promotion", true).release().ptr();
+    if (shortcut) return call_ufunc(numpy_ufunc(shortcut), {args, 1}).release().ptr();
+    return call_ufunc(numpy_ufunc("power"), args, nullptr, pow).release().ptr();
+  });
+}
+
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
+  if (as_lazy(a)->array.scalar) return power(a, b, modulo);
+  return guard([&] {
+    PyObject* args[] = {a, b};
+    const char* shortcut = power_shortcut(a, b);
+    if (shortcut && std::strcmp(shortcut, "_ones_like") != 0)
+      return call_in_place(numpy_ufunc(shortcut), {args, 1}, numpy_ufunc(shortcut)).release().ptr();
+    return call_in_place(numpy_ufunc("power"), args, operator_function("ipow")).release().ptr();
+  });
+}
+
+PyObject* matmul(PyObject* a, PyObject* b) {
+  return guard([&] { return numpy_call(operator_function("matmul"), {a, b}, "generalized_ufunc", true).release().ptr(); });
+}
+
+PyObject* matmul_in_place(PyObject* a, PyObject* b) {
+  return guard([&] { return numpy_call(operator_function("imatmul"), {a, b}, "generalized_ufunc", false).release().ptr(); });
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  static constexpr std::array kUfuncs = {"less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+  static constexpr std::array kOperators = {"lt", "le", "eq", "ne", "gt", "ge"};
+  return guard([&] {
+    PyObject* args[] = {a, b};
+    return call_ufunc(numpy_ufunc(kUfuncs[op]), args, nullptr, operator_function(kOperators[op])).release().ptr();
+  });
+}
+
+int truth(PyObject* self) {
+  return guard([&] { return PyObject_IsTrue(force(self, "bool").ptr()); }, -1);
+}
+PyObject* to_int(PyObject* self) {
+  return guard([&] { return PyNumber_Long(force(self, "int").ptr()); });
+}
+PyObject* to_float(PyObject* self) {
+  return guard([&] { return PyNumber_Float(force(self, "float").ptr()); });
+}
+PyObject* to_index(PyObject* self) {
+  return guard([&] { return PyNumber_Index(force(self, "index").ptr()); });
+}
+
+template <std::size_t... I>
+void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
+  (slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)}), ...);
+  (slots.push_back({kBinary[I].in_place_slot, reinterpret_cast<void*>(in_place<I>)}), ...);
+}
+
+template <std::size_t... I>
+void add_unary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
+  (slots.push_back({kUnary[I].slot, reinterpret_cast<void*>(unary<I>)}), ...);
+}
+
+}  // namespace
+
+void add_number_slots(std::vector<PyType_Slot>& slots) {
+  add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
+  add_unary_slots(slots, std::make_index_sequence<kUnary.size()>());
+  slots.insert(slots.end(), {{Py_nb_divmod, reinterpret_cast<void*>(divide_with_remainder)},
+                             {Py_nb_power, reinterpret_cast<void*>(power)},
+                             {Py_nb_inplace_power, reinterpret_cast<void*>(power_in_place)},
+                             {Py_nb_matrix_multiply, reinterpret_cast<void*>(matmul)},
+                             {Py_nb_inplace_matrix_multiply, reinterpret_cast<void*>(matmul_in_place)},
+                             {Py_nb_bool, reinterpret_cast<void*>(truth)},
+                             {Py_nb_int, reinterpret_cast<void*>(to_int)},
+                             {Py_nb_float, reinterpret_cast<void*>(to_float)},
+                             {Py_nb_index, reinterpret_cast<void*>(to_index)},
+                             {Py_tp_richcompare, reinterpret_cast<void*>(compare)}});
+}
+
+}  // namespace ufuse::pyext

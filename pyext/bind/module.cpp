@@ -1,0 +1,40 @@
+// The module `ufuse._core`: NumPy's C API is imported here, and each topic binds its own names.
+#define UFUSE_IMPORTS_NUMPY
+#include "pyext/bind/lazy_array.h"
+#include "pyext/bind/session.h"
+
+namespace ufuse::pyext {
+
+PyObject* internal_error_type() {
+  static PyObject* type = PyErr_NewExceptionWithDoc("ufuse.InternalError", "A defect of ufuse. Please report it.", PyExc_RuntimeError, nullptr);
+  return type;
+}
+
+namespace {
+
+void import_numpy() {
+  if (_import_array() < 0 || _import_umath() < 0) throw py::error_already_set();
+}
+
+}  // namespace
+}  // namespace ufuse::pyext
+
+PYBIND11_MODULE(_core, m) {
+  namespace py = pybind11;
+  m.doc() = "The core of ufuse: lazy arrays, traced calls and the backends that compute them.";
+  ufuse::pyext::import_numpy();
+  ufuse::pyext::init_numpy_facts();
+  m.attr("__version__") = UFUSE_VERSION;
+  m.attr("InternalError") = ufuse::pyext::borrow(ufuse::pyext::internal_error_type());
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const ufuse::InternalError& error) {
+      PyErr_SetString(ufuse::pyext::internal_error_type(), error.what());
+    }
+  });
+  ufuse::pyext::bind_lazy_array(m);
+  ufuse::pyext::bind_session(m);
+  ufuse::pyext::bind_primitives(m);
+  ufuse::pyext::bind_caller(m);
+}

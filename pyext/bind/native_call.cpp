@@ -1,0 +1,289 @@
+// See native_call.h.
+#include "pyext/bind/native_call.h"
+
+#include <cstdlib>
+
+#include "numpy_shim/promote.h"
+
+namespace ufuse::pyext {
+namespace {
+
+using numpy_shim::WeakScalar;
+using tracer::Operand;
+
+Operand weak_integer(PyObject* object) {
+  WeakScalar weak;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  weak.negative = overflow < 0 || value < 0;
+  weak.magnitude = static_cast<std::uint64_t>(value);
+  if (overflow > 0) {
+    weak.magnitude = PyLong_AsUnsignedLongLong(object);
+    if (PyErr_Occurred()) overflow = -1;
+  }
+  if (overflow < 0) {
+    PyErr_Clear();
+    throw Unsupported("weak_scalar");
+  }
+  Operand operand;
+  operand.weak = weak;
+  return operand;
+}
+
+Operand weak_number(WeakScalar::Kind kind, std::complex<double> value) {
+  Operand operand;
+  operand.weak = WeakScalar{};
+  operand.weak->kind = kind;
+  operand.weak->value = value;
+  return operand;
+}
+
+bool holds_lazy(PyObject* object, int depth = 0) {
+  if (is_lazy(object)) return true;
+  if (depth > 8 || (!PyList_CheckExact(object) && !PyTuple_CheckExact(object))) return false;
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+  for (Py_ssize_t i = 0; i < size; ++i)
+    if (holds_lazy(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return true;
+  return false;
+}
+
+[[noreturn]] void reject_array(PyObject* object) {
+  if (!PyArray_CheckExact(object)) throw Unsupported("subclass");
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  const bool known = dtype_of_number(PyArray_TYPE(array)).has_value();
+  throw Unsupported(known ? "layout" : "dtype");
+}
+
+// Python's own containers, walked for lazy arrays.
+void collect(PyObject* object, std::vector<PyObject*>& lazies, int depth = 0) {
+  if (is_lazy(object)) {
+    lazies.push_back(object);
+  } else if (depth > 8) {
+    return;
+  } else if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    for (Py_ssize_t i = 0; i < size; ++i) collect(PySequence_Fast_GET_ITEM(object, i), lazies, depth + 1);
+  } else if (PyDict_CheckExact(object)) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) collect(value, lazies, depth + 1);
+  } else if (PySlice_Check(object)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    for (PyObject* part : {slice->start, slice->stop, slice->step}) collect(part, lazies, depth + 1);
+  }
+}
+
+py::object replaced(PyObject* object, int depth = 0) {
+  if (is_lazy(object)) return real_of(object);
+  std::vector<PyObject*> inside;
+  collect(object, inside, depth);
+  if (inside.empty()) return borrow(object);
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    const bool is_list = PyList_CheckExact(object);
+    py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* item = replaced(PySequence_Fast_GET_ITEM(object, i), depth + 1).release().ptr();
+      is_list ? PyList_SET_ITEM(made.ptr(), i, item) : PyTuple_SET_ITEM(made.ptr(), i, item);
+    }
+    return made;
+  }
+  if (PySlice_Check(object)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    return steal(PySlice_New(replaced(slice->start).ptr(), replaced(slice->stop).ptr(), replaced(slice->step).ptr()));
+  }
+  py::dict made;
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);)
+    made[key] = replaced(value, depth + 1);
+  return made;
+}
+
+// What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a view of one is a view; one that
+// nobody else holds is the session's own; anything else stays what it is.
+py::object wrap_result(Call& call, py::object result, const std::vector<PyObject*>& lazies) {
+  PyObject* object = result.ptr();
+  for (PyObject* lazy : lazies)
+    if (as_lazy(lazy)->real == object) return borrow(lazy);
+  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    const bool is_list = PyList_CheckExact(object);
+    py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      // Moved out of the container, which is the call's own, so that it does not count as a holder.
+      py::object item = borrow(PySequence_Fast_GET_ITEM(object, i));
+      if (Py_REFCNT(object) == 1) {
+        Py_INCREF(Py_None);
+        is_list ? PyList_SET_ITEM(object, i, Py_None) : PyTuple_SET_ITEM(object, i, Py_None);
+        Py_DECREF(item.ptr());
+      }
+      PyObject* wrapped = wrap_result(call, std::move(item), lazies).release().ptr();
+      is_list ? PyList_SET_ITEM(made.ptr(), i, wrapped) : PyTuple_SET_ITEM(made.ptr(), i, wrapped);
+    }
+    return made;
+  }
+  if (!is_supported_array(object)) return result;
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  const Layout layout = layout_of(array);
+  PyObject* base = PyArray_BASE(array);
+  if (base != nullptr) {
+    if (auto storage = call.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout))) {
+      LazyArray view;
+      view.offset = static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
+      view.storage = std::move(storage);
+      view.layout = layout;
+      view.has_recipe = false;
+      return make_lazy(std::move(view), object);
+    }
+    const bool own_base = PyArray_CheckExact(base) && Py_REFCNT(base) == 1 &&
+                          PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(base), NPY_ARRAY_OWNDATA);
+    if (!own_base) return result;
+  }
+  if (Py_REFCNT(object) > 1) return result;
+  return make_lazy(call.session().adopt(layout, memory_of(object, PyArray_DATA(array)), PyArray_ISWRITEABLE(array),
+                                        tracer::Role::Temporary),
+                   object);
+}
+
+std::string name_of(PyObject* func) {
+  py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
+  if (!name || !PyUnicode_Check(name.ptr())) {
+    PyErr_Clear();
+    return Py_TYPE(func)->tp_name;
+  }
+  return PyUnicode_AsUTF8(name.ptr());
+}
+
+}  // namespace
+
+bool is_debugging() {
+  static const bool debugging = std::getenv("UFUSE_DEBUG") != nullptr;
+  return debugging;
+}
+
+Operand to_operand(Call& call, PyObject* object) {
+  if (is_lazy(object) && tracing_call(object) == &call) return call.session().operand(as_lazy(object)->array);
+  if (PyFloat_CheckExact(object)) return weak_number(WeakScalar::Kind::Float, PyFloat_AS_DOUBLE(object));
+  if (PyLong_CheckExact(object)) return weak_integer(object);
+  if (PyBool_Check(object)) {
+    const ir::Scalar bits{{object == Py_True ? 1u : 0u, 0}};
+    return {call.session().param(DType::Bool, bits), {DType::Bool, {}, {}}, true, std::nullopt};
+  }
+  if (PyComplex_CheckExact(object)) {
+    const Py_complex value = PyComplex_AsCComplex(object);
+    return weak_number(WeakScalar::Kind::Complex, {value.real, value.imag});
+  }
+  if (const auto dtype = scalar_dtype(object)) {
+    call.session().mark_impure();
+    return {call.session().param(*dtype, scalar_bits(object, *dtype)), {*dtype, {}, {}}, true, std::nullopt};
+  }
+  return call.session().operand(to_array(call, object));
+}
+
+LazyArray to_array(Call& call, PyObject* object) {
+  if (is_lazy(object)) {
+    if (tracing_call(object) == &call) return as_lazy(object)->array;
+    const py::object real = real_of(object);
+    if (const auto dtype = scalar_dtype(real.ptr())) return call.session().literal(*dtype, scalar_bits(real.ptr(), *dtype));
+    return call.capture(reinterpret_cast<PyArrayObject*>(real.ptr()));
+  }
+  if (is_supported_array(object)) return call.capture(reinterpret_cast<PyArrayObject*>(object));
+  if (PyArray_Check(object)) reject_array(object);
+  if ((PyList_CheckExact(object) || PyTuple_CheckExact(object)) && !holds_lazy(object)) {
+    const py::object made = py::reinterpret_steal<py::object>(PyArray_FROM_O(object));
+    if (!made) PyErr_Clear();
+    if (made && is_supported_array(made.ptr())) {
+      auto* array = reinterpret_cast<PyArrayObject*>(made.ptr());
+      call.session().mark_impure();
+      return call.session().adopt(layout_of(array), memory_of(made.ptr(), PyArray_DATA(array)), false,
+                                  tracer::Role::Captured);
+    }
+  }
+  throw Unsupported("foreign_object");
+}
+
+void check_promotion(std::span<PyObject* const> objects, std::span<const Operand> operands) {
+  if (numpy().nep50 || operands.size() < 2) return;
+  bool any_0d = false, any_nd = false, one_dtype = true;
+  std::optional<DType> dtype;
+  for (const Operand& operand : operands) {
+    const bool is_0d = operand.weak || operand.layout.shape.empty();
+    (is_0d ? any_0d : any_nd) = true;
+    if (operand.weak) {
+      one_dtype = false;
+    } else {
+      one_dtype &= !dtype || *dtype == operand.layout.dtype;
+      dtype = operand.layout.dtype;
+    }
+  }
+  if (!any_0d || one_dtype) return;
+  py::tuple real(objects.size());
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const Operand& operand = operands[i];
+    if (!operand.weak && !operand.layout.shape.empty())
+      real[i] = descr_of(operand.layout.dtype);  // arrays count by dtype alone
+    else
+      real[i] = unwrap(objects[i]);
+  }
+  // An array operand stands for itself only together with an array; a dtype alone would count as a scalar's.
+  if (any_nd)
+    for (std::size_t i = 0; i < objects.size(); ++i)
+      if (!operands[i].weak && !operands[i].layout.shape.empty())
+        real[i] = numpy().module.attr("empty")(1, real[i]);
+  const py::object legacy = numpy().result_type(*real);
+  const auto chosen = dtype_from_object(legacy.ptr());
+  if (!chosen || *chosen != numpy_shim::result_type(operands)) throw Unsupported("promotion");
+}
+
+py::object to_python(Call& call, LazyArray array) {
+  if (call.take_immediate()) call.session().force({&array, 1});
+  return make_lazy(std::move(array));
+}
+
+py::object to_python(Call& call, std::vector<LazyArray> arrays) {
+  if (arrays.size() == 1) return to_python(call, std::move(arrays.front()));
+  if (call.take_immediate()) call.session().force(arrays);
+  py::tuple made(arrays.size());
+  for (std::size_t i = 0; i < arrays.size(); ++i) made[i] = make_lazy(std::move(arrays[i]));
+  return made;
+}
+
+py::object unwrap(PyObject* object) {
+  if (is_lazy(object)) return real_of(object);
+  std::vector<PyObject*> lazies;
+  collect(object, lazies);
+  if (lazies.empty()) return borrow(object);
+  std::vector<LazyArray> pending;
+  Call* call = Call::active();
+  for (PyObject* lazy : lazies)
+    if (call && tracing_call(lazy) == call) pending.push_back(as_lazy(lazy)->array);
+  if (!pending.empty()) call->session().force(pending);
+  return replaced(object);
+}
+
+py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason, bool pure) {
+  Call* call = Call::active();
+  std::vector<PyObject*> lazies;
+  collect(args, lazies);
+  if (kwargs) collect(kwargs, lazies);
+  PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
+  pure &= out == nullptr || out == Py_None;
+  if (call) {
+    call->record(tracer::Event::Kind::NumpyCall, reason.c_str(), name_of(func));
+    if (!pure) call->session().flush();
+  }
+  const py::object real_args = unwrap(args);
+  const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
+  py::object result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  if (!call) return result;
+  if (!pure) call->session().forget_memory();
+  return wrap_result(*call, std::move(result), lazies);
+}
+
+py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args, const std::string& reason, bool pure) {
+  py::tuple packed(args.size());
+  std::size_t i = 0;
+  for (PyObject* arg : args) packed[i++] = borrow(arg);
+  return numpy_call(func, packed.ptr(), nullptr, reason, pure);
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,127 @@
+// See numpy_facts.h.
+#include "pyext/bind/numpy_facts.h"
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+namespace ufuse::pyext {
+namespace {
+
+constexpr std::array kNumbers = {NPY_BOOL,  NPY_BYTE,   NPY_SHORT, NPY_INT,   NPY_LONG,   NPY_UBYTE,  NPY_USHORT,
+                                 NPY_UINT,  NPY_ULONG,  NPY_FLOAT, NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE};
+static_assert(kNumbers.size() == ir::kDTypeCount);
+
+std::array<PyTypeObject*, ir::kDTypeCount> scalar_types() {
+  return {&PyBoolArrType_Type,   &PyByteArrType_Type,  &PyShortArrType_Type, &PyIntArrType_Type,    &PyLongArrType_Type,
+          &PyUByteArrType_Type,  &PyUShortArrType_Type, &PyUIntArrType_Type, &PyULongArrType_Type,  &PyFloatArrType_Type,
+          &PyDoubleArrType_Type, &PyCFloatArrType_Type, &PyCDoubleArrType_Type};
+}
+
+// Never freed: Python may outlive static destruction.
+std::unique_ptr<NumpyFacts>& facts() {
+  static auto* holder = new std::unique_ptr<NumpyFacts>;
+  return *holder;
+}
+
+}  // namespace
+
+int type_number(DType dtype) { return kNumbers[static_cast<std::size_t>(dtype)]; }
+
+std::optional<DType> dtype_of_number(int number) {
+  for (std::size_t i = 0; i < kNumbers.size(); ++i)
+    if (kNumbers[i] == number) return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_of(PyArray_Descr* descr) {
+  if (!PyArray_ISNBO(descr->byteorder)) return std::nullopt;
+  return dtype_of_number(descr->type_num);
+}
+
+py::object descr_of(DType dtype) {
+  return steal(reinterpret_cast<PyObject*>(PyArray_DescrFromType(type_number(dtype))));
+}
+
+std::optional<DType> dtype_from_object(PyObject* object) {
+  PyArray_Descr* descr = nullptr;
+  if (!PyArray_DescrConverter(object, &descr)) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const std::optional<DType> dtype = dtype_of(descr);
+  Py_DECREF(descr);
+  return dtype;
+}
+
+bool is_supported_array(PyObject* object) {
+  if (!PyArray_CheckExact(object)) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  return PyArray_ISALIGNED(array) && dtype_of(PyArray_DESCR(array));
+}
+
+Layout layout_of(PyArrayObject* array) {
+  const int ndim = PyArray_NDIM(array);
+  const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+  return {*dtype_of_number(PyArray_TYPE(array)), {shape, shape + ndim}, {strides, strides + ndim}};
+}
+
+std::optional<DType> scalar_dtype(PyObject* object) {
+  static const auto types = scalar_types();
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (Py_TYPE(object) == types[i]) return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+ir::Scalar scalar_bits(PyObject* scalar, DType) {
+  ir::Scalar value;
+  PyArray_ScalarAsCtype(scalar, value.bits);
+  return value;
+}
+
+py::object scalar_object(DType dtype, const void* data) {
+  const py::object descr = descr_of(dtype);
+  return steal(PyArray_Scalar(const_cast<void*>(data), reinterpret_cast<PyArray_Descr*>(descr.ptr()), nullptr));
+}
+
+PyObject* scalar_type(DType dtype) {
+  static const auto types = scalar_types();
+  return reinterpret_cast<PyObject*>(types[static_cast<std::size_t>(dtype)]);
+}
+
+py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base) {
+  auto* descr = PyArray_DescrFromType(type_number(layout.dtype));
+  const int flags = writeable ? NPY_ARRAY_WRITEABLE : 0;
+  py::object array = steal(PyArray_NewFromDescr(
+      &PyArray_Type, descr, static_cast<int>(layout.shape.size()),
+      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.shape.data())),
+      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.strides.data())), data, flags, nullptr));
+  if (base != nullptr) {
+    Py_INCREF(base);
+    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), base) < 0) throw py::error_already_set();
+  }
+  return array;
+}
+
+const NumpyFacts& numpy() { return *facts(); }
+
+void init_numpy_facts() {
+  auto made = std::make_unique<NumpyFacts>();
+  made->module = py::module_::import("numpy");
+  const std::string version = py::str(made->module.attr("__version__"));
+  made->major = std::stoi(version);
+  made->minor = std::stoi(version.substr(version.find('.') + 1));
+  made->old_reduce_order = made->major < 2 || (made->major == 2 && made->minor <= 2);
+  made->nep50 = made->major >= 2;
+  if (!made->nep50 && py::hasattr(made->module, "_get_promotion_state"))
+    made->nep50 = py::str(made->module.attr("_get_promotion_state")()).cast<std::string>() == "weak";
+  made->geterr = made->module.attr("geterr");
+  made->result_type = made->module.attr("result_type");
+  made->no_value = made->module.attr("_NoValue");
+  made->copyto = made->module.attr("copyto");
+  made->broadcast_to = made->module.attr("broadcast_to");
+  made->ascontiguous = made->module.attr("ascontiguousarray");
+  facts() = std::move(made);
+}
+
+}  // namespace ufuse::pyext

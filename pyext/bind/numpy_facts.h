@@ -1,0 +1,44 @@
+// What the installed NumPy is and how its objects read as ours: dtypes, layouts, scalars, versions, the objects we call.
+#pragma once
+
+#include <optional>
+
+#include "numpy_shim/operand.h"
+#include "pyext/bind/common.h"
+
+namespace ufuse::pyext {
+
+using ir::DType;
+using numpy_shim::Layout;
+
+int type_number(DType dtype);
+std::optional<DType> dtype_of_number(int type_number);
+std::optional<DType> dtype_of(PyArray_Descr* descr);  // native byte order only
+py::object descr_of(DType dtype);
+// A dtype argument: a dtype, a scalar type or a name; nothing when it is none of ours.
+std::optional<DType> dtype_from_object(PyObject* object);
+
+// Exactly np.ndarray, of a dtype of ours, aligned.
+bool is_supported_array(PyObject* object);
+Layout layout_of(PyArrayObject* array);
+// Exactly a NumPy scalar of a dtype of ours.
+std::optional<DType> scalar_dtype(PyObject* object);
+ir::Scalar scalar_bits(PyObject* scalar, DType dtype);
+py::object scalar_object(DType dtype, const void* data);
+// The type that a NumPy scalar of this dtype has.
+PyObject* scalar_type(DType dtype);
+
+// An ndarray on memory that `base` keeps alive.
+py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base);
+
+struct NumpyFacts {
+  py::object module;             // numpy
+  int major = 0, minor = 0;
+  bool nep50 = true;             // promotion without values
+  bool old_reduce_order = false;  // NumPy <= 2.2
+  py::object geterr, result_type, no_value, copyto, broadcast_to, ascontiguous;
+};
+const NumpyFacts& numpy();
+void init_numpy_facts();
+
+}  // namespace ufuse::pyext

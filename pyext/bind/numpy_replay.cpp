@@ -1,0 +1,292 @@
+// See numpy_replay.h.
+#include "pyext/bind/numpy_replay.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "numpy_shim/layout.h"
+#include "pyext/bind/ufunc_registry.h"
+
+namespace ufuse::pyext {
+namespace {
+
+using ir::Node;
+using ir::NodeId;
+using ir::Op;
+using tracer::Session;
+
+py::tuple tuple_of(const ir::Dims& dims) {
+  py::tuple made(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) made[i] = dims[i];
+  return made;
+}
+
+py::object module_attribute(const char* module, const char* name) { return py::module_::import(module).attr(name); }
+
+// Warnings of one node, caught where NumPy raises them.
+class Warnings {
+ public:
+  Warnings() : caught_(module_attribute("warnings", "catch_warnings")(py::arg("record") = true)), list_(caught_.attr("__enter__")()) {
+    module_attribute("warnings", "simplefilter")("always");
+  }
+  ~Warnings() { caught_.attr("__exit__")(py::none(), py::none(), py::none()); }
+  py::list take() {
+    const py::list taken = list_.attr("copy")();
+    list_.attr("clear")();
+    return taken;
+  }
+
+ private:
+  py::object caught_, list_;
+};
+
+class Replay {
+ public:
+  Replay(Call& call, Session& session)
+      : call_(call), session_(session), errstate_(numpy().module.attr("errstate")) {}
+
+  py::object value(NodeId root) {
+    // Operands first, without recursion: a chain may be long.
+    std::vector<NodeId> stack{root};
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      if (values_.contains(id.value)) {
+        stack.pop_back();
+        continue;
+      }
+      bool ready = true;
+      for (NodeId operand : operands_of(id))
+        if (!values_.contains(operand.value)) {
+          stack.push_back(operand);
+          ready = false;
+        }
+      if (!ready) continue;
+      stack.pop_back();
+      compute(id);
+    }
+    return values_.at(root.value);
+  }
+
+  struct Raised {
+    NodeId node;
+    py::object message;
+  };
+  std::vector<Raised> raised;
+
+ private:
+  std::vector<NodeId> operands_of(NodeId id) const {
+    if (session_.computed(id)) return {};
+    std::vector<NodeId> operands = session_.graph()[id].inputs;
+    if (const tracer::ReduceRecord* record = session_.reduce_record(id)) operands.push_back(record->operand);
+    return operands;
+  }
+
+  void compute(NodeId id) {
+    py::object made;
+    if (!session_.may_raise(id)) {
+      const py::object quiet = errstate_(py::arg("all") = "ignore");
+      quiet.attr("__enter__")();
+      made = computed(id);
+      quiet.attr("__exit__")(py::none(), py::none(), py::none());
+    } else {
+      const std::uint8_t mask = session_.node_info(id).report_mask;
+      const auto mode = [&](int bit) { return mask & bit ? "warn" : "ignore"; };
+      const py::object state = errstate_(py::arg("divide") = mode(1), py::arg("over") = mode(2), py::arg("under") = mode(4),
+                                         py::arg("invalid") = mode(8));
+      Warnings warnings;
+      state.attr("__enter__")();
+      made = computed(id);
+      state.attr("__exit__")(py::none(), py::none(), py::none());
+      for (py::handle warning : warnings.take()) raised.push_back({id, warning.attr("message")});
+    }
+    values_.emplace(id.value, std::move(made));
+  }
+
+  py::object operand(const Node& node, std::size_t k) { return values_.at(node.inputs[k].value); }
+
+  py::object computed(NodeId id) {
+    if (const tracer::Want* standing = session_.computed(id))
+      return array_on(standing->layout, standing->memory.data, false, nullptr);
+    const Node& node = session_.graph()[id];
+    switch (node.op) {
+      case Op::Input: {
+        const Session::InputRow& row = session_.input_row(node.id);
+        return array_on(row.layout, row.memory.data, false, nullptr);
+      }
+      case Op::Param:
+        return zero_d(node.dtype, session_.param_row(node.id).bits);
+      case Op::Const:
+        return zero_d(node.dtype, node.constant);
+      case Op::Broadcast:
+        return broadcast(node);
+      case Op::Transpose:
+        return operand(node, 0).attr("transpose")(tuple_of(node.ints));
+      case Op::Slice:
+        return slice(node);
+      case Op::Reshape:
+        return operand(node, 0).attr("reshape")(tuple_of(node.shape));
+      case Op::Cast:
+        return operand(node, 0).attr("astype")(descr_of(node.dtype));
+      case Op::Ufunc:
+        return ufunc(id, node);
+      case Op::Where:
+        return as_array(numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
+      case Op::Reduce:
+        return reduce(id, node);
+      case Op::ArgReduce:
+        return as_array(operand(node, 0).attr(node.id ? "argmax" : "argmin")(node.ints[0]));
+      case Op::RealPart:
+        return operand(node, 0).attr("real");
+      case Op::ImagPart:
+        return operand(node, 0).attr("imag");
+      default:
+        return elementwise(id, node);
+    }
+  }
+
+  static py::object as_array(py::object object) {
+    return PyArray_Check(object.ptr()) ? object : steal(PyArray_FROM_O(object.ptr()));
+  }
+
+  static py::object zero_d(ir::DType dtype, const ir::Scalar& bits) {
+    return as_array(scalar_object(dtype, bits.bits));
+  }
+
+  py::object broadcast(const Node& node) {
+    const py::object x = operand(node, 0);
+    auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
+    Layout layout{node.dtype, node.shape, ir::Dims(node.shape.size(), 0)};
+    for (std::size_t i = 0; i < node.ints.size(); ++i)
+      if (node.ints[i] >= 0) layout.strides[i] = PyArray_STRIDE(array, static_cast<int>(node.ints[i]));
+    return array_on(layout, PyArray_DATA(array), false, x.ptr());
+  }
+
+  py::object slice(const Node& node) {
+    const py::object x = operand(node, 0);
+    auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
+    const std::size_t ndim = node.shape.size();
+    Layout layout{node.dtype, node.shape, ir::Dims(ndim)};
+    char* data = PyArray_BYTES(array);
+    for (std::size_t i = 0; i < ndim; ++i) {
+      const npy_intp stride = PyArray_STRIDE(array, static_cast<int>(i));
+      layout.strides[i] = stride * node.ints[ndim + i];
+      if (node.shape[i] > 0) data += stride * node.ints[i];
+    }
+    return array_on(layout, data, false, x.ptr());
+  }
+
+  // NumPy scalars' operators warn in other words than the ufuncs.
+  py::object elementwise(NodeId id, const Node& node) {
+    const std::string name(ir::op_info(node.op).name);
+    py::tuple operands(node.inputs.size());
+    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      operands[i] = operand(node, i);
+      if (as_scalars) operands[i] = operands[i][py::tuple(0)];
+    }
+    if (as_scalars) {
+      const char* scalar_operator = name == "add"        ? "add"
+                                    : name == "subtract" ? "sub"
+                                    : name == "multiply" ? "mul"
+                                    : name == "divide"   ? "truediv"
+                                                         : nullptr;
+      if (scalar_operator) return as_array(module_attribute("operator", scalar_operator)(*operands));
+    }
+    return as_array(numpy().module.attr(name.c_str())(*operands));
+  }
+
+  py::object ufunc(NodeId id, const Node& node) {
+    const ir::LoopEntry& entry = session_.loops()[node.id];
+    const py::object function = borrow(ufunc_of(entry));
+    py::tuple operands(node.inputs.size());
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) operands[i] = operand(node, i);
+    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
+    if (as_scalars)
+      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = operands[i][py::tuple(0)];
+    const char* scalar_operator = !as_scalars                      ? nullptr
+                                  : entry.ufunc == "remainder"    ? "mod"
+                                  : entry.ufunc == "floor_divide" ? "floordiv"
+                                  : entry.ufunc == "add"          ? "add"
+                                  : entry.ufunc == "subtract"     ? "sub"
+                                  : entry.ufunc == "multiply"     ? "mul"
+                                  : entry.ufunc == "divide"       ? "truediv"
+                                                                  : nullptr;
+    py::object result = scalar_operator ? module_attribute("operator", scalar_operator)(*operands) : function(*operands);
+    if (PyTuple_Check(result.ptr())) result = borrow(PyTuple_GET_ITEM(result.ptr(), node.slot));
+    return as_array(result);
+  }
+
+  // NumPy's order of summation depends on layout and on casts on the way, so the reduction is given what it was given.
+  py::object reduce(NodeId id, const Node& node) {
+    const tracer::ReduceRecord* record = session_.reduce_record(id);
+    py::object x = operand(node, 0);
+    ir::Dims axes = node.ints;
+    std::sort(axes.begin(), axes.end());
+    if (record) {
+      const Node& direct = session_.graph()[node.inputs[0]];
+      const bool is_operand = record->operand == node.inputs[0];
+      const bool is_cast = direct.op == Op::Cast && direct.inputs[0] == record->operand;
+      if (is_operand || is_cast) x = laid_out(values_.at(record->operand.value), record->layout);
+    }
+    py::dict kwargs;
+    kwargs["axis"] = tuple_of(axes);
+    kwargs["dtype"] = descr_of(node.dtype);
+    if (node.inputs.size() == 2) kwargs["initial"] = operand(node, 1)[py::tuple(0)];
+    const std::string name(ir::reduction_info(node.reduction).name);
+    return as_array(numpy().module.attr(name.c_str()).attr("reduce")(x, **kwargs));
+  }
+
+  py::object laid_out(const py::object& x, const Layout& layout) {
+    auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
+    if (layout_of(array) == layout) return x;
+    const Layout like{layout.dtype, layout.shape, numpy_shim::like_strides(layout, ir::size_of(layout.dtype))};
+    if (layout_of(array) == like) return x;
+    const Memory memory = call_.allocate(like);
+    const py::object made = borrow(static_cast<PyObject*>(memory.owner.get()));
+    numpy().copyto(made, x);
+    return made;
+  }
+
+  Call& call_;
+  Session& session_;
+  py::object errstate_;
+  std::unordered_map<std::uint32_t, py::object> values_;
+};
+
+// One warning for each line that asked for the node's value, in the order of the program.
+void issue(Call& call, Session& session, const std::vector<Replay::Raised>& raised) {
+  const py::object explicit_warning = module_attribute("warnings", "warn_explicit");
+  const py::object modules = module_attribute("sys", "modules");
+  const auto warn_at = [&](const tracer::Origin& origin, const py::object& message) {
+    const auto [file, line] = call.place_of(origin);
+    const py::object name = call.module_of(origin);
+    py::object registry = py::none();
+    if (PyObject* module = PyDict_GetItem(modules.ptr(), name.ptr())) {
+      const py::object names = borrow(module).attr("__dict__");
+      registry = names.attr("setdefault")("__warningregistry__", py::dict());
+    }
+    explicit_warning(message, py::type::of(message), file, line, name, registry);
+  };
+  for (const Replay::Raised& one : raised) {
+    warn_at(session.node_info(one.node).origin, one.message);
+    for (const auto& [node, origin] : session.repeats())
+      if (node == one.node) warn_at(origin, one.message);
+  }
+}
+
+}  // namespace
+
+void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
+  Replay replay(call, session);
+  std::vector<py::object> values;
+  for (const tracer::Want& want : wants) values.push_back(replay.value(want.node));
+  for (std::size_t i = 0; i < wants.size(); ++i) {
+    const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
+    numpy().copyto(target, values[i], py::arg("casting") = "no");
+  }
+  std::sort(replay.raised.begin(), replay.raised.end(),
+            [](const auto& a, const auto& b) { return a.node.value < b.node.value; });
+  issue(call, session, replay.raised);
+}
+
+}  // namespace ufuse::pyext

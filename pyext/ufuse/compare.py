@@ -1,0 +1,82 @@
+"""What is the first difference between two values that should be NumPy's?
+
+``difference`` looks at bits, dtype, shape and Python type, through tuples, lists and dicts. Used by
+``UFUSE_DEBUG=check`` and by ``%%ufuse``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
+    """A sentence about the first difference, or None when there is none.
+
+    Parameters
+    ----------
+    ours, theirs : object
+        The value to judge and NumPy's.
+    where : str
+        Name of the value in the sentence.
+
+    Examples
+    --------
+    >>> difference(np.float64(0.0), np.float64(-0.0))
+    'result: 0.0 is not -0.0'
+    >>> difference([1, np.arange(3)], [1, np.arange(3)]) is None
+    True
+    """
+    if type(ours) is not type(theirs):
+        return f"{where}: type {_name(ours)} is not {_name(theirs)}"
+    if isinstance(theirs, (np.ndarray, np.generic)):
+        return _array_difference(ours, theirs, where)
+    if isinstance(theirs, (tuple, list)):
+        if len(ours) != len(theirs):
+            return f"{where}: {len(ours)} items instead of {len(theirs)}"
+        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            found = difference(a, b, f"{where}[{i}]")
+            if found is not None:
+                return found
+        return None
+    if isinstance(theirs, dict):
+        if list(ours) != list(theirs):
+            return f"{where}: keys {list(ours)} are not {list(theirs)}"
+        for key in theirs:
+            found = difference(ours[key], theirs[key], f"{where}[{key!r}]")
+            if found is not None:
+                return found
+        return None
+    if isinstance(theirs, (float, complex)):
+        return _array_difference(np.array(ours), np.array(theirs), where)
+    if isinstance(theirs, (int, str, bytes, np.dtype)) and ours != theirs:
+        return f"{where}: {ours!r} is not {theirs!r}"
+    return None
+
+
+def _name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _array_difference(ours: Any, theirs: Any, where: str) -> str | None:
+    if ours.dtype != theirs.dtype:
+        return f"{where}: dtype {ours.dtype} is not {theirs.dtype}"
+    if ours.shape != theirs.shape:
+        return f"{where}: shape {ours.shape} is not {theirs.shape}"
+    if theirs.dtype.hasobject:
+        return difference(ours.tolist(), theirs.tolist(), where)
+    if ours.tobytes() == theirs.tobytes():
+        return None
+    if theirs.ndim == 0:
+        return f"{where}: {ours[()]} is not {theirs[()]}"
+    a, b = (
+        np.frombuffer(x.tobytes(), np.uint8).reshape(theirs.size, theirs.itemsize)
+        for x in (ours, theirs)
+    )
+    bad = np.flatnonzero((a != b).any(axis=1))
+    index = tuple(int(i) for i in np.unravel_index(bad[0], theirs.shape))
+    return (
+        f"{where}: {len(bad)} of {theirs.size} elements differ in bits, first {index}: "
+        f"{ours[index]!r} is not {theirs[index]!r}"
+    )

@@ -1,0 +1,480 @@
+"""Which functions of NumPy have a native form or a stand-in of their own?
+
+``table()`` maps NumPy's function or class to what twins call in its place; ``extra_names`` gives a
+few functions of NumPy another view of one or two of their globals. A handler takes what NumPy's
+function takes. When an argument has no native form it calls NumPy itself (``_call``), which words
+the errors; so a handler never has to be complete, only right.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _core, swap
+
+Handler = Callable[..., Any]
+
+# Where NumPy keeps its Python sources, in NumPy 2 and 1.
+_core_package: Any = np._core if hasattr(np, "_core") else np.core
+_methods: types.ModuleType = _core_package._methods
+_umath: types.ModuleType = _core_package._multiarray_umath
+
+_native: dict[str, Handler] = {}
+
+
+def _lazy(value: Any) -> bool:
+    return type(value) is _core.ndarray
+
+
+def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NumPy's own call at this place."""
+    return _core.numpy_call(function, args, kwargs, "arguments", True)
+
+
+def native(*names: str) -> Callable[[Handler], Handler]:
+    """Register a handler for functions of NumPy; it gets the real function first."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            _native[name] = handler
+        return handler
+
+    return register
+
+
+# Conversions.
+
+
+@native("asarray", "asanyarray")
+def _asarray(
+    real: Any, /, a: Any, dtype: Any = None, order: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    if not _lazy(a) or args or kwargs or order not in (None, "K", "A"):
+        return _captured(real, (a, dtype, order, *args), kwargs)
+    if dtype is not None and np.dtype(dtype) != a.dtype:
+        a = a.astype(dtype)
+    return _as_array(a)
+
+
+def _as_array(a: Any) -> Any:
+    """A lazy NumPy scalar as the 0-d array that NumPy's conversions make of it."""
+    return a if isinstance(a, np.ndarray) else a.reshape(())
+
+
+@native("array")
+def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy"}
+    if not plain or not _lazy(args[0]) or kwargs.get("copy", True) is not True:
+        return _captured(real, args, kwargs)
+    dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
+    a = _as_array(args[0])
+    if dtype is None or np.dtype(dtype) == a.dtype:
+        return a.copy("K")
+    return a.astype(dtype)
+
+
+@native("ascontiguousarray", "asfortranarray")
+def _contiguous(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs or not _lazy(args[0]) or args[0].ndim == 0:
+        return _captured(real, args, kwargs)
+    flags = args[0].flags
+    fortran = real.__name__ == "asfortranarray"
+    if flags.f_contiguous if fortran else flags.c_contiguous:
+        return args[0]
+    return args[0].copy("F" if fortran else "C")
+
+
+@native("copy")
+def _copy(real: Any, /, a: Any, order: Any = "K", subok: bool = False) -> Any:
+    if not _lazy(a):
+        return _call(real, (a, order, subok), {})
+    return _as_array(a).copy(order)
+
+
+# Creation.
+
+
+def _captured(real: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What NumPy makes; traced from here on when it is an array that nobody else can have."""
+    result = _call(real, args, kwargs)
+    if type(result) is np.ndarray and not any(result is a for a in args):
+        return _core.wrap(result)
+    return result
+
+
+@native("arange")
+def _made_by_numpy(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return _captured(real, args, kwargs)
+
+
+_FILLS = {"zeros": 0, "ones": 1, "empty": None}
+
+
+@native("zeros", "ones", "empty")
+def _filled(
+    real: Any, /, shape: Any, dtype: Any = None, order: Any = "C", *args: Any, **kwargs: Any
+) -> Any:
+    chosen = np.dtype(float if dtype is None else dtype)
+    if args or kwargs or order != "C" or chosen.kind not in "biufc":
+        return _captured(real, (shape, dtype, order, *args), kwargs)
+    return _core.full(shape, _FILLS[real.__name__], chosen)
+
+
+@native("full")
+def _full(
+    real: Any, /, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any
+) -> Any:
+    scalar = np.ndim(fill_value) == 0 if not _lazy(fill_value) else fill_value.ndim == 0
+    if kwargs or order != "C" or not scalar:
+        return _captured(real, (shape, fill_value, dtype, order), kwargs)
+    if dtype is None:
+        dtype = fill_value.dtype if _lazy(fill_value) else np.asarray(fill_value).dtype
+    return _core.full(shape, fill_value, np.dtype(dtype))
+
+
+@native("zeros_like", "ones_like", "empty_like", "full_like")
+def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
+    fill: Any = _FILLS.get(real.__name__.removesuffix("_like"))
+    if real.__name__ == "full_like" and args:
+        fill, args = args[0], args[1:]
+    elif real.__name__ == "full_like":
+        return _call(real, (a, *args), kwargs)
+    plain = len(args) <= 1 and not kwargs.keys() - {"dtype"} and (not args or not kwargs)
+    if not plain or not _lazy(a) or not a.flags.c_contiguous:
+        full = (a, fill, *args) if real.__name__ == "full_like" else (a, *args)
+        return _call(real, full, kwargs)
+    if np.ndim(fill) if not _lazy(fill) else fill.ndim:
+        return _call(real, (a, fill, *args), kwargs)
+    dtype = args[0] if args else kwargs.get("dtype")
+    return _core.full(a.shape, fill, np.dtype(a.dtype if dtype is None else dtype))
+
+
+@native("copyto")
+def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
+    if _lazy(dst) and where is True:
+        given = src.dtype if hasattr(src, "dtype") else None
+        if given is not None:
+            allowed = np.can_cast(given, dst.dtype, casting)
+        else:
+            allowed = type(src) in (int, float, complex, bool) and _fits(src, dst.dtype)
+        if allowed:
+            dst[...] = src
+            return None
+    return _core.numpy_call(real, (dst, src, casting, where), {}, "arguments", False)
+
+
+def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy casts a Python number to ``dtype`` under the rule "same_kind"."""
+    kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
+    return dtype.kind in "biufc" and "biufc".index(kind) <= "biufc".index(dtype.kind)
+
+
+# Views and choices.
+
+
+@native("where")
+def _where(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if len(args) == 3 and not kwargs and any(map(_lazy, args)):
+        return _core.where(*args)
+    return _call(real, args, kwargs)
+
+
+@native("broadcast_to")
+def _broadcast_to(real: Any, /, array: Any, shape: Any, subok: bool = False) -> Any:
+    if _lazy(array):
+        return _core.broadcast_to(array, shape)
+    return _call(real, (array, shape, subok), {})
+
+
+@native("expand_dims")
+def _expand_dims(real: Any, /, a: Any, axis: Any) -> Any:
+    if _lazy(a):
+        return _core.expand_dims(a, axis)
+    return _call(real, (a, axis), {})
+
+
+@native("result_type", "can_cast", "min_scalar_type", "promote_types", "common_type")
+def _on_dtypes(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if any(map(_lazy, args)) and not any(_lazy(a) and a.ndim == 0 for a in args):
+        args = tuple(_stand_in(a) if _lazy(a) else a for a in args)
+    return _call(real, args, kwargs)
+
+
+def _stand_in(a: Any) -> Any:
+    """An array of the same dtype and shape without memory or values of its own."""
+    return np.broadcast_to(np.empty((), a.dtype), a.shape)
+
+
+class ArrayConverter:
+    """``_array_converter`` of NumPy 2: arrays for some functions' arguments, and back again."""
+
+    def __new__(cls, *args: Any) -> Any:
+        if not any(map(_lazy, args)):
+            return _umath._array_converter(*args)
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any) -> None:
+        self._given = args
+        self._arrays = tuple(_as_array(a) if _lazy(a) else np.asanyarray(a) for a in args)
+        self.scalar_input = tuple(a.ndim == 0 and not isinstance(a, np.ndarray) if _lazy(a)
+                                  else not isinstance(a, (np.ndarray, list, tuple))
+                                  for a in args)  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._arrays[item]
+
+    def __iter__(self) -> Any:
+        return iter(self._arrays)
+
+    def as_arrays(self, *, subok: bool = True, pyscalars: str = "convert_if_no_array") -> Any:
+        weak = pyscalars == "preserve" or (
+            pyscalars == "convert_if_no_array"
+            and not all(type(g) in (int, float, complex) for g in self._given)
+        )
+        return tuple(
+            given if weak and type(given) in (int, float, complex) else array
+            for given, array in zip(self._given, self._arrays, strict=True)
+        )
+
+    def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> Any:
+        real = _umath._array_converter(
+            *(_stand_in(array) if _lazy(given) else given
+              for given, array in zip(self._given, self._arrays, strict=True))
+        )  # fmt: skip
+        return real.result_type(extra_dtype=extra_dtype, ensure_inexact=ensure_inexact)
+
+    def wrap(self, arr: Any, /, to_scalar: bool | None = None) -> Any:
+        if to_scalar is None:
+            to_scalar = all(self.scalar_input)
+        return arr[()] if to_scalar and arr.ndim == 0 else arr
+
+
+# Error state: operations are recorded now and run later, so the session is told of each change.
+
+
+def report_mask() -> int:
+    """The floating-point flags that the error state asks to report, as ``_core`` counts them."""
+    modes = np.geterr().values()  # divide, over, under, invalid
+    return sum(1 << bit for bit, mode in enumerate(modes) if mode != "ignore")
+
+
+def _tell_error_state() -> None:
+    if _core.session_active():
+        _core.set_errmask(report_mask())
+
+
+class ErrState(np.errstate):
+    """``np.errstate`` for twins; also a decorator, as NumPy's is."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        _tell_error_state()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        super().__exit__(*exc_info)
+        _tell_error_state()
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            with self._recreate():
+                return function(*args, **kwargs)
+
+        return inner
+
+    def _recreate(self) -> ErrState:
+        return type(self)(**self._settings)
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._settings = settings
+
+
+@native("seterr", "seterrcall")
+def _seterr(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    old = real(*args, **kwargs)
+    _tell_error_state()
+    return old
+
+
+class _ExtObjVariable:
+    """The context variable that NumPy 2 keeps its error state in, for ``errstate`` decorators."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def set(self, value: Any) -> Any:
+        token = self._real.set(value)
+        _tell_error_state()
+        return token
+
+    def reset(self, token: Any) -> None:
+        self._real.reset(token)
+        _tell_error_state()
+
+
+# NumPy's `_methods`: mean, var and std end with `ret.dtype.type(ret / rcount)` for scalars, which
+# would compute `ret` at once. For these functions a lazy scalar counts as an array with `out=`:
+# the same division in the same dtype, and the same cast.
+
+
+def _is_array(value: Any, kinds: Any) -> bool:
+    return _lazy(value) or isinstance(value, kinds)
+
+
+class _ArrayUfuncs:
+    """A module whose ufuncs know the two ways of `out=` that ``__array_ufunc__`` is not told."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.__dict__["_ufuse_module"] = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = swap.swap(getattr(self.__dict__["_ufuse_module"], name))
+        if isinstance(value, np.ufunc):
+            value = functools.partial(_ufunc_into, value)
+        self.__dict__[name] = value
+        return value
+
+
+def _ufunc_into(ufunc: Any, *args: Any, **kwargs: Any) -> Any:
+    """``ufunc`` where ``out=...`` gives an array, and a lazy scalar may stand for one."""
+    out: Any = kwargs.get("out")
+    if out is ...:
+        result = ufunc(*args, **kwargs)
+        return _as_array(result) if _lazy(result) else result
+    if not _lazy(out) or isinstance(out, np.ndarray):
+        return ufunc(*args, **kwargs)
+    result = ufunc(*args)
+    return result if result.dtype == out.dtype else result.astype(out.dtype)
+
+
+def extra_names(function: types.FunctionType) -> dict[str, Any]:
+    """Names that one function of NumPy needs swapped in another way than the rules say."""
+    real, code = function.__globals__, function.__code__
+    extra: dict[str, Any] = {}
+    moments = real.get("__name__") == _methods.__name__ and function.__name__ in (
+        "_mean",
+        "_var",
+        "_std",
+    )
+    if moments:
+        extra["isinstance"] = _is_array
+    if moments or (
+        Ellipsis in code.co_consts
+        and any(type(names) is tuple and "out" in names for names in code.co_consts)
+    ):
+        for name in code.co_names:
+            value = real.get(name)
+            if isinstance(value, np.ufunc):
+                extra[name] = functools.partial(_ufunc_into, value)
+            elif isinstance(value, types.ModuleType) and swap.is_library(value.__name__):
+                extra[name] = _ArrayUfuncs(value)
+    variable = real.get("_extobj_contextvar")
+    if variable is not None and "_extobj_contextvar" in code.co_names:
+        extra["_extobj_contextvar"] = _ExtObjVariable(variable)
+    return extra
+
+
+@functools.cache
+def table() -> dict[Any, Any]:
+    """NumPy's functions and classes with a stand-in of their own."""
+    found: dict[Any, Any] = {np.errstate: ErrState}
+    if hasattr(_umath, "_array_converter"):
+        found[_umath._array_converter] = ArrayConverter
+    for name, handler in _native.items():
+        for place in (np, _umath):
+            real = getattr(place, name, None)
+            if real is None:
+                continue
+            stand_in = functools.partial(handler, real)
+            found[real] = stand_in
+            implementation = getattr(real, "__wrapped__", None)
+            if implementation is not None:
+                found[implementation] = functools.partial(handler, implementation)
+    return found
+
+
+# Methods without native form. Calling them through NumPy keeps what they return traced; those that
+# write are told apart, because what is pending has to be computed before.
+_PURE_METHODS = [
+    "argpartition",
+    "argsort",
+    "choose",
+    "compress",
+    "cumprod",
+    "cumsum",
+    "dot",
+    "nonzero",
+    "repeat",
+    "round",
+    "searchsorted",
+    "take",
+    "tobytes",
+    "trace",
+]
+_WRITING_METHODS = [
+    "byteswap",
+    "itemset",
+    "partition",
+    "put",
+    "resize",
+    "setfield",
+    "setflags",
+    "sort",
+]
+
+
+def _method(name: str, pure: bool) -> Handler:
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        function = getattr(self.__class__, name)
+        return _core.numpy_call(function, (self, *args), kwargs, "not_native", pure)
+
+    call.__name__ = name
+    call.__qualname__ = f"ndarray.{name}"
+    return call
+
+
+def _array_wrap(self: Any, arr: Any, /, context: Any = None, return_scalar: bool = False) -> Any:
+    """What NumPy's ``ndarray.__array_wrap__`` gives for an exact ndarray: the array itself."""
+    return arr[()] if return_scalar and arr.ndim == 0 else arr
+
+
+def _copied(self: Any, memo: Any = None, /) -> Any:
+    """``copy.copy`` and ``copy.deepcopy``."""
+    return self.copy() if isinstance(self, np.ndarray) else self
+
+
+def _reduced(self: Any, protocol: Any, /) -> Any:
+    """Pickling: a lazy array is pickled as the real one."""
+    return _core.unwrap(self).__reduce_ex__(protocol)
+
+
+@functools.cache
+def methods() -> dict[str, Any]:
+    """Methods of ``ufuse.ndarray`` that are twins of the functions NumPy's C code calls."""
+    from . import twin
+
+    names = {"mean": "_mean", "var": "_var", "std": "_std", "clip": "_clip"}
+    if hasattr(np.ndarray, "ptp"):
+        names["ptp"] = "_ptp"
+    made: dict[str, Any] = {
+        method: twin.twin_of(getattr(_methods, name)).function for method, name in names.items()
+    }
+    for pure, group in ((True, _PURE_METHODS), (False, _WRITING_METHODS)):
+        for name in group:
+            if hasattr(np.ndarray, name):
+                made[name] = _method(name, pure)
+    made["__array_wrap__"] = _array_wrap
+    made["__copy__"] = made["__deepcopy__"] = _copied
+    made["__reduce_ex__"] = _reduced
+    if hasattr(np.ndarray, "__array_prepare__"):
+        made["__array_prepare__"] = _array_wrap
+    return made

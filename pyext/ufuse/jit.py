@@ -1,0 +1,281 @@
+"""What does ``ufuse.jit`` return, and what happens in a call?
+
+``Function`` is the wrapped callable. A call either runs the function's twin with lazy arrays and
+computes what is due at the end, or runs the plain function; which of the two is decided before any
+user code runs, and user code runs once.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from . import _core, tree
+from .trace import without_ours
+
+_NUMERICS = ("exact", "fast")
+_lock = threading.RLock()
+_ready = False
+
+
+class Options(NamedTuple):
+    """Options of ``jit``."""
+
+    numerics: str = "exact"
+    debug: bool = False
+
+
+class Plan(NamedTuple):
+    """How a function is called as of now."""
+
+    callee: Callable[..., Any]  # the twin, or the function itself
+    reason: str | None  # why it runs as plain NumPy
+    detail: str
+    line: int
+    pure: bool
+
+
+def get_ready() -> None:
+    """Give the lazy array the methods that are twins, and NumPy's dispatcher its handler."""
+    global _ready
+    with _lock:
+        if _ready:
+            return
+        from . import handlers, swap
+
+        def dispatch(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
+            stand_in = swap.swap(function)
+            if stand_in is function or not _core.session_active():
+                return _core.numpy_call(function, args, kwargs, "not_native", False)
+            return stand_in(*args, **kwargs)
+
+        _core.set_array_function(dispatch)
+        for name, method in handlers.methods().items():
+            if name not in _core.ndarray.__dict__:
+                setattr(_core.ndarray, name, method)
+        if "UFUSE_LOGS" in os.environ:
+            from . import logs
+
+            logs.start()
+        _ready = True
+
+
+def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """A callable as a plain function and the arguments bound to it."""
+    args: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = {}
+    while True:
+        if isinstance(function, functools.partial):
+            args, keywords = function.args + args, {**function.keywords, **keywords}
+            function = function.func
+        elif isinstance(function, types.MethodType):
+            args = (function.__self__, *args)
+            function = function.__func__
+        elif isinstance(function, Function):
+            function = function.__wrapped__
+        elif isinstance(vars(type(function)).get("__call__"), types.FunctionType):
+            args = (function, *args)
+            function = vars(type(function))["__call__"]
+        else:
+            return function, args, keywords
+
+
+class Function:
+    """A function that runs as fused native loops; made by ``ufuse.jit``.
+
+    It has the name, documentation and signature of the original, which is ``__wrapped__``. It is
+    a descriptor, so it works as a method, and it is pickled by reference like any function.
+    """
+
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        if not callable(function):
+            raise TypeError(f"ufuse.jit needs a callable, not {type(function).__name__!r}")
+        self._options = options
+        self._plan: tuple[Any, Plan] | None = None
+        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__type_params__"):
+            if hasattr(function, name):
+                self.__dict__[name] = getattr(function, name)
+        self.__dict__.update(getattr(function, "__dict__", {}))
+        self.__dict__["__wrapped__"] = function
+        self._function, self._args, self._keywords = _unbound(function)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return str(self.__dict__["__qualname__"])
+
+    def __repr__(self) -> str:
+        return f"<ufuse.jit of {self.__wrapped__!r}>"
+
+    def __ufuse_inner__(self) -> Callable[..., Any]:
+        """What stands for this function inside another traced function."""
+        plan = self.plan()
+        if plan.reason is not None:
+            from . import swap
+
+            return swap.caller(self.__wrapped__, plan.reason, pure=False)
+        if self._args or self._keywords:
+            return functools.partial(plan.callee, *self._args, **self._keywords)
+        return plan.callee
+
+    def plan(self) -> Plan:
+        """How a call made now would run; looks at names again when they have changed."""
+        function = self._function
+        known = self._plan
+        if known is not None and (known[0] is None or known[0].up_to_date(set())):
+            return known[1]
+        get_ready()
+        twin: Any = None
+        if isinstance(function, types.FunctionType):
+            from . import scan
+            from .twin import twin_of
+
+            found = scan.scan(function)
+            if found.reason is not None:
+                plan = Plan(function, found.reason, found.detail, found.line, False)
+            else:
+                twin = twin_of(function)
+                plan = Plan(twin.function, None, "", 0, found.pure)
+        else:
+            from . import swap
+
+            callee = swap.swap(function)
+            plan = Plan(callee, None, "", 0, False)
+        # A plain function is scanned anew each time: what made it plain may have changed.
+        self._plan = (twin, plan) if plan.reason is None else None
+        return plan
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._args or self._keywords:
+            args, kwargs = self._args + args, {**self._keywords, **kwargs}
+        plan = self.plan()
+        if plan.reason is not None or not tame():
+            # Plain NumPy; inside another traced call it gets real arrays.
+            return _core.call_numpy(
+                self._function, plan.reason or "error_state", False, *args, **kwargs
+            )
+        if _core.session_active():
+            return plan.callee(*args, **kwargs)
+        start = time.perf_counter_ns() if _watchers() else 0
+        try:
+            result = run(plan.callee, args, kwargs, self._options)
+        except BaseException as error:
+            # A bare `raise` adds no entry for this frame, so the traceback starts at the caller's
+            # line and goes on with the user's own.
+            error.__traceback__ = without_ours(error.__traceback__)
+            raise
+        if start:
+            for watcher in _watchers():
+                watcher(self._name(), start, time.perf_counter_ns())
+        return result
+
+    def _name(self) -> str:
+        return str(getattr(self, "__qualname__", repr(self._function)))
+
+    def explain(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run once on copies of the arguments and say what happened; see ``ufuse.explain``."""
+        from . import explain
+
+        return explain.explain(self, args, kwargs)
+
+    def source(self, /, *args: Any, **kwargs: Any) -> str:
+        """The C++ text that a call with such arguments runs."""
+        from . import explain
+
+        return explain.explain(self, args, kwargs).source
+
+
+def _watchers() -> list[Any]:
+    """Who wants to know of each call; empty as long as nobody has asked for logs or profiles."""
+    logs = sys.modules.get("ufuse.logs")
+    return [] if logs is None else list(logs.watchers)
+
+
+def tame() -> bool:
+    """Whether floating-point errors may be reported late: none raises or calls somebody."""
+    return all(mode in ("warn", "ignore") for mode in np.geterr().values())
+
+
+def run(
+    callee: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+) -> Any:
+    """Call a twin once in a session of its own; the answer is real."""
+    arguments = tree.Arguments()
+    _core.begin()
+    try:
+        lazy_args = [arguments.wrap(value) for value in args]
+        lazy_kwargs = {name: arguments.wrap(value) for name, value in kwargs.items()}
+        result = callee(*lazy_args, **lazy_kwargs)
+        results = tree.Results(arguments)
+        results.collect(result)
+        for container in arguments.changed():
+            results.collect(container)
+        results.computed(_core.finish(results.lazies))
+    except BaseException:
+        if _core.session_active():
+            _core.abort()
+        arguments.write_back(tree.Results(arguments).unwrap)
+        raise
+    arguments.write_back(results.unwrap)
+    return results.unwrap(result)
+
+
+@overload
+def jit(
+    function: Callable[..., Any], /, *, numerics: str = "exact", debug: bool = False
+) -> Any: ...
+@overload
+def jit(
+    function: None = None, /, *, numerics: str = "exact", debug: bool = False
+) -> Callable[[Any], Any]: ...
+def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False) -> Any:
+    """Run a plain NumPy function as fused native loops, with NumPy's own answers.
+
+    Parameters
+    ----------
+    function : callable
+        A function, lambda, method, closure, ``functools.partial`` or callable object; also a
+        ``staticmethod`` or ``classmethod``. Left out, ``jit`` returns a decorator.
+    numerics : {"exact", "fast"}
+        "exact" gives NumPy's bits. "fast" allows contraction, free order of sums and other
+        routines for exp, sin and the like: 1 to 2 ULP per operation.
+    debug : bool
+        Raise what went wrong inside ufuse instead of answering with NumPy.
+
+    Returns
+    -------
+    Function
+        A callable with the name, documentation and signature of ``function``.
+
+    Examples
+    --------
+    >>> import numpy as np, ufuse
+    >>> @ufuse.jit
+    ... def distance(x, y):
+    ...     return np.sqrt(((x - y) ** 2).sum(-1))
+    >>> distance(np.zeros((2, 3)), np.ones(3))
+    array([1.73205081, 1.73205081])
+    """
+    if numerics not in _NUMERICS:
+        raise ValueError(f"numerics must be 'exact' or 'fast', not {numerics!r}")
+    options = Options(numerics, debug)
+    if function is None:
+        return functools.partial(_decorate, options)
+    return _decorate(options, function)
+
+
+def _decorate(options: Options, function: Any) -> Any:
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(_decorate(options, function.__func__))
+    return Function(function, options)

@@ -1,0 +1,169 @@
+"""How does ``import ufuse.numpy as np`` run each call through ufuse at once?
+
+Every function, ufunc and ufunc method of NumPy becomes an ``Eager`` callable: the call is traced
+alone and computed before it returns. With ``UFUSE_DEBUG=check`` NumPy runs beside it, and the first
+difference raises ``Mismatch``. Classes, constants and everything else are NumPy's own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _core, compare, swap, trace
+from .copies import copied
+from .jit import Options, get_ready, run, tame
+
+_OPTIONS = Options()
+# Modules whose functions give another answer each time they are called.
+_RANDOM = ("numpy.random.",)
+
+
+class Mismatch(AssertionError):
+    """A call through ufuse and NumPy's own call differ; the message names call and operands."""
+
+
+class Eager:
+    """One callable of NumPy, run through ufuse at once.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's function, ufunc or ufunc method.
+    name : str
+        Full name, for messages.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.__wrapped__ = function
+        self.__name__ = getattr(function, "__name__", name.rpartition(".")[2])
+        self.__qualname__ = self.__name__
+        self.__doc__ = getattr(function, "__doc__", None)
+        self._full_name = name
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _core.session_active():
+            return swap.swap(self.__wrapped__)(*args, **kwargs)
+        try:
+            if "check" in os.environ.get("UFUSE_DEBUG", ""):
+                return self._checked(args, kwargs)
+            return self._run(args, kwargs)
+        except BaseException as error:
+            error.__traceback__ = trace.without_ours(error.__traceback__)
+            raise
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        get_ready()
+        if not tame():
+            return self.__wrapped__(*args, **kwargs)
+        with _core.backend("interpreted"):
+            return run(swap.swap(self.__wrapped__), args, kwargs, _OPTIONS)
+
+    def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._full_name.startswith(_RANDOM) or "empty" in self.__name__:
+            return self._run(args, kwargs)
+        theirs: Any = None
+        raised = False
+        their_args, their_kwargs = copied(args), copied(kwargs)
+        try:
+            theirs = self.__wrapped__(*their_args, **their_kwargs)
+        except Exception:
+            raised = True
+        if raised:
+            return self._run(args, kwargs)
+        ours = self._run(args, kwargs)
+        found = compare.difference(ours, theirs) or compare.difference(
+            (args, kwargs), (their_args, their_kwargs), "arguments"
+        )
+        if found is not None:
+            frame = sys._getframe(2)
+            operands = ", ".join(
+                [*map(_text, args), *(f"{name}={_text(value)}" for name, value in kwargs.items())]
+            )
+            raise Mismatch(
+                f"{self._full_name}({operands}) at {frame.f_code.co_filename}:{frame.f_lineno}\n"
+                f"{found}"
+            )
+        return ours
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.__dict__["__wrapped__"], name)
+        if isinstance(value, types.BuiltinFunctionType):
+            return Eager(value, f"{self._full_name}.{name}")
+        return value
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> Any:
+        return _of, (self.__wrapped__, self._full_name)
+
+
+def _of(function: Any, name: str) -> Eager:
+    return Eager(function, name)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<{value.dtype} {value.shape} strides {value.strides}>"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class EagerModule(types.ModuleType):
+    """A module of NumPy whose callables are ``Eager``."""
+
+    _ufuse_module: types.ModuleType
+
+    def __getattr__(self, name: str) -> Any:
+        real = self.__dict__["_ufuse_module"]
+        value = getattr(real, name)
+        swapped = eager(value, f"{real.__name__}.{name}")
+        self.__dict__[name] = swapped
+        return swapped
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self.__dict__["_ufuse_module"])})
+
+
+def eager(value: Any, name: str) -> Any:
+    """What stands for an attribute of a NumPy module."""
+    if isinstance(value, type):
+        return value
+    if isinstance(value, types.ModuleType):
+        return module_of(value)
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, np.ufunc)) or (
+        swap.is_dispatcher(value)
+    ):
+        module = getattr(value, "__module__", None) or ""
+        return Eager(value, name) if not module.startswith("numpy.testing") else value
+    return value
+
+
+def module_of(module: types.ModuleType) -> types.ModuleType:
+    """``ufuse.numpy`` or a submodule of it, for NumPy's module of the same name."""
+    if not swap.is_library(module.__name__) or module.__name__.startswith("numpy.testing"):
+        return module
+    name = f"ufuse.{module.__name__}"
+    made = sys.modules.get(name)
+    if not isinstance(made, EagerModule):
+        made = EagerModule(name, module.__doc__)
+        fill(made, module)
+        sys.modules[name] = made
+    return made
+
+
+def fill(made: types.ModuleType, module: types.ModuleType) -> None:
+    """Let ``made`` stand for ``module``."""
+    made.__dict__["_ufuse_module"] = module
+    for name in ("__all__", "__version__", "__path__"):
+        if hasattr(module, name):
+            made.__dict__[name] = getattr(module, name)
+    for name, value in list(vars(module).items()):
+        if isinstance(value, types.ModuleType) and value.__name__ == f"{module.__name__}.{name}":
+            made.__dict__[name] = module_of(value)

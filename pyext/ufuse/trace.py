@@ -1,0 +1,30 @@
+"""Which frames of a traceback are the user's?
+
+A call runs through ufuse's own Python files; a traceback should not. Used where an exception
+leaves a traced call.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def is_ours(code: types.CodeType) -> bool:
+    """Whether a code object belongs to this package."""
+    return code.co_filename.startswith(_FOLDER)
+
+
+def without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """The same traceback without the frames of this package."""
+    kept = []
+    while traceback is not None:
+        if not is_ours(traceback.tb_frame.f_code):
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    following: types.TracebackType | None = None
+    for entry in reversed(kept):
+        following = types.TracebackType(following, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return following

@@ -1,0 +1,235 @@
+"""How does a Python function get to see lazy arrays instead of NumPy's own?
+
+A *twin* shares its original's code object; its globals are a dictionary in which the names that the
+code uses are swapped (``swap.py`` holds the rules), and its closure has cells swapped likewise.
+NumPy's own Python functions are twinned in the same way, so most of NumPy is traced through NumPy's
+source, keyword handling and messages included. ``jit`` asks for twins; nothing here records or runs
+an operation.
+
+Callables and modules are swapped when the twin is made and checked by identity before each call
+(``Twin.refresh``). All other globals of user code are read from the real module at the moment of
+use, so a counter that somebody else changes in the middle of a call is seen as it is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import types
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from . import swap
+
+_MISSING = object()
+_lock = threading.RLock()
+_twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
+
+
+class LiveGlobals(dict[str, Any]):
+    """Globals of a twin of user code: swapped names, and everything else as the module has it now.
+
+    ``LOAD_GLOBAL`` takes CPython's general path for a dict subclass, which honours ``__missing__``.
+    """
+
+    __slots__ = ("real",)
+    real: dict[str, Any]
+
+    def __missing__(self, name: str) -> Any:
+        return self.real[name]
+
+
+def names_used(code: types.CodeType) -> Iterator[str]:
+    """The names in ``co_names`` of a code object and of the code nested in it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_used(constant)
+
+
+class Twin:
+    """The twin of one Python function.
+
+    Parameters
+    ----------
+    original : types.FunctionType
+        The function whose code is to meet lazy arrays.
+
+    Attributes
+    ----------
+    function : types.FunctionType
+        The twin itself.
+    """
+
+    def __init__(self, original: types.FunctionType) -> None:
+        self.original = weakref.ref(original)
+        self.function: types.FunctionType
+        self._code: types.CodeType
+        self._names: list[tuple[str, Any]] = []
+        self._cells: list[tuple[types.CellType, types.CellType, Any]] = []
+        self._children: list[Twin] = []
+        self._stable = swap.is_library(original.__globals__.get("__name__"))
+
+    def build(self) -> None:
+        """Make the function and swap what its code names; called once, under the lock."""
+        original = self.original()
+        assert original is not None
+        self._code = original.__code__
+        real = original.__globals__
+        names: dict[str, Any]
+        if self._stable:
+            names = {}
+        else:
+            names = LiveGlobals()
+            names.real = real
+        names["__builtins__"] = swap.builtins_for(self._stable)
+        names["__name__"] = real.get("__name__")
+        for name in ("__package__", "__spec__", "__file__"):
+            if name in real:
+                names[name] = real[name]
+        # Shared, so that a warning shown "once per place" is shown once for both.
+        names["__warningregistry__"] = real.setdefault("__warningregistry__", {})
+        self.function = types.FunctionType(
+            self._code, names, original.__name__, original.__defaults__, self._closure(original)
+        )
+        self.function.__kwdefaults__ = original.__kwdefaults__
+        self.function.__qualname__ = original.__qualname__
+        self.function.__module__ = original.__module__
+        self.function.__doc__ = original.__doc__
+        self.function.__dict__.update(original.__dict__)
+
+    def fill(self) -> None:
+        """Swap the globals and cells; after registration, because a function may name itself."""
+        original = self.original()
+        assert original is not None
+        real, names = original.__globals__, self.function.__globals__
+        extra = swap.extra_names(original)
+        names.update(extra)
+        self._names.clear()
+        self._children.clear()
+        for name in set(names_used(self._code)):
+            if name in extra:
+                self._guard(name, real.get(name, _MISSING))
+                continue
+            value = real.get(name, _MISSING)
+            if value is _MISSING:
+                # A builtin, an attribute's name, or nothing.
+                names.pop(name, None)
+                self._guard(name, _MISSING)
+            elif self._stable or swap.is_code(value):
+                names[name] = self._swap(value)
+                self._guard(name, value)
+            else:
+                names.pop(name, None)
+                self._guard(name, swap.DATA)
+        for _cell, twin_cell, value in self._cells:
+            if swap.is_code(value):
+                twin_cell.cell_contents = self._swap(value)
+
+    def _guard(self, name: str, value: Any) -> None:
+        if not self._stable and (value is not _MISSING or not hasattr(builtins, name)):
+            self._names.append((name, value))
+
+    def _swap(self, value: Any) -> Any:
+        swapped = swap.swap(value)
+        if isinstance(swapped, types.FunctionType) and isinstance(value, types.FunctionType):
+            child = _twins.get(value)
+            if child is not None and child is not self:
+                self._children.append(child)
+        return swapped
+
+    def _closure(self, original: types.FunctionType) -> tuple[types.CellType, ...]:
+        """Cells of the twin: new ones for what is swapped, the real ones for data."""
+        closure = []
+        self._cells = []
+        for cell in original.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                closure.append(cell)
+                continue
+            if swap.is_code(value):
+                twin_cell = types.CellType()
+                closure.append(twin_cell)
+                self._cells.append((cell, twin_cell, value))
+            else:
+                closure.append(cell)
+        return tuple(closure)
+
+    def up_to_date(self, seen: set[int]) -> bool:
+        """Whether code, swapped names and cells of this twin and its helpers are as they were."""
+        if self._stable or id(self) in seen:
+            return True
+        seen.add(id(self))
+        original = self.original()
+        if original is None:
+            return True
+        if original.__code__ is not self._code:
+            return False
+        if original.__defaults__ is not self.function.__defaults__:
+            return False
+        real = original.__globals__
+        for name, value in self._names:
+            current = real.get(name, _MISSING)
+            if current is not value and (value is not swap.DATA or swap.is_code(current)):
+                return False
+        for cell, _, value in self._cells:
+            if cell.cell_contents is not value:
+                return False
+        return all(child.up_to_date(seen) for child in self._children)
+
+
+def twin_of(function: types.FunctionType) -> Twin:
+    """The up-to-date twin of a Python function, made when there is none."""
+    with _lock:
+        twin = _twins.get(function)
+        if twin is None or not twin.up_to_date(set()):
+            forget(twin)
+            twin = Twin(function)
+            _twins[function] = twin
+            try:
+                twin.build()
+                twin.fill()
+            except BaseException:
+                _twins.pop(function, None)
+                raise
+        return twin
+
+
+def forget(twin: Twin | None) -> None:
+    """Drop a stale twin and its helpers' twins; the next use makes them anew."""
+    if twin is None:
+        return
+    original = twin.original()
+    if original is not None and _twins.pop(original, None) is not None:
+        for child in twin._children:
+            forget(child)
+
+
+def restored(function: types.FunctionType, value_of: Any) -> types.FunctionType:
+    """A function made by a twin's code, as the original code would have made it.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+        A closure that a traced call returns.
+    value_of : callable
+        Gives the real value for the content of a cell.
+    """
+    names = function.__globals__
+    if not isinstance(names, LiveGlobals):
+        return function
+    closure = []
+    for cell in function.__closure__ or ():
+        try:
+            closure.append(types.CellType(value_of(cell.cell_contents)))
+        except ValueError:
+            closure.append(types.CellType())
+    real = types.FunctionType(
+        function.__code__, names.real, function.__name__, function.__defaults__, tuple(closure)
+    )
+    real.__kwdefaults__ = function.__kwdefaults__
+    real.__qualname__ = function.__qualname__
+    real.__doc__ = function.__doc__
+    return real

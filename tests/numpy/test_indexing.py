@@ -1,0 +1,223 @@
+"""Are views, copies, basic and advanced indexing, and shape functions NumPy's, aliasing included?"""
+
+import numpy as np
+import pytest
+from arrays import LAYOUTS, array
+from same import check
+
+READS = [
+    "\nx[0]",
+    "x[-1]",
+    "x[1, 2]",
+    "x[...]",
+    "x[()]",
+    "x[..., 0]",
+    "x[0, ...]",
+    "x[None]",
+    "x[:, None, ::2]",
+    "x[1:4]",
+    "x[::-1]\nx[::-2, 1:5:2]",
+    "x[5:2]",
+    "x[5:2:-1]",
+    "x[100:]",
+    "x[-100:3]",
+    "x[[0, 2]]",
+    "x[[0, 2], 1]",
+    "x[:, [1, 1]]\nx[x > 0]",
+    "x[x[:, 0] > 0]",
+    "x[np.array([2, 0])]",
+    "x[np.array([[0, 1], [1, 0]]), 0]",
+    "x[True]",
+    "x[False]\nx[np.int64(1)]",
+    "x[np.arange(3), np.arange(3)]",
+    "x[1][2]",
+    "x[1:][1:]",
+    "x.T[1:]",
+    "x.T[0]",
+    "x[0][::2][::-1]\nx.T",
+    "x.real",
+    "x.imag",
+    "x.flat[3]",
+    "x.ravel()",
+    "x.ravel('F')",
+    "x.flatten()",
+    "x.reshape(-1)",
+    "x.reshape(7, 6)\nx.reshape(2, 3, 7)",
+    "x.reshape(3, -1)",
+    "x.T.reshape(-1)",
+    "x.reshape(7, 6, order='F')",
+    "x[:, :1].squeeze()\nx[None].squeeze(0)",
+    "x.swapaxes(0, 1)",
+    "x.transpose(1, 0)",
+    "x.transpose()",
+    "x.copy()",
+    "x.copy('F')\nx.T.copy('K')",
+    "x.T.copy()",
+    "x.astype('f4')",
+    "x.astype('i8')",
+    "x.astype(x.dtype)",
+    "x.astype(x.dtype, copy=False)\nx.astype('D')",
+    "x.astype(bool)",
+    "x.view()",
+    "x.diagonal()",
+    "x.take([1, 0])",
+    "x.repeat(2, 0)\nnp.expand_dims(x, 0)",
+    "np.expand_dims(x, (0, 2))",
+    "np.moveaxis(x, 0, 1)",
+    "np.rollaxis(x, 1)\nnp.broadcast_to(x, (2, 6, 7))",
+    "np.broadcast_to(x[:, :1], (6, 7)) + x",
+    "np.atleast_3d(x)\nnp.flip(x)",
+    "np.roll(x, 2)",
+    "np.rot90(x)",
+    "np.concatenate([x, x * 2])",
+    "np.stack([x, x + 1], 1)",
+    "np.split(x, 2)\nlen(x)",
+    "x.shape",
+    "x.strides",
+    "x.size",
+    "x.ndim",
+    "x.dtype",
+    "x.itemsize",
+    "x.nbytes",
+    "x.flags.writeable",
+    "x.tolist()\nx[0].tolist()",
+    "x.item(3)",
+    "x[1, 1].item()",
+    "list(x[0])",
+    "[r.sum() for r in x]",
+    "x[2:4][0, 1]\n",
+]
+READS = [text.strip() for line in READS for text in line.split("\n") if text.strip()]
+
+
+@pytest.mark.parametrize("text", READS)
+def test_read(text):
+    function = eval(f"lambda x: {text}", {"np": np})
+    check(function, array("d"))
+    check(function, array("l", "transposed"))
+
+
+@pytest.mark.parametrize("text", READS[:40])
+def test_read_of_a_temporary(text):
+    function = eval(f"lambda y: (lambda x: {text})(y * 2 + 1)", {"np": np})
+    check(function, array("d"))
+
+
+WRITES = """
+x[0] = 5; x[1:4] = y[1:4]; x[::2] *= 3; x[:, 0] += y[:, 1]; x[...] = 0; x[()] = y; x[x > 0] = -1
+x[x > 0] += 1; x[[0, 2]] = 7; x[0, 0] = 3.9; x[1:] = x[:-1]; x[:-1] = x[1:]; x[::-1] = x; x += x[::-1]
+x += 1; x -= y; x *= 2; x /= 3; x //= 2; x %= 3; x **= 2; x += x; x = x + 1; x[0] = x[1] + x[2]
+x[None] = 4; x.T[0] = 1; x.ravel()[3] = 9; x.reshape(7, 6)[2] = 5; x.fill(2); x.sort(); x.sort(axis=0)
+x.flat[2] = 8; x.T[1:3, 2] = y[2, 1:3]; x[:, ::-2] = 1; np.copyto(x, y); np.add(x, y, out=x)
+np.multiply(x, 2, out=x[:, :]); np.sqrt(np.abs(x), out=x); np.add(x[1:], 1, out=x[:-1]); x[y > 0] = y[y > 0]
+x[1] = x[0] = 3; x[0], x[1] = x[1], x[0]; x[0, :] = [1, 2, 3, 4, 5, 6, 7]; x[...] = y.T.reshape(6, 7)
+x[2:4] = 1 if x.sum() > 0 else 2; x[...] = np.arange(7); x[0] = np.nan; x[0] = True; x[1:3][0] = 4
+x.put([0, 1], [9, 9]); np.place(x, x > 0, [1, 2]); np.putmask(x, x < 0, y); x[5] = 2 ** 40
+np.fill_diagonal(x, 1); x.partition(2); x.real[0] = 5; x.real += 1; x[100] = 1; x[0] = np.ones(3)
+v = x[2]; v += 10; v[0] = -1; w = x.T; w[0, 0] = 5; x[1] = v; w *= 2; v = v * 2; v[1] = 3
+a = x * 2; b = a[1]; b += 5; a[0] = b; x[3] = a[0]; c = x[1:3]; x[1] = 0; d = c.sum(); x[4] = d
+""".replace("\n", " ; ").split(";")
+PAIRS = [text.strip() for text in WRITES if text.strip()]
+LONG = [
+    "v = x[2]; v += 10; v[0] = -1; w = x.T; w[0, 0] = 5; x[1] = v; w *= 2; v = v * 2; v[1] = 3",
+    "a = x * 2; b = a[1]; b += 5; a[0] = b; x[3] = a[0]; c = x[1:3]; x[1] = 0; d = c.sum(); x[4] = d",
+    "a = x[1:]; x[0] = 7; b = a * 2; x[1] = 8; c = a * 2; x[2:4] = (b - c)[:2]",
+    "a = x + y; x += 1; b = x + y; y[0] = 0; c = a + b + y; x[...] = c",
+    "z = np.zeros_like(x); z[1:-1] = x[1:-1] * 2; z[0] = z[-1]; x[...] = z",
+    "z = np.empty(x.shape); z[:3] = 1; z[3:] = x[3:]; z /= 2; x[...] = z",
+]
+SINGLE = [text for text in PAIRS if text.split(" ")[0][0] in "xn"]
+
+
+def _writer(text):
+    space = {"np": np}
+    exec(f"def function(x, y):\n    {text}\n    return x\n", space)
+    return space["function"]
+
+
+@pytest.mark.parametrize("dtype", ["d", "l", "f", "D", "B"])
+@pytest.mark.parametrize("text", SINGLE + LONG)
+def test_write(text, dtype):
+    check(_writer(text), array(dtype), array(dtype, seed=1))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[1:5])
+@pytest.mark.parametrize("text", SINGLE[:12] + LONG)
+def test_write_layouts(text, layout):
+    x = array("d", layout).copy() if layout == "broadcast" else array("d", layout)
+    check(_writer(text), x, array("d", seed=1))
+
+
+def test_read_only():
+    x = array("d", "broadcast")
+    check(_writer("x[0] = 1"), x, x)
+    check(_writer("x += 1"), x, x)
+
+
+def test_arguments_that_overlap():
+    x = np.arange(20.0)
+
+    def shift(a, b):
+        a[...] = b + 1
+        b *= 2
+        return a + b
+
+    check(shift, x[:-1], x[1:])
+    check(shift, x[1:], x[:-1])
+    check(shift, x, x)
+    check(shift, x[::2], x[1::2])
+
+
+def test_returned_views():
+    def views(x):
+        y = x * 2
+        return x, x[1:], x.T, y, y[0], y.T, x[0, 0], x.reshape(-1), y.reshape(-1), x[...], y[()]
+
+    check(views, array("d"))
+    check(views, array("d", "transposed"))
+
+
+def test_writes_after_capture():
+    def f(x):
+        a = x[:2] + 1
+        x[:2] = 100
+        b = x[:2] + 1
+        return a, b, x
+
+    check(f, array("d"))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda n: np.zeros(n),
+        lambda n: np.ones((n, 2), int),
+        lambda n: np.full((2, n), 7),
+        lambda n: np.full(n, 1.5, "f4"),
+        lambda n: np.arange(n),
+        lambda n: np.arange(1.0, n, 0.5),
+        lambda n: np.linspace(0, 1, n),
+        lambda n: np.eye(n),
+        lambda n: np.identity(n),
+        lambda n: np.zeros_like(np.arange(n)) + 1,
+        lambda n: np.array([1, 2.5, n]),
+        lambda n: np.array([[n] * 3] * 2, "f4"),
+        lambda n: np.zeros((n, n), order="F"),
+        lambda n: np.indices((n, 2)).sum(0),
+        lambda n: np.fromfunction(lambda i, j: i * j, (n, 3)),
+        lambda n: np.tri(n),
+        lambda n: np.meshgrid(np.arange(n), np.arange(2.0)),
+        lambda n: np.full((2, 2), np.nan),
+        lambda n: np.ones(n, bool),
+        lambda n: np.zeros(n, [("a", "f8")]),
+        lambda n: np.zeros((n,), "U3"),
+        lambda n: np.logspace(0, 2, n),
+        lambda n: np.empty((n, 0)),
+        lambda n: np.asarray(n),
+        lambda n: np.asarray([n, n + 1.0]) * 2,
+        lambda n: np.zeros(()) + n,
+        lambda n: np.ones(3)[:, None] * np.arange(n),
+    ],
+)
+def test_creation(function):
+    check(function, 5)

@@ -1,0 +1,117 @@
+"""Do reductions give NumPy's bits, for every axis, option, dtype and layout?"""
+
+import numpy as np
+import pytest
+from arrays import DTYPES, LAYOUTS, array
+from same import check
+
+REDUCTIONS = [
+    "sum",
+    "prod",
+    "min",
+    "max",
+    "any",
+    "all",
+    "mean",
+    "var",
+    "std",
+    "argmin",
+    "argmax",
+    "ptp",
+    "nansum",
+    "nanmax",
+    "nanmean",
+    "count_nonzero",
+    "cumsum",
+    "median",
+]
+AXES = [None, 0, 1, -1, (0, 1), (1, 0), (), (0, 2), 2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_dtype(name, dtype):
+    function = getattr(np, name)
+    x = array(dtype, shape=(5, 6, 7))
+    check(lambda x: (function(x), function(x, axis=0), function(x, axis=-1)), x)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[1:])
+@pytest.mark.parametrize("name", REDUCTIONS[:12])
+def test_every_layout(name, layout):
+    function = getattr(np, name)
+    for dtype in "dl":
+        x = array(dtype, layout)
+        axis = None if x.ndim == 0 else 0
+        check(lambda x: function(x, axis=axis), x)
+        if x.ndim > 1:
+            check(lambda x: function(x, axis=1), x)
+            check(lambda x: function(x), x)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS[:9])
+def test_axes(name, axis, keepdims):
+    function = getattr(np, name)
+    x = np.random.default_rng(0).normal(size=(4, 5, 6))
+    check(lambda x: function(x, axis=axis, keepdims=keepdims), x)
+    check(lambda x: function(x.transpose(2, 0, 1), axis=axis, keepdims=keepdims), x)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "any", "all"])
+def test_initial_and_where(name):
+    function = getattr(np, name)
+    x = array("d", shape=(6, 7))
+    mask = array("?", shape=(6, 7))
+    if name not in ("any", "all"):
+        check(lambda x: (function(x, initial=2), function(x, initial=1.5, axis=0)), x)
+        check(lambda x, m: function(x, initial=1, where=m), x, mask)
+        check(lambda x, m: function(x, axis=1, initial=1, where=m), x, mask)
+    if name not in ("min", "max"):
+        check(lambda x, m: (function(x, where=m), function(x, axis=0, where=m[0])), x, mask)
+
+
+def test_where_of_moments():
+    x, mask = array("d", shape=(6, 7)), array("?", shape=(6, 7))
+    check(lambda x, m: (x.mean(where=m), x.std(axis=1, where=m)), np.nan_to_num(x) % 7, mask)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.int32, np.complex128, bool, "e", object]
+)
+def test_dtype_argument(dtype):
+    for given in "lfd?":
+        x = np.abs(array(given, shape=(5, 6))) % 3 if given != "?" else array("?", shape=(5, 6))
+        check(lambda x: (np.sum(x, dtype=dtype), np.sum(x, axis=0, dtype=dtype)), x)
+
+
+def test_out():
+    x = np.random.default_rng(1).normal(size=(5, 6))
+    check(lambda x, o: np.sum(x, axis=0, out=o), x, np.zeros(6))
+    check(lambda x, o: x.max(axis=1, out=o), x, np.zeros(5))
+    check(lambda x, o: np.mean(x, axis=1, out=o), x, np.zeros(5, np.float32))
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 127, 128, 129, 1000, 8191, 8192, 8193, 20000])
+@pytest.mark.parametrize("dtype", ["f", "d", "D"])
+def test_order_of_sums(n, dtype):
+    x = np.random.default_rng(n).normal(size=(3, n)).astype(dtype)
+    check(lambda x: (x.sum(), x.sum(axis=1), x.sum(axis=0), x.T.sum(axis=0), x[:, ::2].sum()), x)
+    check(lambda x: (x * 2 + 1).sum(axis=1), x)
+    check(lambda x: (x.mean(), x.var(axis=1)), x, _warnings=n > 0)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 7, 1), (300, 3), (3, 300), (0, 3), (3, 0), ()])
+def test_shapes(shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    for axis in [None, *range(len(shape))]:
+        check(lambda x: (x.sum(axis=axis), (x + 1).prod(axis=axis)), x)
+        check(lambda x: x.max(axis=axis), x)
+        check(lambda x: x.argmin(axis=axis), x)
+
+
+def test_consecutive():
+    x = np.random.default_rng(0).normal(size=(40, 9))
+    check(lambda x: (x - x.mean(0)) / x.std(0) + x.sum(1, keepdims=True) * x.max(), x)
+    check(lambda x: ((x - x.min(1)[:, None]) ** 2).sum(0).argmax(), x)

@@ -1,0 +1,135 @@
+"""Do NumPy scalars stay scalars, and Python numbers weak?"""
+
+import operator
+
+import numpy as np
+import pytest
+from arrays import DTYPES, array
+from same import check
+
+OPERATORS = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+]
+PYTHON = [True, 0, 2, -1, 2.5, 0.0, -0.0, 1e300, 1j, 127, 128, -129, 2**40]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_python_numbers(name, dtype):
+    operation = getattr(operator, name)
+    x = array(dtype, shape=(6,))
+    for number in PYTHON:
+        check(lambda x, number: operation(x, number), x, number)
+        check(lambda x, number: operation(number, x), x, number)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_numpy_scalars(name):
+    operation = getattr(operator, name)
+    scalars = [
+        np.float32(1.5),
+        np.int8(3),
+        np.float64(-2),
+        np.uint64(7),
+        np.bool_(True),
+        np.complex64(1j),
+    ]
+    for a in scalars:
+        check(lambda a, x: (operation(a, x), operation(x, a)), a, np.arange(1.0, 5.0))
+        for b in scalars:
+            check(lambda a, b: operation(a, b), a, b)
+        check(lambda a: (operation(a, 2), operation(2, a)), a)
+
+
+@pytest.mark.parametrize("name", ["neg", "pos", "abs", "invert"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unary(name, dtype):
+    operation = getattr(operator, name)
+    check(lambda x: (operation(x), operation(x[1])), array(dtype, shape=(6,)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operators_and_in_place(dtype):
+    for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"):
+        operation = getattr(operator, name)
+        x, y = array(dtype, shape=(6,)), array(dtype, shape=(6,), seed=1)
+        check(lambda x, y: operation(x, y), x, y)
+        check(lambda x: operation(x, 2), x)
+        check(lambda x: operation(x, 2.5), x)
+        check(lambda x: operation(x.sum(), 2), x)
+
+
+def test_types_of_scalars():
+    x = np.linspace(0, 1, 7)
+    check(lambda x: (x.sum(), x[0], x[0] + 1, x[0] + x[1], x.max() * 2.0, x.sum() > 1), x)
+    check(lambda x: (x[0].item(), float(x[0]), int(x[6]), bool(x[1]), x[2].dtype, x[2].shape), x)
+    check(lambda x: [type(v) for v in (x, x[0], x.sum(), x[0] > 0, x.argmin(), np.sqrt(x[1]))], x)
+    check(lambda x: (np.float64(3) * [1, 2], np.int32(2) * [1, 2, 3]), x)
+    check(lambda x: (x.argmax() * [1, 2], [0] * x.argmin()), x)
+    check(lambda x: [10, 20, 30][np.argmin(x)], x)
+    check(lambda x: "abc"[x.argmin() : 2], x)
+    check(lambda x: range(x.argmax() - 4), x)
+    check(lambda x: {x.argmax(): 1, x[0]: 2}, x)
+    check(lambda x: x[0] in (0.0, 1.0), x)
+    check(
+        lambda x: (round(x[1]), round(x[1], 2), divmod(x[1], 0.3), x[1] ** 2, -x[1], abs(-x[1])), x
+    )
+    check(lambda x: max(x[0], x[1], 0.5), x)
+    check(lambda x: isinstance(x[0], (float, np.floating)), x)
+
+
+def test_zero_d_arrays():
+    x = np.array(2.5)
+    check(
+        lambda x: (x, x + 1, x[()], x[...], x * x, np.sqrt(x), x.sum(), x.reshape(1), float(x)), x
+    )
+    check(lambda x: np.add(x, 1, out=x), x)
+    check(lambda x: x.__iadd__(3), x)
+
+
+def test_powers():
+    for dtype in "fdlD":
+        x = np.abs(array(dtype, shape=(40,))) if dtype != "D" else array(dtype, shape=(40,))
+        for p in (2, 0.5, -1, 0, 1, 3, 2.0, -2, 1.5, np.float32(2), np.int64(2)):
+            check(lambda x, p: x**p, x, p)
+
+
+def test_warnings_of_scalars():
+    check(lambda x: x[0] / 0, np.ones(3))
+    check(lambda x: np.log(x[0] - 1), np.ones(3))
+    check(lambda x: x[0] * 1e300 * 1e300, np.ones(3))
+    check(lambda x: np.int8(100) + x[0], np.array([100], np.int8))
+
+
+def test_warnings_and_their_lines():
+    def f(x):
+        a = x / 0
+        b = np.log(-x)
+        with np.errstate(divide="ignore"):
+            c = x / 0
+        d = np.exp(x * 1e4)
+        return a, b, c, d
+
+    check(f, np.arange(4.0))
+    check(lambda x: x.mean(), np.zeros(0))
+    check(lambda x: x.mean(axis=0), np.zeros((0, 3)))
+    check(lambda x: np.nanmean(x), np.full(3, np.nan))
+    check(lambda x: x.std(ddof=5), np.arange(3.0))
+    check(lambda x: x.astype(int), np.array([np.nan, 1e300]))

@@ -1,0 +1,157 @@
+"""Does every ufunc give NumPy's bits for every dtype and layout, called, reduced and into ``out=``?"""
+
+import warnings
+
+import numpy as np
+import pytest
+from arrays import COMPLEXES, DTYPES, FLOATS, LAYOUTS, array
+from same import check
+
+UFUNCS = sorted(
+    {u.__name__: u for u in vars(np).values() if isinstance(u, np.ufunc)}.values(),
+    key=lambda u: u.__name__,
+)
+ELEMENTWISE = [u for u in UFUNCS if u.signature is None]
+BY_NAME = {u.__name__: u for u in ELEMENTWISE}
+ids = pytest.mark.parametrize("ufunc", ELEMENTWISE, ids=lambda u: u.__name__)
+
+
+def accepts(ufunc, *dtypes):
+    """Whether NumPy has a loop for operands of these dtypes."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ufunc(*(np.ones(1, dtype) for dtype in dtypes))
+    except TypeError:
+        return False
+    return True
+
+
+def operands(ufunc, dtypes, layout):
+    return [array(dtype, layout, seed=k) for k, dtype in enumerate(dtypes)]
+
+
+@ids
+def test_every_dtype(ufunc):
+    """One dtype for all operands; all dtypes in one function, so that they compile together."""
+    dtypes = [d for d in DTYPES if accepts(ufunc, *[d] * ufunc.nin)]
+    given = [operands(ufunc, [d] * ufunc.nin, "contiguous") for d in dtypes]
+    check(lambda given: [ufunc(*args) for args in given], given)
+
+
+@ids
+@pytest.mark.parametrize("layout", LAYOUTS[1:])
+def test_every_layout(ufunc, layout):
+    dtypes = [d for d in "d?lfD" if accepts(ufunc, *[d] * ufunc.nin)][:2]
+    given = [operands(ufunc, [d] * ufunc.nin, layout) for d in dtypes]
+    check(lambda given: [ufunc(*args) for args in given], given)
+
+
+@pytest.mark.parametrize("ufunc", [u for u in ELEMENTWISE if u.nin == 2], ids=lambda u: u.__name__)
+def test_mixed_dtypes(ufunc):
+    pairs = ["df", "dl", "fb", "bB", "lL", "?h", "Fd", "Df", "iI", "H?", "ld"]
+    pairs = [p for p in pairs if accepts(ufunc, *p)]
+    given = [operands(ufunc, p, "contiguous") for p in pairs]
+    check(lambda given: [ufunc(*args) for args in given], given)
+
+
+@pytest.mark.parametrize("ufunc", [u for u in ELEMENTWISE if u.nin == 2], ids=lambda u: u.__name__)
+@pytest.mark.parametrize("weak", [3, -1, 2.5, 0, True, 1j, 300, 10**20], ids=repr)
+def test_weak_scalars(ufunc, weak):
+    dtypes = [d for d in "dfblBD" if accepts(ufunc, d, d)]
+
+    def function(given, weak):
+        return [ufunc(x, weak) for x in given], [ufunc(weak, x) for x in given]
+
+    for d in dtypes:
+        check(function, [array(d, shape=(5,))], weak, _text=False)
+
+
+@pytest.mark.parametrize("ufunc", [u for u in ELEMENTWISE if u.nin == 2], ids=lambda u: u.__name__)
+def test_broadcast_and_scalars(ufunc):
+    dtypes = [d for d in "dlf" if accepts(ufunc, d, d)]
+    for d in dtypes:
+        x, y = array(d, shape=(4, 1, 5)), array(d, shape=(3, 1), seed=1)
+        check(lambda x, y: (ufunc(x, y), ufunc(x[0, 0, 0], y), ufunc(x[0, 0, 1], x[0, 0, 2])), x, y)
+
+
+@ids
+def test_out(ufunc):
+    def function(args, outs):
+        return ufunc(*args, out=tuple(outs))
+
+    for d in [d for d in "dlf" if accepts(ufunc, *[d] * ufunc.nin)]:
+        args = operands(ufunc, [d] * ufunc.nin, "contiguous")
+        if ufunc.__name__ == "power":
+            args = [np.abs(args[0]), args[1] % 3]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = ufunc(*args)
+        results = results if isinstance(results, tuple) else (results,)
+        check(function, args, [np.zeros_like(r) for r in results])
+        check(function, args, [np.zeros(r.shape[::-1], r.dtype).T for r in results])
+        # Into a dtype that may not fit: NumPy's error.
+        check(function, args, [np.zeros(r.shape, np.int8) for r in results])
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "multiply", "maximum", "logical_and", "bitwise_or", "power"]
+)
+def test_methods(name):
+    ufunc = BY_NAME[name]
+    for d in [d for d in "dl?" if accepts(ufunc, d, d)]:
+        x = array(d, shape=(4, 5))
+        check(lambda x: ufunc.accumulate(x), x)
+        check(lambda x: ufunc.accumulate(x, axis=1), x)
+        check(lambda x: ufunc.outer(x[0], x[1]), x)
+        check(lambda x: ufunc.reduceat(x, [0, 2], axis=0), x)
+        check(lambda x: ufunc.at(x, [0, 1], x[2]), x)
+        check(lambda x: ufunc(x, x, where=x > 1, out=np.zeros_like(x)), x)
+        check(lambda x: ufunc(x, x, dtype=np.float32), x)
+        check(lambda x: ufunc(x, x, casting="no"), x)
+
+
+@pytest.mark.parametrize("dtype", ["e", "g", "G", "O", "M8[s]", "m8[s]", "S3", "U3"])
+def test_other_dtypes(dtype):
+    if dtype in ("S3", "U3"):
+        x = np.array(["ab", "c", "ab"], dtype)
+        check(lambda x: (x == x[::-1], x.astype("U5")), x)
+        return
+    x = np.arange(6).astype(dtype) if dtype != "O" else np.array([1, 2.5, 3, 4, 5, 6], object)
+    check(lambda x: (x - x[0], x[1:] == x[:-1], x.max()), x)
+
+
+def test_structured_and_subclasses():
+    x = np.zeros(4, [("a", "f8"), ("b", "i4")])
+    check(lambda x: (x["a"] + 1, x[0]), x)
+    check(lambda m: m * m, np.matrix([[1.0, 2.0], [3.0, 4.0]]))
+    masked = np.ma.masked_array(np.arange(4.0), [0, 1, 0, 0])
+    check(lambda m: (m + 1).sum(), masked)
+
+
+def test_other_packages():
+    special = pytest.importorskip("scipy.special")
+    x = np.linspace(0.1, 4, 37)
+    check(lambda x: special.erf(x) * 2 + special.gamma(x), x)
+    check(lambda x: special.jv(2, x) + special.xlogy(x, x), x)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
+def test_chain_of_all_unary(dtype):
+    names = [
+        "exp",
+        "log",
+        "sqrt",
+        "sin",
+        "cos",
+        "tanh",
+        "square",
+        "negative",
+        "absolute",
+        "reciprocal",
+    ]
+
+    def function(x):
+        return [BY_NAME[name](x * 0.5 + 1) - x for name in names]
+
+    check(function, array(dtype, shape=(300,)))

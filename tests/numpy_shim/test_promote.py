@@ -1,0 +1,58 @@
+"""Promotion, casting rules and the conversion of Python numbers, against NumPy: every pair."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from shim_client import NATIVE, NUMPY_VERSION, ask, word
+
+INTEGERS = [0, 1, -1, 5, 127, 128, -128, -129, 255, 256, 65535, 2**31, -(2**31) - 1, 2**32]
+INTEGERS += [2**53 + 1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 16777217]
+FLOATS = [0.0, -0.0, 1.5, 1 / 3, 1e-300, 1e300, 3.4028235677973366e38, 3.4028234e38, np.inf, np.nan]
+
+
+def test_promote_types():
+    pairs = list(itertools.product(NATIVE, NATIVE))
+    want = [np.promote_types(a, b).char for a, b in pairs]
+    assert ask([f"promote {a} {b}" for a, b in pairs]) == want
+
+
+def test_can_cast():
+    pairs = list(itertools.product(NATIVE, NATIVE))
+    want = [f"{int(np.can_cast(a, b))}{int(np.can_cast(a, b, 'same_kind'))}" for a, b in pairs]
+    assert ask([f"can_cast {a} {b}" for a, b in pairs]) == want
+
+
+@pytest.mark.skipif(NUMPY_VERSION < (2, 0), reason="np.result_type follows NEP 50 from 2.0 on")
+def test_result_type_with_weak_scalars():
+    choices = [np.ones(2, c) for c in NATIVE] + [1, 1.5, 1j]
+    cases = list(itertools.product(choices, repeat=2)) + list(itertools.product(choices, repeat=3))
+    want = [np.result_type(*case).char for case in cases]
+    assert ask([f"result_type {' '.join(map(word, case))}" for case in cases]) == want
+
+
+@pytest.mark.skipif(NUMPY_VERSION < (2, 0), reason="NumPy 1.x wraps instead of raising")
+def test_conversion_of_python_numbers():
+    values = [*INTEGERS, *FLOATS, 1 + 2j, complex(-0.0, 1e300), complex(1e-50, -0.0)]
+    cases = [(value, code) for value in values for code in NATIVE[1:]]
+    answers = ask([f"convert {word(value)} {code}" for value, code in cases])
+    for (value, code), answer in zip(cases, answers, strict=True):
+        want = numpy_conversion(value, code)
+        assert answer.startswith("unsupported") if want is None else answer == want, (value, code)
+
+
+def numpy_conversion(value, code):
+    """The bits of the value as an array element; None where NumPy raises or warns."""
+    kind_of_value = {int: 0, float: 1, complex: 2}[type(value)]
+    if {"i": 0, "u": 0, "f": 1, "c": 2}[np.dtype(code).kind] < kind_of_value:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            element = np.array(value, code)
+        except (OverflowError, RuntimeWarning):
+            return None
+    raw = element.tobytes().ljust(16, b"\0")
+    low, high = (int.from_bytes(raw[i : i + 8], "little") for i in (0, 8))
+    return f"{low:x} {high:x}"

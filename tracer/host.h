@@ -1,0 +1,35 @@
+// What a session asks of the world outside: memory, a backend, NumPy itself. pyext implements it with Python; the C++ tests without.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "ir/backend.h"
+#include "tracer/storage.h"
+
+namespace ufuse::tracer {
+
+// A value that a request shall put into memory.
+struct Want {
+  NodeId node;
+  Layout layout;
+  Memory memory;                     // unset: allocated by the request
+  std::shared_ptr<Storage> storage;  // unset: a partial write, or a value nobody holds
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  // As np.empty with these strides.
+  virtual Memory allocate(const Layout& layout) = 0;
+  // Element by element; the two do not overlap.
+  virtual void copy(const ir::Buffer& to, const ir::Buffer& from) = 0;
+  // Null when no backend has a form for the graph: the request is replayed with NumPy then.
+  virtual std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
+                                                        const ir::RunArgs& layouts) = 0;
+  virtual ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) = 0;
+  // Computes the wants node by node with NumPy, into their memory, and issues NumPy's warnings at the lines that caused them.
+  virtual void replay(Session& session, std::span<const Want> wants) = 0;
+};
+
+}  // namespace ufuse::tracer

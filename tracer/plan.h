@@ -1,0 +1,46 @@
+// A recorded call, without Python: which executable ran, where each input, parameter and output comes from, and what was returned.
+// Recorded by a session whose trace was pure (one run at the end, nothing forced, nothing but arguments read); replayed by pyext's
+// dispatcher for later calls of the same signature.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/backend.h"
+#include "tracer/storage.h"
+
+namespace ufuse::tracer {
+
+struct PlanInput {
+  int argument = 0;
+  std::int64_t offset = 0;  // bytes from the argument's first element
+  Layout layout;
+};
+struct PlanParam {
+  DType dtype = DType::Float64;
+  ir::Scalar bits;
+  int argument = -1;  // the NumPy scalar among the arguments whose value it is; -1: always `bits`
+};
+struct PlanOutput {
+  Layout layout;
+  int argument = -1;   // the argument it is copied to after a clean run; -1: a fresh array
+  int alias = -1;      // the input it overwrites in place
+};
+struct PlanResult {
+  int argument = -1;  // a view of this argument; -1: of `output`
+  int output = -1;
+  bool whole = true;
+  bool scalar = false;
+  Layout layout;
+  std::int64_t offset = 0;
+};
+struct Plan {
+  std::shared_ptr<const ir::Executable> executable;  // unset when nothing is computed
+  std::vector<PlanInput> inputs;
+  std::vector<PlanParam> params;
+  std::vector<PlanOutput> outputs;
+  std::vector<PlanResult> results;
+  std::uint32_t report_mask = 0;  // flags that some node must report: the call is traced then
+};
+
+}  // namespace ufuse::tracer

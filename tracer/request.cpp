@@ -1,0 +1,335 @@
+// Requests: which values are computed together, on which memory, and what is known afterwards.
+#include <algorithm>
+
+#include "numpy_shim/layout.h"
+#include "tracer/session.h"
+
+namespace ufuse::tracer {
+namespace {
+
+ir::Buffer buffer_of(const Memory& memory, const Layout& layout) {
+  return {memory.data, layout.dtype, layout.shape, layout.strides};
+}
+
+// Computing these again costs nothing, so they are no reason to put an array into memory early.
+bool is_free(const ir::Node& node) {
+  return node.op == ir::Op::Input || node.op == ir::Op::Param || node.op == ir::Op::Const ||
+         node.op == ir::Op::Broadcast;
+}
+
+}  // namespace
+
+Session::Storages Session::live() {
+  Storages found;
+  for (const auto& weak : storages_) {
+    auto storage = weak.lock();
+    if (storage && storage->value) found.push_back(std::move(storage));
+  }
+  return found;
+}
+
+// The nodes that computing `roots` goes through, operands first. Nodes that stand in memory are gone to but not through.
+std::vector<NodeId> Session::needed(std::span<const NodeId> roots) const {
+  std::vector<bool> seen(graph_.size());
+  std::vector<NodeId> stack(roots.begin(), roots.end()), found;
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    if (seen[id.value]) continue;
+    seen[id.value] = true;
+    found.push_back(id);
+    if (computed_.contains(id.value)) continue;
+    const auto& inputs = graph_[id].inputs;
+    stack.insert(stack.end(), inputs.begin(), inputs.end());
+  }
+  std::ranges::sort(found, {}, &NodeId::value);
+  return found;
+}
+
+std::vector<ByteRange> Session::reads(const std::vector<NodeId>& cone) const {
+  std::vector<ByteRange> ranges;
+  for (NodeId id : cone) {
+    if (const Want* standing = computed(id))
+      ranges.push_back(byte_range(standing->memory.data, standing->layout));
+    else if (graph_[id].op == ir::Op::Input)
+      ranges.push_back(byte_range(inputs_[graph_[id].id].memory.data, inputs_[graph_[id].id].layout));
+  }
+  return ranges;
+}
+
+// Adds the live arrays that the wanted ones are made of (a loop must not compute them again), and those that still need memory
+// which writing the wanted ones overwrites.
+void Session::close_over(Storages& wanted) {
+  Storages others = live();
+  std::erase_if(others, [&](const auto& s) { return std::ranges::find(wanted, s) != wanted.end(); });
+  for (bool grown = true; grown && !others.empty();) {
+    grown = false;
+    std::vector<NodeId> roots;
+    std::vector<ByteRange> written;
+    for (const auto& storage : wanted) {
+      if (!storage->value) continue;
+      roots.push_back(storage->value);
+      if (storage->is_dirty()) written.push_back(byte_range(storage->memory.data, storage->layout));
+    }
+    const std::vector<NodeId> cone = needed(roots);
+    const auto belongs = [&](const std::shared_ptr<Storage>& s) {
+      if (!is_free(graph_[s->value]) && std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value))
+        return true;
+      if (written.empty()) return false;
+      const auto touched = reads(needed({&s->value, 1}));
+      return std::ranges::any_of(touched, [&](const ByteRange& r) {
+        return std::ranges::any_of(written, [&](const ByteRange& w) { return w.overlaps(r); });
+      });
+    };
+    for (std::size_t i = 0; i < others.size();) {
+      if (!belongs(others[i])) {
+        ++i;
+        continue;
+      }
+      wanted.push_back(others[i]);
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      grown = true;
+    }
+  }
+}
+
+std::vector<Want> Session::wants_of(const Storages& wanted) const {
+  std::vector<Want> wants;
+  for (const auto& storage : wanted)
+    if (storage->value) wants.push_back({storage->value, storage->layout, storage->memory, storage});
+  return wants;
+}
+
+// Values that nobody holds any more but whose computation may warn: NumPy would have computed them.
+std::vector<Want> Session::dead_sinks(const std::vector<Want>& wants) const {
+  std::vector<NodeId> roots;
+  for (const Want& want : wants) roots.push_back(want.node);
+  std::vector<bool> covered(graph_.size());
+  for (NodeId id : needed(roots)) covered[id.value] = true;
+  std::vector<Want> sinks;
+  for (std::size_t i = graph_.size(); i-- > 0;) {
+    const NodeId id = graph_.at(i);
+    if (covered[i] || info_[i].computed || !may_raise(id)) continue;
+    const std::vector<NodeId> cone = needed({&id, 1});
+    const bool readable = std::ranges::none_of(cone, [&](NodeId n) {
+      return graph_[n].op == ir::Op::Input && !computed_.contains(n.value) && inputs_[graph_[n].id].stale;
+    });
+    if (!readable) continue;
+    for (NodeId n : cone) covered[n.value] = true;
+    const ir::Node& node = graph_[id];
+    sinks.push_back({id, {node.dtype, node.shape, numpy_shim::c_strides(node.shape, ir::size_of(node.dtype))}, {}, nullptr});
+  }
+  return sinks;
+}
+
+void Session::compute(Storages wanted, bool with_sinks) {
+  close_over(wanted);
+  std::vector<Want> wants = wants_of(wanted);
+  if (with_sinks)
+    for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
+  run(wants);
+  prune_computed();
+}
+
+void Session::run(std::vector<Want>& wants) {
+  // What may hold anything only needs memory.
+  std::erase_if(wants, [&](Want& want) {
+    if (!want.storage || !want.storage->undefined) return false;
+    if (!want.storage->memory) want.storage->memory = host_.allocate(want.layout);
+    want.storage->value = {};
+    want.storage->undefined = false;
+    return true;
+  });
+  if (wants.empty()) return;
+
+  // A graph of its own, with inputs and parameters numbered anew.
+  RecordedRun request;
+  ir::Graph graph;
+  std::vector<ir::Buffer> inputs, outputs;
+  std::vector<ir::Scalar> params;
+  std::unordered_map<std::uint32_t, NodeId> renamed;
+  bool may_redo = false;
+  std::vector<NodeId> roots;
+  for (const Want& want : wants) roots.push_back(want.node);
+  for (NodeId id : needed(roots)) {
+    ir::Node node = graph_[id];
+    const Want* standing = computed(id);
+    if (standing || node.op == ir::Op::Input) {
+      const InputRow row = standing ? InputRow{standing->layout, standing->memory, -1, 0, false} : inputs_[node.id];
+      renamed[id.value] = ir::input(graph, static_cast<std::uint32_t>(inputs.size()), node.dtype, node.shape);
+      inputs.push_back(buffer_of(row.memory, row.layout));
+      request.inputs.push_back(row);
+      continue;
+    }
+    if (node.op == ir::Op::Param) {
+      request.params.push_back(params_[node.id]);
+      params.push_back(params_[node.id].bits);
+      node.id = static_cast<std::uint32_t>(params.size() - 1);
+    }
+    for (NodeId& operand : node.inputs) operand = renamed.at(operand.value);
+    if (may_raise(id)) request.report_mask |= info_[id.value].report_mask;
+    may_redo |= node.order == ir::Order::Extremum;
+    info_[id.value].computed = true;
+    renamed[id.value] = graph.add(std::move(node));
+  }
+  for (NodeId root : roots) graph.outputs.push_back(renamed.at(root.value));
+
+  // Memory. Given memory that the request also reads is overwritten in place only where the read is element by element the same
+  // and nothing could ask for a second computation; otherwise the result goes elsewhere first.
+  std::vector<Memory> targets;
+  for (Want& want : wants) {
+    const bool given = static_cast<bool>(want.memory);
+    int same = -1;
+    bool apart = true;
+    if (given) {
+      const ByteRange range = byte_range(want.memory.data, want.layout);
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (!range.overlaps(byte_range(inputs[i].data, request.inputs[i].layout))) continue;
+        const bool identical = inputs[i].data == want.memory.data && request.inputs[i].layout == want.layout;
+        if (!apart || !identical || request.report_mask != 0 || may_redo) same = -2;
+        if (same != -2) same = static_cast<int>(i);
+        apart = false;
+      }
+    }
+    const bool direct = given && (apart || same >= 0);
+    targets.push_back(direct ? want.memory : host_.allocate(want.layout));
+    request.alias.push_back(direct ? std::max(same, -1) : -1);
+    outputs.push_back(buffer_of(targets.back(), want.layout));
+  }
+
+  const ir::RunArgs args{inputs, params, outputs, request.alias};
+  request.executable = host_.prepare(graph, args);
+  bool replay = !request.executable;
+  if (request.executable) {
+    const ir::RunStatus status = host_.run(*request.executable, args);
+    replay = status.redo || (status.fp & request.report_mask) != 0;
+    record({Event::Kind::Run, {}, {}, current_.origin, request.executable});
+  }
+  if (replay) {
+    record({Event::Kind::Replay, request.executable ? "replay" : "no_backend", {}, current_.origin, nullptr});
+    std::vector<Want> replayed = wants;
+    for (std::size_t i = 0; i < wants.size(); ++i) replayed[i].memory = targets[i];
+    host_.replay(*this, replayed);
+  }
+
+  request.wants = wants;
+  for (std::size_t i = 0; i < wants.size(); ++i) {
+    Want& want = wants[i];
+    if (!want.memory) {
+      want.memory = targets[i];
+    } else {
+      if (targets[i].data != want.memory.data) host_.copy(buffer_of(want.memory, want.layout), outputs[i]);
+      overwritten(byte_range(want.memory.data, want.layout));
+    }
+  }
+  for (Want& want : wants) {
+    if (!want.storage) continue;
+    want.storage->memory = want.memory;
+    want.storage->value = {};
+    if (!is_free(graph_[want.node])) computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
+  }
+  last_run_ = std::move(request);
+  ++runs_;
+}
+
+void Session::overwritten(const ByteRange& range) {
+  for (InputRow& row : inputs_)
+    row.stale |= range.overlaps(byte_range(row.memory.data, row.layout));
+  std::erase_if(computed_, [&](const auto& entry) {
+    return range.overlaps(byte_range(entry.second.memory.data, entry.second.layout));
+  });
+}
+
+void Session::prune_computed() {
+  if (computed_.empty()) return;
+  std::vector<NodeId> roots;
+  for (const auto& storage : live()) roots.push_back(storage->value);
+  const std::vector<NodeId> cone = needed(roots);
+  std::erase_if(computed_, [&](const auto& entry) {
+    return !std::ranges::binary_search(cone, entry.first, {}, &NodeId::value);
+  });
+}
+
+void Session::force(std::span<const LazyArray> arrays) {
+  Storages wanted;
+  for (const LazyArray& array : arrays)
+    if (array.storage->value && std::ranges::find(wanted, array.storage) == wanted.end())
+      wanted.push_back(array.storage);
+  if (!wanted.empty()) compute(std::move(wanted), false);
+}
+
+void Session::flush() {
+  compute(live(), true);
+  restart();
+}
+
+void Session::forget_memory() { restart(); }
+
+// Nothing is pending: the graph is of no further use.
+void Session::restart() {
+  graph_ = {};
+  info_.clear();
+  repeats_.clear();
+  reduce_records_.clear();
+  inputs_.clear();
+  input_index_.clear();
+  params_.clear();
+  literals_.clear();
+  computed_.clear();
+  sites_.clear();
+}
+
+void Session::finish(std::span<const LazyArray> results) {
+  Storages wanted = live();
+  for (const auto& storage : wanted) {
+    const bool returned = std::ranges::any_of(results, [&](const LazyArray& r) { return r.storage == storage; });
+    if (!returned && !storage->is_dirty()) record({Event::Kind::Escape, "escape", {}, current_.origin, nullptr});
+  }
+  compute(std::move(wanted), true);
+  if (pure_ && runs_ <= 1) record_plan(results);
+  restart();
+  last_run_.reset();
+  for (const auto& weak : storages_)
+    if (const auto storage = weak.lock()) storage->session = nullptr;
+  storages_.clear();
+}
+
+void Session::abort() {
+  compute(live(), false);
+  restart();
+  last_run_.reset();
+  for (const auto& weak : storages_)
+    if (const auto storage = weak.lock()) storage->session = nullptr;
+  storages_.clear();
+}
+
+// A call can be replayed when all that its one run read were arguments, and all it returned are arguments and outputs of the run.
+void Session::record_plan(std::span<const LazyArray> results) {
+  auto plan = std::make_shared<Plan>();
+  const RecordedRun* run = last_run_ ? &*last_run_ : nullptr;
+  if (run) {
+    if (!run->executable) return;
+    plan->executable = run->executable;
+    plan->report_mask = run->report_mask;
+    for (const InputRow& row : run->inputs) {
+      if (row.argument < 0) return;
+      plan->inputs.push_back({row.argument, row.offset, row.layout});
+    }
+    for (const ParamRow& row : run->params) plan->params.push_back({row.dtype, row.bits, row.argument});
+    for (std::size_t i = 0; i < run->wants.size(); ++i) {
+      const auto& storage = run->wants[i].storage;
+      plan->outputs.push_back({run->wants[i].layout, storage ? storage->argument : -1, run->alias[i]});
+    }
+  }
+  for (const LazyArray& result : results) {
+    PlanResult row{-1, -1, result.is_whole(), result.scalar, result.layout, result.offset};
+    row.argument = result.storage->argument;
+    for (std::size_t i = 0; run && row.argument < 0 && i < run->wants.size(); ++i)
+      if (run->wants[i].storage == result.storage) row.output = static_cast<int>(i);
+    if (row.argument < 0 && row.output < 0) return;
+    plan->results.push_back(std::move(row));
+  }
+  plan_ = std::move(plan);
+}
+
+}  // namespace ufuse::tracer

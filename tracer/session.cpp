@@ -1,0 +1,333 @@
+// A session's arrays and operations: what is there, what is read, what is made. Requests stand in request.cpp, writes in write.cpp.
+#include "tracer/session.h"
+
+#include <algorithm>
+
+#include "numpy_shim/layout.h"
+#include "numpy_shim/promote.h"
+#include "numpy_shim/view.h"
+
+namespace ufuse::tracer {
+namespace {
+
+// Nodes that must be pending before a loop that comes around is flushed: enough to be worth a run, few enough to schedule well.
+constexpr std::size_t kFlushNodes = 100;
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29);
+}
+
+std::uint64_t key_of(const void* data, const Layout& layout) {
+  std::uint64_t hash = mix(reinterpret_cast<std::uintptr_t>(data), static_cast<std::uint64_t>(layout.dtype));
+  for (std::int64_t n : layout.shape) hash = mix(hash, static_cast<std::uint64_t>(n));
+  for (std::int64_t n : layout.strides) hash = mix(hash, static_cast<std::uint64_t>(n));
+  return hash;
+}
+
+}  // namespace
+
+Session::Session(Host& host, ir::LoopTable& loops, std::uint8_t report_mask)
+    : host_(host), loops_(loops) {
+  current_.report_mask = report_mask;
+}
+
+Session::~Session() {
+  for (const auto& storage : live()) storage->session = nullptr;
+  for (const auto& weak : storages_)
+    if (const auto storage = weak.lock()) storage->session = nullptr;
+}
+
+NodeId Session::param(DType dtype, ir::Scalar bits) {
+  params_.push_back({dtype, bits, -1});
+  return ir::param(graph_, static_cast<std::uint32_t>(params_.size() - 1), dtype);
+}
+
+void Session::enter(Origin origin, bool scalar_operator) {
+  current_.origin = origin;
+  current_.scalar_operator = scalar_operator;
+  const std::uint64_t site = mix(origin.code, static_cast<std::uint64_t>(origin.instruction));
+  const bool known_site = !sites_.insert(site).second;
+  if (known_site && graph_.size() > kFlushNodes) {
+    record({Event::Kind::Flush, "flush", {}, origin, nullptr});
+    flush();
+    sites_.insert(site);
+  }
+}
+
+std::shared_ptr<Storage> Session::make_storage(const Layout& layout) {
+  auto storage = std::make_shared<Storage>();
+  storage->session = this;
+  storage->layout = layout;
+  if (storages_.size() > 2 * storages_after_sweep_ + 64) {
+    std::erase_if(storages_, [](const auto& weak) { return weak.expired(); });
+    storages_after_sweep_ = storages_.size();
+  }
+  storages_.push_back(storage);
+  return storage;
+}
+
+LazyArray Session::whole(std::shared_ptr<Storage> storage, bool scalar) {
+  LazyArray array;
+  array.layout = storage->layout;
+  array.storage = std::move(storage);
+  array.scalar = scalar;
+  return array;
+}
+
+LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable) {
+  const ByteRange range = byte_range(memory.data, layout);
+  for (const auto& weak : storages_) {
+    const auto other = weak.lock();
+    if (!other || other->role != Role::Argument || !other->memory || !(writeable || other->writeable)) continue;
+    if (!range.overlaps(byte_range(other->memory.data, other->layout))) continue;
+    if (!arguments_overlap_) flush();
+    arguments_overlap_ = true;
+  }
+  LazyArray array = adopt(layout, std::move(memory), writeable, Role::Argument);
+  array.storage->argument = arguments_++;
+  return array;
+}
+
+LazyArray Session::scalar_argument(DType dtype, ir::Scalar bits) {
+  LazyArray array = literal(dtype, bits);
+  array.storage->role = Role::Argument;
+  array.storage->argument = arguments_++;
+  return array;
+}
+
+LazyArray Session::adopt(const Layout& layout, Memory memory, bool writeable, Role role) {
+  auto storage = make_storage(layout);
+  storage->memory = std::move(memory);
+  storage->writeable = writeable;
+  storage->role = role;
+  return whole(std::move(storage));
+}
+
+LazyArray Session::literal(DType dtype, ir::Scalar bits) {
+  auto storage = make_storage({dtype, {}, {}});
+  storage->literal = bits;
+  storage->writeable = false;
+  return whole(std::move(storage), true);
+}
+
+LazyArray Session::from_result(const Result& result) {
+  auto storage = make_storage(result.layout);
+  storage->value = result.node;
+  return whole(std::move(storage), result.scalar);
+}
+
+LazyArray Session::full(const Layout& layout, NodeId value) {
+  const std::size_t first = graph_.size();
+  const NodeId node = ir::broadcast_to(graph_, ir::cast(graph_, value, layout.dtype), layout.shape);
+  settle(first);
+  return from_result({node, layout, false});
+}
+
+LazyArray Session::empty(const Layout& layout) {
+  LazyArray array = full(layout, ir::constant(graph_, layout.dtype, {}));
+  array.storage->undefined = true;
+  return array;
+}
+
+Operand Session::operand(const LazyArray& array) {
+  return {read(array), array.layout, array.scalar, std::nullopt};
+}
+
+NodeId Session::read(const LazyArray& array) {
+  const std::shared_ptr<Storage>& storage = array.storage;
+  if (storage->literal) {
+    const auto [it, is_new] = literals_.try_emplace(storage.get());
+    if (is_new) {
+      const std::size_t first = graph_.size();
+      it->second = param(storage->layout.dtype, *storage->literal);
+      params_.back().argument = storage->argument;
+      settle(first);
+    }
+    return it->second;
+  }
+  if (storage->value && !array.has_recipe) force({&array, 1});
+  const std::size_t first = graph_.size();
+  const NodeId node = storage->value ? numpy_shim::apply(graph_, storage->value, array.recipe) : input_of(array);
+  settle(first);
+  return node;
+}
+
+NodeId Session::input_of(const LazyArray& array) {
+  const Storage& storage = *array.storage;
+  void* data = static_cast<char*>(storage.memory.data) + array.offset;
+  const std::uint64_t key = key_of(data, array.layout);
+  const auto [begin, end] = input_index_.equal_range(key);
+  for (auto it = begin; it != end; ++it) {
+    const InputRow& row = inputs_[it->second];
+    if (!row.stale && row.memory.data == data && row.layout == array.layout)
+      return ir::input(graph_, it->second, array.layout.dtype, array.layout.shape);
+  }
+  const auto id = static_cast<std::uint32_t>(inputs_.size());
+  inputs_.push_back({array.layout, {data, storage.memory.owner}, storage.argument, array.offset, false});
+  input_index_.emplace(key, id);
+  return ir::input(graph_, id, array.layout.dtype, array.layout.shape);
+}
+
+// Gives nodes made since `first` the current line, and notes lines that asked for a node that was there already.
+void Session::settle(std::size_t first, std::span<const NodeId> results) {
+  if (graph_.size() > info_.size()) info_.resize(graph_.size(), current_);
+  for (NodeId node : results)
+    if (node.value < first && may_raise(node) && info_[node.value].origin != current_.origin)
+      repeats_.emplace_back(node, current_.origin);
+}
+
+// Nodes that an operation added before it threw are nobody's: they must not be computed for their warnings.
+template <class Make>
+auto Session::guarded(Make make) {
+  const std::size_t first = graph_.size();
+  try {
+    auto result = make();
+    settle(first);
+    return result;
+  } catch (...) {
+    settle(first);
+    for (std::size_t i = first; i < info_.size(); ++i) info_[i].computed = true;
+    throw;
+  }
+}
+
+std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
+                                     const numpy_shim::UfuncOptions& options) {
+  const std::size_t first = graph_.size();
+  const std::vector<Result> results =
+      guarded([&] { return numpy_shim::call(*this, ufunc, operands, options); });
+  std::vector<LazyArray> arrays;
+  arrays.reserve(results.size());
+  for (const Result& result : results) {
+    settle(first, {&result.node, 1});
+    arrays.push_back(from_result(result));
+  }
+  return arrays;
+}
+
+LazyArray Session::reduce(std::string_view ufunc, const Operand& x, const numpy_shim::ReduceOptions& options) {
+  const std::size_t first = graph_.size();
+  const Result result = guarded([&] { return numpy_shim::reduce(*this, ufunc, x, options); });
+  settle(first, {&result.node, 1});
+  for (std::size_t i = first; i < graph_.size(); ++i)
+    if (graph_[graph_.at(i)].op == ir::Op::Reduce)
+      reduce_records_.try_emplace(static_cast<std::uint32_t>(i), ReduceRecord{x.node, x.layout});
+  return from_result(result);
+}
+
+LazyArray Session::arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis, bool keepdims) {
+  return from_result(guarded([&] { return numpy_shim::arg_reduce(*this, largest, x, axis, keepdims); }));
+}
+
+LazyArray Session::where(const Operand& condition, const Operand& x, const Operand& y) {
+  return from_result(guarded([&] {
+    const Operand both[] = {x, y};
+    const DType dtype = numpy_shim::result_type(both);
+    std::vector<Layout> layouts;
+    std::vector<Dims> shapes;
+    for (const Operand* operand : {&condition, &x, &y}) {
+      if (operand->weak) continue;
+      layouts.push_back(operand->layout);
+      shapes.push_back(operand->layout.shape);
+    }
+    const Dims shape = numpy_shim::broadcast_shapes(shapes);
+    const auto as = [&](const Operand& operand, DType type) {
+      return ir::broadcast_to(graph_, numpy_shim::as_dtype(*this, operand, type), shape);
+    };
+    const NodeId node = ir::elementwise(graph_, ir::Op::Where, {as(condition, DType::Bool), as(x, dtype), as(y, dtype)});
+    const Layout layout{dtype, shape, numpy_shim::result_strides(layouts, shape, ir::size_of(dtype))};
+    return Result{node, layout, false};
+  }));
+}
+
+LazyArray Session::view(const LazyArray& array, const numpy_shim::View& view) {
+  LazyArray result = array;
+  result.layout = view.layout;
+  result.offset += view.offset;
+  result.recipe.insert(result.recipe.end(), view.steps.begin(), view.steps.end());
+  result.scalar = false;
+  return result;
+}
+
+LazyArray Session::copy(const LazyArray& array, DType dtype, Dims strides) {
+  return from_result(guarded([&] {
+    const Layout layout{dtype, array.layout.shape, std::move(strides)};
+    return Result{ir::cast(graph_, read(array), dtype), layout, array.scalar};
+  }));
+}
+
+LazyArray Session::part(const LazyArray& array, ir::Op op) {
+  return from_result(guarded([&] {
+    const NodeId node = ir::elementwise(graph_, op, {read(array)});
+    return Result{node, {ir::real_part(array.layout.dtype), {}, {}}, true};
+  }));
+}
+
+LazyArray Session::reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran) {
+  return from_result(guarded([&] {
+    NodeId node = read(array);
+    const std::size_t itemsize = ir::size_of(array.layout.dtype);
+    const auto reversed = [](Dims dims) {
+      std::ranges::reverse(dims);
+      return dims;
+    };
+    const auto transposed = [&](NodeId x) {
+      const auto ndim = static_cast<std::int64_t>(graph_[x].shape.size());
+      Dims axes;
+      for (std::int64_t a = ndim; a-- > 0;) axes.push_back(a);
+      return ndim < 2 ? x : ir::transpose(graph_, x, axes);
+    };
+    // F order of a shape is C order of the reversed one.
+    if (fortran)
+      node = transposed(ir::reshape(graph_, transposed(node), reversed(shape)));
+    else
+      node = ir::reshape(graph_, node, shape);
+    const Dims strides = fortran ? numpy_shim::f_strides(shape, itemsize) : numpy_shim::c_strides(shape, itemsize);
+    return Result{node, {array.layout.dtype, shape, strides}, false};
+  }));
+}
+
+std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
+  for (const auto& weak : storages_) {
+    auto storage = weak.lock();
+    if (!storage || !storage->memory || storage->role == Role::Captured) continue;
+    const ByteRange whole = byte_range(storage->memory.data, storage->layout);
+    if (whole.low <= range.low && range.high <= whole.high && range.low < range.high) return storage;
+  }
+  return nullptr;
+}
+
+void Session::record(Event event) {
+  if (event.kind != Event::Kind::Run && event.kind != Event::Kind::Replay) pure_ = false;
+  events_.push_back(std::move(event));
+}
+
+const ReduceRecord* Session::reduce_record(NodeId node) const {
+  const auto it = reduce_records_.find(node.value);
+  return it == reduce_records_.end() ? nullptr : &it->second;
+}
+
+const Want* Session::computed(NodeId node) const {
+  const auto it = computed_.find(node.value);
+  return it == computed_.end() ? nullptr : &it->second;
+}
+
+// A node whose line has it reported when a floating-point flag goes up.
+bool Session::may_raise(NodeId id) const {
+  if (id.value < info_.size() && info_[id.value].report_mask == 0) return false;
+  const ir::Node& node = graph_[id];
+  switch (node.op) {
+    case ir::Op::Ufunc:
+      return true;
+    case ir::Op::Cast:
+      return ir::is_in(graph_[node.inputs[0]].dtype, ir::kInexact) && node.dtype != DType::Bool;
+    case ir::Op::Reduce:
+      return ir::is_in(node.dtype, ir::kInexact) &&
+             (node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod);
+    default:
+      return ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp &&
+             ir::is_in(graph_[node.inputs[0]].dtype, ir::kInexact);
+  }
+}
+
+}  // namespace ufuse::tracer

@@ -1,0 +1,204 @@
+// One traced call: its graph, the arrays it met, what is still pending, and what happened. Values are computed as late as possible
+// and together ("requests"); memory is overwritten only when everything that still needs the old contents has been computed.
+// Used by pyext, one per traced call, from the thread that began it. Knows no Python: the Host does.
+#pragma once
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "numpy_shim/reduce.h"
+#include "numpy_shim/ufunc.h"
+#include "tracer/host.h"
+#include "tracer/plan.h"
+#include "tracer/storage.h"
+
+namespace ufuse::tracer {
+
+using numpy_shim::Operand;
+using numpy_shim::Result;
+
+// Where in the user's program an operation stands. `code` is the host's number of a code object.
+struct Origin {
+  std::uint32_t code = 0;
+  std::int32_t instruction = -1;
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
+struct NodeInfo {
+  Origin origin;
+  std::uint8_t report_mask = 0;  // the flags that the error state of that line reports
+  bool scalar_operator = false;  // np.float64's own operator, whose warnings say "scalar add"
+  bool computed = false;         // some request has been through it
+};
+
+struct Event {
+  enum class Kind : std::uint8_t { Force, NumpyCall, Flush, Escape, Replay, Run } kind = Kind::Run;
+  std::string reason;  // row of reasons.def
+  std::string detail;  // name of the function, attribute ...
+  Origin origin;
+  std::shared_ptr<const ir::Executable> executable;  // of a run; its report says the rest
+};
+
+// What a reduction was asked to reduce, before numpy_shim put casts: NumPy's order of summation depends on it.
+struct ReduceRecord {
+  NodeId operand;
+  Layout layout;
+};
+
+class Session final : public numpy_shim::Context {
+ public:
+  Session(Host& host, ir::LoopTable& loops, std::uint8_t report_mask);
+  ~Session() override;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // numpy_shim::Context
+  ir::Graph& graph() override { return graph_; }
+  ir::LoopTable& loops() override { return loops_; }
+  NodeId param(DType dtype, ir::Scalar bits) override;
+
+  // Before each operation: where it stands. A loop that comes around with much pending is flushed here.
+  void enter(Origin origin, bool scalar_operator = false);
+  void set_report_mask(std::uint8_t mask) { current_.report_mask = mask; }
+  std::uint8_t report_mask() const { return current_.report_mask; }
+  const Origin& origin() const { return current_.origin; }
+
+  // Arrays that exist. Arguments are numbered in the order of the calls.
+  LazyArray argument(const Layout& layout, Memory memory, bool writeable);
+  LazyArray scalar_argument(DType dtype, ir::Scalar bits);
+  LazyArray adopt(const Layout& layout, Memory memory, bool writeable, Role role);
+  LazyArray literal(DType dtype, ir::Scalar bits);
+
+  // Arrays to be.
+  LazyArray from_result(const Result& result);
+  LazyArray full(const Layout& layout, NodeId value);  // a 0-d node everywhere
+  LazyArray empty(const Layout& layout);
+
+  // Reading.
+  Operand operand(const LazyArray& array);
+  NodeId read(const LazyArray& array);
+
+  // Operations. Throw Unsupported where NumPy must be asked.
+  std::vector<LazyArray> call(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
+                              const numpy_shim::UfuncOptions& options = {});
+  LazyArray reduce(std::string_view ufunc, const Operand& x, const numpy_shim::ReduceOptions& options);
+  LazyArray arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis, bool keepdims);
+  LazyArray where(const Operand& condition, const Operand& x, const Operand& y);
+  LazyArray view(const LazyArray& array, const numpy_shim::View& view);
+  // A copy with this dtype and this layout of the same shape.
+  LazyArray copy(const LazyArray& array, DType dtype, Dims strides);
+  // Real or imaginary part of a complex scalar.
+  LazyArray part(const LazyArray& array, ir::Op op);
+  // A C- or F-ordered copy of another shape (reshape where NumPy copies).
+  LazyArray reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran);
+
+  // target[...] = value; broadcasts and casts without asking. The target is a view as basic indexing gives it.
+  void assign(const LazyArray& target, const Operand& value);
+  // target[mask] = value for a mask of the target's shape and a 0-d value.
+  void assign_where(const LazyArray& target, const Operand& mask, const Operand& value);
+
+  // Puts values into memory: these (and live arrays they are made of), or all that live.
+  void force(std::span<const LazyArray> arrays);
+  void flush();
+  // Memory of somebody else's may have changed: what is known of it is forgotten. Everything must be flushed before.
+  void forget_memory();
+  // The end: results, dirty arguments and what is still referenced, in one request. Afterwards the arrays are concrete.
+  void finish(std::span<const LazyArray> results);
+  // The end by an exception: dirty memory is written, the rest is made concrete too.
+  void abort();
+
+  void record(Event event);
+  const std::vector<Event>& events() const { return events_; }
+  // Unset when the call was not pure or finish has not been reached.
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+  void mark_impure() { pure_ = false; }
+  // The live storage whose memory holds all of this range; null: none.
+  std::shared_ptr<Storage> storage_at(const ByteRange& range) const;
+
+  // For the replay: what leaves of the graph stand for, and what is known of its nodes.
+  struct InputRow {
+    Layout layout;
+    Memory memory;  // `data` is the view's first element
+    int argument = -1;
+    std::int64_t offset = 0;
+    bool stale = false;  // its memory has been overwritten: only nodes that are computed already may lean on it
+  };
+  struct ParamRow {
+    DType dtype;
+    ir::Scalar bits;
+    int argument = -1;
+  };
+  const InputRow& input_row(std::uint32_t id) const { return inputs_[id]; }
+  const ParamRow& param_row(std::uint32_t id) const { return params_[id]; }
+  const NodeInfo& node_info(NodeId node) const { return info_[node.value]; }
+  const ReduceRecord* reduce_record(NodeId node) const;
+  const Want* computed(NodeId node) const;
+  // Further lines at which an equal node was asked for: NumPy would warn at each.
+  std::span<const std::pair<NodeId, Origin>> repeats() const { return repeats_; }
+  bool may_raise(NodeId node) const;
+
+ private:
+  using Storages = std::vector<std::shared_ptr<Storage>>;
+
+  std::shared_ptr<Storage> make_storage(const Layout& layout);
+  LazyArray whole(std::shared_ptr<Storage> storage, bool scalar = false);
+  NodeId input_of(const LazyArray& array);
+  void settle(std::size_t first, std::span<const NodeId> results = {});
+  template <class Make>
+  auto guarded(Make make);
+  NodeId fitted(const LazyArray& target, const Operand& value);
+  void store(const LazyArray& target, NodeId value);
+  void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
+  void require_writeable(const LazyArray& target) const;
+
+  Storages live();
+  std::vector<NodeId> needed(std::span<const NodeId> roots) const;
+  std::vector<ByteRange> reads(const std::vector<NodeId>& cone) const;
+  void close_over(Storages& wanted);
+  std::vector<Want> wants_of(const Storages& wanted) const;
+  std::vector<Want> dead_sinks(const std::vector<Want>& wants) const;
+  void compute(Storages wanted, bool with_sinks);
+  void run(std::vector<Want>& wants);
+  void overwritten(const ByteRange& range);
+  void prune_computed();
+  void restart();
+  void record_plan(std::span<const LazyArray> results);
+
+  Host& host_;
+  ir::LoopTable& loops_;
+  ir::Graph graph_;
+  NodeInfo current_;
+  std::vector<NodeInfo> info_;  // one per node
+  std::vector<std::pair<NodeId, Origin>> repeats_;
+  std::unordered_map<std::uint32_t, ReduceRecord> reduce_records_;
+  std::vector<InputRow> inputs_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> input_index_;
+  std::vector<ParamRow> params_;
+  std::unordered_map<const Storage*, NodeId> literals_;
+  std::vector<std::weak_ptr<Storage>> storages_;
+  std::size_t storages_after_sweep_ = 0;
+  std::unordered_map<std::uint32_t, Want> computed_;  // nodes that stand in memory, as long as something pending needs them
+  std::unordered_set<std::uint64_t> sites_;           // where pending operations stand
+  
+  int arguments_ = 0;
+  bool arguments_overlap_ = false;
+  std::vector<Event> events_;
+
+  bool pure_ = true;
+  // What the last request ran, for the plan.
+  struct RecordedRun {
+    std::shared_ptr<const ir::Executable> executable;
+    std::vector<InputRow> inputs;
+    std::vector<ParamRow> params;
+    std::vector<Want> wants;
+    std::vector<int> alias;
+    std::uint32_t report_mask = 0;
+  };
+  std::optional<RecordedRun> last_run_;
+  int runs_ = 0;
+  std::shared_ptr<const Plan> plan_;
+};
+
+}  // namespace ufuse::tracer

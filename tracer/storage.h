@@ -1,0 +1,75 @@
+// What is an array while a call is traced? A storage is one allocation as NumPy would make it; a lazy array is an affine view of one.
+//
+// A storage is in one of three states, told by `memory` and `value`:
+//   pending   no memory yet; `value` is its node in the session's graph
+//   concrete  memory, no value: reading it makes a graph input of the view's own address and strides
+//   dirty     memory that is older than `value`; written no later than the call's end
+// A literal is a NumPy scalar handed in by the caller: always known, never pending.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "numpy_shim/operand.h"
+
+namespace ufuse::tracer {
+
+using ir::Dims;
+using ir::DType;
+using ir::NodeId;
+using numpy_shim::Layout;
+using numpy_shim::ViewStep;
+
+class Session;
+
+// Bytes and whoever keeps them alive. pyext's owner is the ndarray that a view of the memory has as its base.
+struct Memory {
+  void* data = nullptr;
+  std::shared_ptr<void> owner;
+  explicit operator bool() const { return data != nullptr; }
+};
+
+enum class Role : std::uint8_t {
+  Argument,   // the caller's array
+  Captured,   // met in an operation: an array of somebody else's
+  Temporary,  // made in this call
+};
+
+struct Storage {
+  Session* session = nullptr;  // null once the call is over
+  Layout layout;
+  NodeId value;
+  Memory memory;
+  Role role = Role::Temporary;
+  bool writeable = true;
+  bool undefined = false;              // np.empty: its value may be anything until it is written
+  int argument = -1;                   // position among the session's arguments
+  std::optional<ir::Scalar> literal;
+
+  bool is_concrete() const { return literal || (memory && !value); }
+  bool is_dirty() const { return memory && value; }
+};
+
+struct LazyArray {
+  std::shared_ptr<Storage> storage;
+  Layout layout;
+  std::int64_t offset = 0;       // bytes from the storage's first element
+  std::vector<ViewStep> recipe;  // from the storage to the view, in index space
+  bool has_recipe = true;        // false: only memory can tell (a view with another dtype, as_strided)
+  bool scalar = false;           // a NumPy scalar, which is no 0-d array
+  bool read_only = false;        // np.broadcast_to
+
+  bool is_whole() const;  // the storage itself: same elements in the same places
+};
+
+// First and one-past-last byte that a layout at `data` touches.
+struct ByteRange {
+  const char* low = nullptr;
+  const char* high = nullptr;
+  bool overlaps(const ByteRange& other) const { return low < other.high && other.low < high; }
+};
+ByteRange byte_range(const void* data, const Layout& layout);
+
+}  // namespace ufuse::tracer
