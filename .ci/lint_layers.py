@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "pyext": {"ir", "ir/interp", "numpy_shim", "tracer", "codegen", "pyext", "embedded"},
     "tests": {"ir", "ir/interp", "numpy_shim", "tracer", "codegen", "tests", "embedded"},
 }
-# The scalar semantics, which kernels start with and the interpreter shares: it includes nothing, and
+# The scalar semantics that kernels start with and the interpreter shares. It includes nothing, and
 # whoever may include ir may include it.
 SCALARS = "codegen/runtime/prelude.h"
 SUFFIXES = {".h", ".hpp", ".cpp", ".def", ".inc"}

@@ -120,7 +120,7 @@ NodeId masked(ir::Graph& g, const Kernel& kernel, NodeId x, const Operand& where
   const bool extremum = kernel.reduction == Reduction::Min || kernel.reduction == Reduction::Max;
   // A repeated initial value could take the place of an equal zero of the other sign.
   if (extremum && order.order == Order::Sequential) order.order = Order::Extremum;
-  const Dims& shape = g[x].shape;
+  const Dims shape = g[x].shape;  // a copy: adding nodes moves them
   if (broadcast_shapes(std::vector{shape, where.layout.shape}) != shape)
     throw Unsupported("shape", "do not broadcast");
   return ir::elementwise(

@@ -1,4 +1,5 @@
-// What a session asks of the world outside: memory, a backend, NumPy itself. pyext implements it with Python; the C++ tests without.
+// What a session asks of the world outside: memory, a backend, NumPy itself. pyext implements it
+// with Python; the C++ tests without.
 #pragma once
 
 #include <memory>
@@ -28,7 +29,8 @@ class Host {
   virtual std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) = 0;
   virtual ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) = 0;
-  // Computes the wants node by node with NumPy, into their memory, and issues NumPy's warnings at the lines that caused them.
+  // Computes the wants node by node with NumPy, into their memory, and issues NumPy's warnings at
+  // the lines that caused them.
   virtual void replay(Session& session, std::span<const Want> wants) = 0;
 };
 

@@ -1,6 +1,7 @@
-// A recorded call, without Python: which executable ran, where each input, parameter and output comes from, and what was returned.
-// Recorded by a session whose trace was pure (one run at the end, nothing forced, nothing but arguments read); replayed by pyext's
-// dispatcher for later calls of the same signature.
+// A recorded call, without Python: which executable ran, where each input, parameter and output
+// comes from, and what was returned. Recorded by a session whose trace was pure (one run at the
+// end, nothing forced, nothing but arguments read); replayed by pyext's dispatcher for later calls
+// of the same signature.
 #pragma once
 
 #include <memory>
@@ -23,14 +24,15 @@ struct PlanParam {
 };
 struct PlanOutput {
   Layout layout;
-  int argument = -1;   // the argument it is copied to after a clean run; -1: a fresh array
-  int alias = -1;      // the input it overwrites in place
+  int argument = -1;  // the argument it is copied to after a clean run; -1: a fresh array
+  int alias = -1;     // the input it overwrites in place
 };
 struct PlanResult {
   int argument = -1;  // a view of this argument; -1: of `output`
   int output = -1;
   bool whole = true;
   bool scalar = false;
+  bool read_only = false;
   Layout layout;
   std::int64_t offset = 0;
 };

@@ -28,7 +28,8 @@ Session::Storages Session::live() {
   return found;
 }
 
-// The nodes that computing `roots` goes through, operands first. Nodes that stand in memory are gone to but not through.
+// The nodes that computing `roots` goes through, operands first. Nodes that stand in memory are
+// gone to but not through.
 std::vector<NodeId> Session::needed(std::span<const NodeId> roots) const {
   std::vector<bool> seen(graph_.size());
   std::vector<NodeId> stack(roots.begin(), roots.end()), found;
@@ -52,16 +53,18 @@ std::vector<ByteRange> Session::reads(const std::vector<NodeId>& cone) const {
     if (const Want* standing = computed(id))
       ranges.push_back(byte_range(standing->memory.data, standing->layout));
     else if (graph_[id].op == ir::Op::Input)
-      ranges.push_back(byte_range(inputs_[graph_[id].id].memory.data, inputs_[graph_[id].id].layout));
+      ranges.push_back(
+          byte_range(inputs_[graph_[id].id].memory.data, inputs_[graph_[id].id].layout));
   }
   return ranges;
 }
 
-// Adds the live arrays that the wanted ones are made of (a loop must not compute them again), and those that still need memory
-// which writing the wanted ones overwrites.
+// Adds the live arrays that the wanted ones are made of (a loop must not compute them again), and
+// those that still need memory which writing the wanted ones overwrites.
 void Session::close_over(Storages& wanted) {
   Storages others = live();
-  std::erase_if(others, [&](const auto& s) { return std::ranges::find(wanted, s) != wanted.end(); });
+  std::erase_if(others,
+                [&](const auto& s) { return std::ranges::find(wanted, s) != wanted.end(); });
   for (bool grown = true; grown && !others.empty();) {
     grown = false;
     std::vector<NodeId> roots;
@@ -73,7 +76,8 @@ void Session::close_over(Storages& wanted) {
     }
     const std::vector<NodeId> cone = needed(roots);
     const auto belongs = [&](const std::shared_ptr<Storage>& s) {
-      if (!is_free(graph_[s->value]) && std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value))
+      if (!is_free(graph_[s->value]) &&
+          std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value))
         return true;
       if (written.empty()) return false;
       const auto touched = reads(needed({&s->value, 1}));
@@ -96,7 +100,8 @@ void Session::close_over(Storages& wanted) {
 std::vector<Want> Session::wants_of(const Storages& wanted) const {
   std::vector<Want> wants;
   for (const auto& storage : wanted)
-    if (storage->value) wants.push_back({storage->value, storage->layout, storage->memory, storage});
+    if (storage->value)
+      wants.push_back({storage->value, storage->layout, storage->memory, storage});
   return wants;
 }
 
@@ -112,12 +117,17 @@ std::vector<Want> Session::dead_sinks(const std::vector<Want>& wants) const {
     if (covered[i] || info_[i].computed || !may_raise(id)) continue;
     const std::vector<NodeId> cone = needed({&id, 1});
     const bool readable = std::ranges::none_of(cone, [&](NodeId n) {
-      return graph_[n].op == ir::Op::Input && !computed_.contains(n.value) && inputs_[graph_[n].id].stale;
+      return graph_[n].op == ir::Op::Input && !computed_.contains(n.value) &&
+             inputs_[graph_[n].id].stale;
     });
     if (!readable) continue;
     for (NodeId n : cone) covered[n.value] = true;
     const ir::Node& node = graph_[id];
-    sinks.push_back({id, {node.dtype, node.shape, numpy_shim::c_strides(node.shape, ir::size_of(node.dtype))}, {}, nullptr});
+    sinks.push_back(
+        {id,
+         {node.dtype, node.shape, numpy_shim::c_strides(node.shape, ir::size_of(node.dtype))},
+         {},
+         nullptr});
   }
   return sinks;
 }
@@ -155,8 +165,10 @@ void Session::run(std::vector<Want>& wants) {
     ir::Node node = graph_[id];
     const Want* standing = computed(id);
     if (standing || node.op == ir::Op::Input) {
-      const InputRow row = standing ? InputRow{standing->layout, standing->memory, -1, 0, false} : inputs_[node.id];
-      renamed[id.value] = ir::input(graph, static_cast<std::uint32_t>(inputs.size()), node.dtype, node.shape);
+      const InputRow row =
+          standing ? InputRow{standing->layout, standing->memory, -1, 0, false} : inputs_[node.id];
+      renamed[id.value] =
+          ir::input(graph, static_cast<std::uint32_t>(inputs.size()), node.dtype, node.shape);
       inputs.push_back(buffer_of(row.memory, row.layout));
       request.inputs.push_back(row);
       continue;
@@ -174,9 +186,10 @@ void Session::run(std::vector<Want>& wants) {
   }
   for (NodeId root : roots) graph.outputs.push_back(renamed.at(root.value));
 
-  // Memory. Given memory that the request also reads is overwritten in place only where the read is element by element the same
-  // and nothing could ask for a second computation; otherwise the result goes elsewhere first.
-  std::vector<Memory> targets;
+  // Memory. Given memory that the request also reads is overwritten in place only where the read is
+  // element by element the same and nothing could ask for a second computation; otherwise the
+  // result goes elsewhere first.
+  std::vector<Want> targets;
   for (Want& want : wants) {
     const bool given = static_cast<bool>(want.memory);
     int same = -1;
@@ -185,16 +198,25 @@ void Session::run(std::vector<Want>& wants) {
       const ByteRange range = byte_range(want.memory.data, want.layout);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (!range.overlaps(byte_range(inputs[i].data, request.inputs[i].layout))) continue;
-        const bool identical = inputs[i].data == want.memory.data && request.inputs[i].layout == want.layout;
+        const bool identical =
+            inputs[i].data == want.memory.data && request.inputs[i].layout == want.layout;
         if (!apart || !identical || request.report_mask != 0 || may_redo) same = -2;
         if (same != -2) same = static_cast<int>(i);
         apart = false;
       }
     }
     const bool direct = given && (apart || same >= 0);
-    targets.push_back(direct ? want.memory : host_.allocate(want.layout));
+    Want target{want.node, want.layout, want.memory, nullptr};
+    if (!direct) {
+      // What is copied later must not have the gaps of the view it goes to.
+      if (given)
+        target.layout.strides =
+            numpy_shim::like_strides(want.layout, ir::size_of(want.layout.dtype));
+      target.memory = host_.allocate(target.layout);
+    }
     request.alias.push_back(direct ? std::max(same, -1) : -1);
-    outputs.push_back(buffer_of(targets.back(), want.layout));
+    outputs.push_back(buffer_of(target.memory, target.layout));
+    targets.push_back(std::move(target));
   }
 
   const ir::RunArgs args{inputs, params, outputs, request.alias};
@@ -206,19 +228,22 @@ void Session::run(std::vector<Want>& wants) {
     record({Event::Kind::Run, {}, {}, current_.origin, request.executable});
   }
   if (replay) {
-    record({Event::Kind::Replay, request.executable ? "replay" : "no_backend", {}, current_.origin, nullptr});
-    std::vector<Want> replayed = wants;
-    for (std::size_t i = 0; i < wants.size(); ++i) replayed[i].memory = targets[i];
-    host_.replay(*this, replayed);
+    record({Event::Kind::Replay,
+            request.executable ? "replay" : "no_backend",
+            {},
+            current_.origin,
+            nullptr});
+    host_.replay(*this, targets);
   }
 
   request.wants = wants;
   for (std::size_t i = 0; i < wants.size(); ++i) {
     Want& want = wants[i];
     if (!want.memory) {
-      want.memory = targets[i];
+      want.memory = targets[i].memory;
     } else {
-      if (targets[i].data != want.memory.data) host_.copy(buffer_of(want.memory, want.layout), outputs[i]);
+      if (outputs[i].data != want.memory.data)
+        host_.copy(buffer_of(want.memory, want.layout), outputs[i]);
       overwritten(byte_range(want.memory.data, want.layout));
     }
   }
@@ -226,7 +251,8 @@ void Session::run(std::vector<Want>& wants) {
     if (!want.storage) continue;
     want.storage->memory = want.memory;
     want.storage->value = {};
-    if (!is_free(graph_[want.node])) computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
+    if (!is_free(graph_[want.node]))
+      computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
   }
   last_run_ = std::move(request);
   ++runs_;
@@ -271,6 +297,7 @@ void Session::restart() {
   info_.clear();
   repeats_.clear();
   reduce_records_.clear();
+  call_records_.clear();
   inputs_.clear();
   input_index_.clear();
   params_.clear();
@@ -282,8 +309,10 @@ void Session::restart() {
 void Session::finish(std::span<const LazyArray> results) {
   Storages wanted = live();
   for (const auto& storage : wanted) {
-    const bool returned = std::ranges::any_of(results, [&](const LazyArray& r) { return r.storage == storage; });
-    if (!returned && !storage->is_dirty()) record({Event::Kind::Escape, "escape", {}, current_.origin, nullptr});
+    const bool returned =
+        std::ranges::any_of(results, [&](const LazyArray& r) { return r.storage == storage; });
+    if (!returned && !storage->is_dirty())
+      record({Event::Kind::Escape, "escape", {}, current_.origin, nullptr});
   }
   compute(std::move(wanted), true);
   if (pure_ && runs_ <= 1) record_plan(results);
@@ -295,7 +324,7 @@ void Session::finish(std::span<const LazyArray> results) {
 }
 
 void Session::abort() {
-  compute(live(), false);
+  compute(live(), true);
   restart();
   last_run_.reset();
   for (const auto& weak : storages_)
@@ -303,7 +332,8 @@ void Session::abort() {
   storages_.clear();
 }
 
-// A call can be replayed when all that its one run read were arguments, and all it returned are arguments and outputs of the run.
+// A call can be replayed when all that its one run read were arguments, and all it returned are
+// arguments and outputs of the run.
 void Session::record_plan(std::span<const LazyArray> results) {
   auto plan = std::make_shared<Plan>();
   const RecordedRun* run = last_run_ ? &*last_run_ : nullptr;
@@ -315,14 +345,22 @@ void Session::record_plan(std::span<const LazyArray> results) {
       if (row.argument < 0) return;
       plan->inputs.push_back({row.argument, row.offset, row.layout});
     }
-    for (const ParamRow& row : run->params) plan->params.push_back({row.dtype, row.bits, row.argument});
+    for (const ParamRow& row : run->params)
+      plan->params.push_back({row.dtype, row.bits, row.argument});
     for (std::size_t i = 0; i < run->wants.size(); ++i) {
       const auto& storage = run->wants[i].storage;
-      plan->outputs.push_back({run->wants[i].layout, storage ? storage->argument : -1, run->alias[i]});
+      plan->outputs.push_back(
+          {run->wants[i].layout, storage ? storage->argument : -1, run->alias[i]});
     }
   }
   for (const LazyArray& result : results) {
-    PlanResult row{-1, -1, result.is_whole(), result.scalar, result.layout, result.offset};
+    PlanResult row{-1,
+                   -1,
+                   result.is_whole() && !result.is_view,
+                   result.scalar,
+                   result.read_only,
+                   result.layout,
+                   result.offset};
     row.argument = result.storage->argument;
     for (std::size_t i = 0; run && row.argument < 0 && i < run->wants.size(); ++i)
       if (run->wants[i].storage == result.storage) row.output = static_cast<int>(i);

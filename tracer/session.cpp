@@ -1,4 +1,5 @@
-// A session's arrays and operations: what is there, what is read, what is made. Requests stand in request.cpp, writes in write.cpp.
+// A session's arrays and operations: what is there, what is read, what is made. Requests stand in
+// request.cpp, writes in write.cpp.
 #include "tracer/session.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace ufuse::tracer {
 namespace {
 
-// Nodes that must be pending before a loop that comes around is flushed: enough to be worth a run, few enough to schedule well.
+// Nodes that must be pending before a loop that comes around is flushed: enough to be worth a run,
+// few enough to schedule well.
 constexpr std::size_t kFlushNodes = 100;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
@@ -18,7 +20,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 }
 
 std::uint64_t key_of(const void* data, const Layout& layout) {
-  std::uint64_t hash = mix(reinterpret_cast<std::uintptr_t>(data), static_cast<std::uint64_t>(layout.dtype));
+  std::uint64_t hash =
+      mix(reinterpret_cast<std::uintptr_t>(data), static_cast<std::uint64_t>(layout.dtype));
   for (std::int64_t n : layout.shape) hash = mix(hash, static_cast<std::uint64_t>(n));
   for (std::int64_t n : layout.strides) hash = mix(hash, static_cast<std::uint64_t>(n));
   return hash;
@@ -78,7 +81,9 @@ LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable)
   const ByteRange range = byte_range(memory.data, layout);
   for (const auto& weak : storages_) {
     const auto other = weak.lock();
-    if (!other || other->role != Role::Argument || !other->memory || !(writeable || other->writeable)) continue;
+    if (!other || other->role != Role::Argument || !other->memory ||
+        !(writeable || other->writeable))
+      continue;
     if (!range.overlaps(byte_range(other->memory.data, other->layout))) continue;
     if (!arguments_overlap_) flush();
     arguments_overlap_ = true;
@@ -147,7 +152,8 @@ NodeId Session::read(const LazyArray& array) {
   }
   if (storage->value && !array.has_recipe) force({&array, 1});
   const std::size_t first = graph_.size();
-  const NodeId node = storage->value ? numpy_shim::apply(graph_, storage->value, array.recipe) : input_of(array);
+  const NodeId node =
+      storage->value ? numpy_shim::apply(graph_, storage->value, array.recipe) : input_of(array);
   settle(first);
   return node;
 }
@@ -163,39 +169,54 @@ NodeId Session::input_of(const LazyArray& array) {
       return ir::input(graph_, it->second, array.layout.dtype, array.layout.shape);
   }
   const auto id = static_cast<std::uint32_t>(inputs_.size());
-  inputs_.push_back({array.layout, {data, storage.memory.owner}, storage.argument, array.offset, false});
+  inputs_.push_back(
+      {array.layout, {data, storage.memory.owner}, storage.argument, array.offset, false});
   input_index_.emplace(key, id);
   return ir::input(graph_, id, array.layout.dtype, array.layout.shape);
 }
 
-// Gives nodes made since `first` the current line, and notes lines that asked for a node that was there already.
+// Gives nodes made since `first` the current line, and notes lines that asked for a node that was
+// there already.
 void Session::settle(std::size_t first, std::span<const NodeId> results) {
   if (graph_.size() > info_.size()) info_.resize(graph_.size(), current_);
   for (NodeId node : results)
     if (node.value < first && may_raise(node) && info_[node.value].origin != current_.origin)
-      repeats_.emplace_back(node, current_.origin);
+      repeats_.push_back({node, current_.origin, graph_.size()});
 }
 
-// Nodes that an operation added before it threw are nobody's: they must not be computed for their warnings.
+void Session::disown_since(std::size_t mark) {
+  settle(mark);
+  for (std::size_t i = mark; i < info_.size(); ++i) info_[i].computed = true;
+}
+
 template <class Make>
-auto Session::guarded(Make make) {
+LazyArray Session::made(Make make) {
   const std::size_t first = graph_.size();
-  try {
-    auto result = make();
-    settle(first);
-    return result;
-  } catch (...) {
-    settle(first);
-    for (std::size_t i = first; i < info_.size(); ++i) info_[i].computed = true;
-    throw;
-  }
+  const Result result = make();
+  settle(first, {&result.node, 1});
+  return from_result(result);
 }
 
-std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
+std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc,
+                                     std::span<const Operand> operands,
                                      const numpy_shim::UfuncOptions& options) {
   const std::size_t first = graph_.size();
-  const std::vector<Result> results =
-      guarded([&] { return numpy_shim::call(*this, ufunc, operands, options); });
+  const std::vector<Result> results = numpy_shim::call(*this, ufunc, operands, options);
+  settle(first);
+  const bool inexact = std::ranges::any_of(operands, [](const Operand& x) {
+    return !x.weak && ir::is_in(x.layout.dtype, ir::kInexact);
+  });
+  for (const Result& result : results) {
+    const auto& inputs = graph_[result.node].inputs;
+    if (!inexact || result.node.value < first || inputs.size() != operands.size()) continue;
+    bool casts = false;
+    CallRecord record;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      record.operands.push_back(operands[i].node);
+      casts |= !operands[i].weak && operands[i].layout.dtype != graph_[inputs[i]].dtype;
+    }
+    if (casts) call_records_.emplace(result.node.value, std::move(record));
+  }
   std::vector<LazyArray> arrays;
   arrays.reserve(results.size());
   for (const Result& result : results) {
@@ -205,22 +226,23 @@ std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc, std::span<c
   return arrays;
 }
 
-LazyArray Session::reduce(std::string_view ufunc, const Operand& x, const numpy_shim::ReduceOptions& options) {
+LazyArray Session::reduce(std::string_view ufunc, const Operand& x,
+                          const numpy_shim::ReduceOptions& options) {
   const std::size_t first = graph_.size();
-  const Result result = guarded([&] { return numpy_shim::reduce(*this, ufunc, x, options); });
-  settle(first, {&result.node, 1});
+  LazyArray result = made([&] { return numpy_shim::reduce(*this, ufunc, x, options); });
   for (std::size_t i = first; i < graph_.size(); ++i)
     if (graph_[graph_.at(i)].op == ir::Op::Reduce)
       reduce_records_.try_emplace(static_cast<std::uint32_t>(i), ReduceRecord{x.node, x.layout});
-  return from_result(result);
+  return result;
 }
 
-LazyArray Session::arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis, bool keepdims) {
-  return from_result(guarded([&] { return numpy_shim::arg_reduce(*this, largest, x, axis, keepdims); }));
+LazyArray Session::arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,
+                              bool keepdims) {
+  return made([&] { return numpy_shim::arg_reduce(*this, largest, x, axis, keepdims); });
 }
 
 LazyArray Session::where(const Operand& condition, const Operand& x, const Operand& y) {
-  return from_result(guarded([&] {
+  return made([&] {
     const Operand both[] = {x, y};
     const DType dtype = numpy_shim::result_type(both);
     std::vector<Layout> layouts;
@@ -234,37 +256,40 @@ LazyArray Session::where(const Operand& condition, const Operand& x, const Opera
     const auto as = [&](const Operand& operand, DType type) {
       return ir::broadcast_to(graph_, numpy_shim::as_dtype(*this, operand, type), shape);
     };
-    const NodeId node = ir::elementwise(graph_, ir::Op::Where, {as(condition, DType::Bool), as(x, dtype), as(y, dtype)});
-    const Layout layout{dtype, shape, numpy_shim::result_strides(layouts, shape, ir::size_of(dtype))};
+    const NodeId node = ir::elementwise(graph_, ir::Op::Where,
+                                        {as(condition, DType::Bool), as(x, dtype), as(y, dtype)});
+    const Layout layout{dtype, shape,
+                        numpy_shim::result_strides(layouts, shape, ir::size_of(dtype))};
     return Result{node, layout, false};
-  }));
+  });
 }
 
 LazyArray Session::view(const LazyArray& array, const numpy_shim::View& view) {
   LazyArray result = array;
   result.layout = view.layout;
   result.offset += view.offset;
+  result.is_view = true;
   result.recipe.insert(result.recipe.end(), view.steps.begin(), view.steps.end());
   result.scalar = false;
   return result;
 }
 
 LazyArray Session::copy(const LazyArray& array, DType dtype, Dims strides) {
-  return from_result(guarded([&] {
+  return made([&] {
     const Layout layout{dtype, array.layout.shape, std::move(strides)};
     return Result{ir::cast(graph_, read(array), dtype), layout, array.scalar};
-  }));
+  });
 }
 
 LazyArray Session::part(const LazyArray& array, ir::Op op) {
-  return from_result(guarded([&] {
+  return made([&] {
     const NodeId node = ir::elementwise(graph_, op, {read(array)});
     return Result{node, {ir::real_part(array.layout.dtype), {}, {}}, true};
-  }));
+  });
 }
 
 LazyArray Session::reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran) {
-  return from_result(guarded([&] {
+  return made([&] {
     NodeId node = read(array);
     const std::size_t itemsize = ir::size_of(array.layout.dtype);
     const auto reversed = [](Dims dims) {
@@ -282,9 +307,10 @@ LazyArray Session::reshaped_copy(const LazyArray& array, const Dims& shape, bool
       node = transposed(ir::reshape(graph_, transposed(node), reversed(shape)));
     else
       node = ir::reshape(graph_, node, shape);
-    const Dims strides = fortran ? numpy_shim::f_strides(shape, itemsize) : numpy_shim::c_strides(shape, itemsize);
+    const Dims strides =
+        fortran ? numpy_shim::f_strides(shape, itemsize) : numpy_shim::c_strides(shape, itemsize);
     return Result{node, {array.layout.dtype, shape, strides}, false};
-  }));
+  });
 }
 
 std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
@@ -292,7 +318,8 @@ std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
     auto storage = weak.lock();
     if (!storage || !storage->memory || storage->role == Role::Captured) continue;
     const ByteRange whole = byte_range(storage->memory.data, storage->layout);
-    if (whole.low <= range.low && range.high <= whole.high && range.low < range.high) return storage;
+    if (whole.low <= range.low && range.high <= whole.high && range.low < range.high)
+      return storage;
   }
   return nullptr;
 }
@@ -305,6 +332,11 @@ void Session::record(Event event) {
 const ReduceRecord* Session::reduce_record(NodeId node) const {
   const auto it = reduce_records_.find(node.value);
   return it == reduce_records_.end() ? nullptr : &it->second;
+}
+
+const CallRecord* Session::call_record(NodeId node) const {
+  const auto it = call_records_.find(node.value);
+  return it == call_records_.end() ? nullptr : &it->second;
 }
 
 const Want* Session::computed(NodeId node) const {

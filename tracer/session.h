@@ -1,6 +1,7 @@
-// One traced call: its graph, the arrays it met, what is still pending, and what happened. Values are computed as late as possible
-// and together ("requests"); memory is overwritten only when everything that still needs the old contents has been computed.
-// Used by pyext, one per traced call, from the thread that began it. Knows no Python: the Host does.
+// One traced call: its graph, the arrays it met, what is still pending, and what happened. Values
+// are computed as late as possible and together ("requests"); memory is overwritten only when
+// everything that still needs the old contents has been computed. Used by pyext, one per traced
+// call, from the thread that began it. Knows no Python: the Host does.
 #pragma once
 
 #include <span>
@@ -41,7 +42,14 @@ struct Event {
   std::shared_ptr<const ir::Executable> executable;  // of a run; its report says the rest
 };
 
-// What a reduction was asked to reduce, before numpy_shim put casts: NumPy's order of summation depends on it.
+// What a ufunc was called with, before numpy_shim put casts that may warn: NumPy casts inside the
+// call and warns under its name.
+struct CallRecord {
+  std::vector<NodeId> operands;  // unset: a Python number
+};
+
+// What a reduction was asked to reduce, before numpy_shim put casts: NumPy's order of summation
+// depends on it.
 struct ReduceRecord {
   NodeId operand;
   Layout layout;
@@ -59,8 +67,11 @@ class Session final : public numpy_shim::Context {
   ir::LoopTable& loops() override { return loops_; }
   NodeId param(DType dtype, ir::Scalar bits) override;
 
-  // Before each operation: where it stands. A loop that comes around with much pending is flushed here.
+  // Before each operation: where it stands. A loop that comes around with much pending is flushed
+  // here.
   void enter(Origin origin, bool scalar_operator = false);
+  // NumPy's own line for what follows: a method whose body is Python inside NumPy.
+  void set_origin(Origin origin) { current_.origin = origin; }
   void set_report_mask(std::uint8_t mask) { current_.report_mask = mask; }
   std::uint8_t report_mask() const { return current_.report_mask; }
   const Origin& origin() const { return current_.origin; }
@@ -83,8 +94,10 @@ class Session final : public numpy_shim::Context {
   // Operations. Throw Unsupported where NumPy must be asked.
   std::vector<LazyArray> call(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
                               const numpy_shim::UfuncOptions& options = {});
-  LazyArray reduce(std::string_view ufunc, const Operand& x, const numpy_shim::ReduceOptions& options);
-  LazyArray arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis, bool keepdims);
+  LazyArray reduce(std::string_view ufunc, const Operand& x,
+                   const numpy_shim::ReduceOptions& options);
+  LazyArray arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,
+                       bool keepdims);
   LazyArray where(const Operand& condition, const Operand& x, const Operand& y);
   LazyArray view(const LazyArray& array, const numpy_shim::View& view);
   // A copy with this dtype and this layout of the same shape.
@@ -94,17 +107,22 @@ class Session final : public numpy_shim::Context {
   // A C- or F-ordered copy of another shape (reshape where NumPy copies).
   LazyArray reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran);
 
-  // target[...] = value; broadcasts and casts without asking. The target is a view as basic indexing gives it.
-  void assign(const LazyArray& target, const Operand& value);
+  // target[...] = value; broadcasts and casts without asking. The target is a view as basic
+  // indexing gives it. `donor`: the array that the value was read from, when nobody will look at it
+  // any more; it need not be computed for itself.
+  void assign(const LazyArray& target, const Operand& value,
+              const std::shared_ptr<Storage>& donor = nullptr);
   // target[mask] = value for a mask of the target's shape and a 0-d value.
   void assign_where(const LazyArray& target, const Operand& mask, const Operand& value);
 
   // Puts values into memory: these (and live arrays they are made of), or all that live.
   void force(std::span<const LazyArray> arrays);
   void flush();
-  // Memory of somebody else's may have changed: what is known of it is forgotten. Everything must be flushed before.
+  // Memory of somebody else's may have changed: what is known of it is forgotten. Everything must
+  // be flushed before.
   void forget_memory();
-  // The end: results, dirty arguments and what is still referenced, in one request. Afterwards the arrays are concrete.
+  // The end: results, dirty arguments and what is still referenced, in one request. Afterwards the
+  // arrays are concrete.
   void finish(std::span<const LazyArray> results);
   // The end by an exception: dirty memory is written, the rest is made concrete too.
   void abort();
@@ -123,7 +141,8 @@ class Session final : public numpy_shim::Context {
     Memory memory;  // `data` is the view's first element
     int argument = -1;
     std::int64_t offset = 0;
-    bool stale = false;  // its memory has been overwritten: only nodes that are computed already may lean on it
+    bool stale = false;  // its memory has been overwritten: only nodes that are computed already
+                         // may lean on it
   };
   struct ParamRow {
     DType dtype;
@@ -134,10 +153,22 @@ class Session final : public numpy_shim::Context {
   const ParamRow& param_row(std::uint32_t id) const { return params_[id]; }
   const NodeInfo& node_info(NodeId node) const { return info_[node.value]; }
   const ReduceRecord* reduce_record(NodeId node) const;
+  const CallRecord* call_record(NodeId node) const;
   const Want* computed(NodeId node) const;
-  // Further lines at which an equal node was asked for: NumPy would warn at each.
-  std::span<const std::pair<NodeId, Origin>> repeats() const { return repeats_; }
+  // Further lines at which an equal node was asked for, and how many nodes there were then: NumPy
+  // would warn at each.
+  struct Repeat {
+    NodeId node;
+    Origin origin;
+    std::size_t position;
+  };
+  std::span<const Repeat> repeats() const { return repeats_; }
   bool may_raise(NodeId node) const;
+
+  // An operation that turned out to have no native form may have left nodes behind. They are
+  // nobody's: their warnings are not due.
+  std::size_t mark() const { return graph_.size(); }
+  void disown_since(std::size_t mark);
 
  private:
   using Storages = std::vector<std::shared_ptr<Storage>>;
@@ -147,9 +178,9 @@ class Session final : public numpy_shim::Context {
   NodeId input_of(const LazyArray& array);
   void settle(std::size_t first, std::span<const NodeId> results = {});
   template <class Make>
-  auto guarded(Make make);
+  LazyArray made(Make make);
   NodeId fitted(const LazyArray& target, const Operand& value);
-  void store(const LazyArray& target, NodeId value);
+  void store(const LazyArray& target, NodeId value, Storage* donor = nullptr);
   void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
   void require_writeable(const LazyArray& target) const;
 
@@ -171,17 +202,19 @@ class Session final : public numpy_shim::Context {
   ir::Graph graph_;
   NodeInfo current_;
   std::vector<NodeInfo> info_;  // one per node
-  std::vector<std::pair<NodeId, Origin>> repeats_;
+  std::vector<Repeat> repeats_;
   std::unordered_map<std::uint32_t, ReduceRecord> reduce_records_;
+  std::unordered_map<std::uint32_t, CallRecord> call_records_;
   std::vector<InputRow> inputs_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> input_index_;
   std::vector<ParamRow> params_;
   std::unordered_map<const Storage*, NodeId> literals_;
   std::vector<std::weak_ptr<Storage>> storages_;
   std::size_t storages_after_sweep_ = 0;
-  std::unordered_map<std::uint32_t, Want> computed_;  // nodes that stand in memory, as long as something pending needs them
-  std::unordered_set<std::uint64_t> sites_;           // where pending operations stand
-  
+  std::unordered_map<std::uint32_t, Want>
+      computed_;  // nodes that stand in memory, as long as something pending needs them
+  std::unordered_set<std::uint64_t> sites_;  // where pending operations stand
+
   int arguments_ = 0;
   bool arguments_overlap_ = false;
   std::vector<Event> events_;

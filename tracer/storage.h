@@ -1,9 +1,10 @@
-// What is an array while a call is traced? A storage is one allocation as NumPy would make it; a lazy array is an affine view of one.
+// What is an array while a call is traced? A storage is one allocation as NumPy would make it; a
+// lazy array is an affine view of one.
 //
 // A storage is in one of three states, told by `memory` and `value`:
 //   pending   no memory yet; `value` is its node in the session's graph
-//   concrete  memory, no value: reading it makes a graph input of the view's own address and strides
-//   dirty     memory that is older than `value`; written no later than the call's end
+//   concrete  memory, no value: reading it makes a graph input of the view's own address and
+//   strides dirty     memory that is older than `value`; written no later than the call's end
 // A literal is a NumPy scalar handed in by the caller: always known, never pending.
 #pragma once
 
@@ -24,7 +25,8 @@ using numpy_shim::ViewStep;
 
 class Session;
 
-// Bytes and whoever keeps them alive. pyext's owner is the ndarray that a view of the memory has as its base.
+// Bytes and whoever keeps them alive. pyext's owner is the ndarray that a view of the memory has as
+// its base.
 struct Memory {
   void* data = nullptr;
   std::shared_ptr<void> owner;
@@ -44,8 +46,8 @@ struct Storage {
   Memory memory;
   Role role = Role::Temporary;
   bool writeable = true;
-  bool undefined = false;              // np.empty: its value may be anything until it is written
-  int argument = -1;                   // position among the session's arguments
+  bool undefined = false;  // np.empty: its value may be anything until it is written
+  int argument = -1;       // position among the session's arguments
   std::optional<ir::Scalar> literal;
 
   bool is_concrete() const { return literal || (memory && !value); }
@@ -57,9 +59,10 @@ struct LazyArray {
   Layout layout;
   std::int64_t offset = 0;       // bytes from the storage's first element
   std::vector<ViewStep> recipe;  // from the storage to the view, in index space
-  bool has_recipe = true;        // false: only memory can tell (a view with another dtype, as_strided)
-  bool scalar = false;           // a NumPy scalar, which is no 0-d array
-  bool read_only = false;        // np.broadcast_to
+  bool has_recipe = true;  // false: only memory can tell (a view with another dtype, as_strided)
+  bool scalar = false;     // a NumPy scalar, which is no 0-d array
+  bool read_only = false;  // np.broadcast_to
+  bool is_view = false;    // an object of its own, even where it shows the whole storage
 
   bool is_whole() const;  // the storage itself: same elements in the same places
 };

@@ -1,5 +1,6 @@
-// Writes. A write to a whole storage is a new value of it (SSA), put into the caller's memory later; a write to a part of memory
-// happens at once, after everything that still needs the old contents has been computed.
+// Writes. A write to a whole storage is a new value of it (SSA), put into the caller's memory
+// later; a write to a part of memory happens at once, after everything that still needs the old
+// contents has been computed.
 #include <algorithm>
 
 #include "numpy_shim/layout.h"
@@ -12,11 +13,10 @@ void Session::require_writeable(const LazyArray& target) const {
   if (!target.storage->writeable || target.read_only) throw Unsupported("read_only");
 }
 
-// The value as the target's dtype and shape. NumPy ignores leading axes of extent 1 that the target does not have.
+// The value as the target's dtype and shape. NumPy ignores leading axes of extent 1 that the target
+// does not have.
 NodeId Session::fitted(const LazyArray& target, const Operand& value) {
-  const std::size_t first = graph_.size();
-  NodeId node = numpy_shim::as_dtype(*this, value, target.layout.dtype);
-  Dims shape = graph_[node].shape;
+  Dims shape = value.weak ? Dims{} : value.layout.shape;
   const std::size_t ndim = target.layout.shape.size();
   while (shape.size() > ndim && shape.front() == 1) shape.erase(shape.begin());
   bool fits = shape.size() <= ndim;
@@ -25,19 +25,22 @@ NodeId Session::fitted(const LazyArray& target, const Operand& value) {
     fits = shape[i] == wanted || shape[i] == 1;
   }
   if (!fits) throw Unsupported("shape");
+  const std::size_t first = graph_.size();
+  NodeId node = numpy_shim::as_dtype(*this, value, target.layout.dtype);
   if (shape != graph_[node].shape) node = ir::reshape(graph_, node, shape);
   node = ir::broadcast_to(graph_, node, target.layout.shape);
   settle(first);
   return node;
 }
 
-void Session::assign(const LazyArray& target, const Operand& value) {
+void Session::assign(const LazyArray& target, const Operand& value,
+                     const std::shared_ptr<Storage>& donor) {
   require_writeable(target);
   const DType from = value.weak ? numpy_shim::default_dtype(*value.weak) : value.layout.dtype;
   // NumPy warns that the imaginary part is lost.
   if (ir::is_in(from, ir::kComplex) && !ir::is_in(target.layout.dtype, ir::kComplex))
     throw Unsupported("arguments");
-  store(target, fitted(target, value));
+  store(target, fitted(target, value), donor.get());
 }
 
 void Session::assign_where(const LazyArray& target, const Operand& mask, const Operand& value) {
@@ -58,15 +61,18 @@ void Session::set_value(const std::shared_ptr<Storage>& storage, NodeId value) {
   storage->undefined = false;
 }
 
-void Session::store(const LazyArray& target, NodeId value) {
+void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   const std::shared_ptr<Storage>& storage = target.storage;
-  if (target.is_whole() && (storage->value || !arguments_overlap_)) return set_value(storage, value);
+  if (target.is_whole() && (storage->value || !arguments_overlap_))
+    return set_value(storage, value);
 
-  // From here on memory is written at once. The value is held like an array of the user's, so that whatever is computed or
-  // overwritten on the way leaves it readable.
+  // From here on memory is written at once. The value is held like an array of the user's, so that
+  // whatever is computed or overwritten on the way leaves it readable.
   record({Event::Kind::Force, "write", {}, current_.origin, nullptr});
   const Dims strides = numpy_shim::c_strides(target.layout.shape, ir::size_of(target.layout.dtype));
-  const LazyArray held = from_result({value, {target.layout.dtype, target.layout.shape, strides}, false});
+  if (donor && !donor->memory) donor->value = {};
+  const LazyArray held =
+      from_result({value, {target.layout.dtype, target.layout.shape, strides}, false});
   if (storage->value) compute({storage}, false);
   void* data = static_cast<char*>(storage->memory.data) + target.offset;
   const ByteRange range = byte_range(data, target.layout);
@@ -74,7 +80,8 @@ void Session::store(const LazyArray& target, NodeId value) {
   for (const auto& other : live()) {
     if (other == held.storage) continue;
     const auto touched = reads(needed({&other->value, 1}));
-    const bool reads_it = std::ranges::any_of(touched, [&](const ByteRange& r) { return r.overlaps(range); });
+    const bool reads_it =
+        std::ranges::any_of(touched, [&](const ByteRange& r) { return r.overlaps(range); });
     if (reads_it || arguments_overlap_) readers.push_back(other);
   }
   compute(std::move(readers), false);

@@ -26,6 +26,7 @@ using loop::VarId;
 struct Lanes {
   VarId var = -1;
   std::string base, count;                          // text: first element of the block, how many
+  int block = loop::kBlock;
   std::unordered_map<ValueId, int> segment_of;      // where made; Call and Fold results: -1, they are arrays
   std::unordered_map<ValueId, const Stmt*> loads;   // made anew wherever they are used
   std::unordered_map<ValueId, const Stmt*> stores;  // call results that go straight to memory
@@ -236,8 +237,11 @@ class Printer {
   std::string expression(const Stmt& s) const {
     const std::string type = type_of(dtype(s.result));
     if (s.helper != Stmt::Helper::None) {
-      const char* name = s.helper == Stmt::Helper::RootLess ? "rt::root_less(" : "rt::root_doubt(";
-      return name + use(s.args[0]) + ", " + use(s.args[1]) + ")";
+      static constexpr const char* kNames[] = {"", "rt::root_less", "rt::root_doubt", "rt::arg_key<false>",
+                                               "rt::arg_key<true>"};
+      std::string arguments = use(s.args[0]);
+      if (s.args.size() > 1) arguments += ", " + use(s.args[1]);
+      return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");
     }
     if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + use(s.args[0]) + ")";
     std::string text(ir::op_info(s.op).expression);
@@ -361,8 +365,7 @@ class Printer {
     if (s.arg >= 0) {
       const std::string best = best_name(s) + at;
       const std::string take = "take" + value_name(s.result);
-      line("const bool " + take + " = " + first + " | rt::beats<" + (s.arg == 1 ? "true" : "false") + ">(" + e +
-           ", " + best + ");");
+      line("const bool " + take + " = " + first + " | (" + e + (s.arg == 1 ? " > " : " < ") + best + ");");
       line(best + " = " + take + " ? " + e + " : " + best + ";");
       line(acc + " = " + take + " ? " + name(s.vars.back()) + " : " + acc + ";");
       return;
@@ -476,16 +479,20 @@ class Printer {
     lanes.var = var;
     lanes.base = "b" + name(var).substr(1);
     lanes.count = "m" + name(var).substr(1);
-    const Number extent = k_.vars[index(var)].extent;
     lanes_ = &lanes;
     find_direct_stores(s.body);
     int segment = 0;
     plan_segments(s.body, segment);
+    bool calls = false;
+    walk(s.body, [&](const Stmt& inner) { calls |= inner.kind == Stmt::Kind::Call; });
+    lanes.block = calls || lanes.arrays.size() > 4 ? loop::kBlock : loop::kWideBlock;
+    const std::string block = std::to_string(lanes.block);
     open("for (rt::Index " + lanes.base + " = " + lo + "; " + lanes.base + " < " + hi + "; " + lanes.base +
-         " += " + std::to_string(loop::kBlock) + ")");
-    line("const rt::Index " + lanes.count + " = rt::block(" + hi + " - " + lanes.base + ", " +
-         std::to_string(loop::kBlock) + ");");
-    const std::string size = "[" + std::to_string(block_size(extent)) + "]";
+         " += " + block + ")");
+    const bool whole = var != k_.parallel && k_.vars[index(var)].extent.literal();
+    line("const rt::Index " + lanes.count + " = " +
+         (whole ? hi : "rt::block(" + hi + " - " + lanes.base + ", " + block + ")") + ";");
+    const std::string size = "[" + std::to_string(block_size()) + "]";
     for (ValueId v : lanes.arrays) line(type_of(dtype(v)) + " " + value_name(v) + size + ";");
     print_segments(s.body, nullptr);
     close();
@@ -520,8 +527,9 @@ class Printer {
     auto it = lanes_->stores.find(s.args[0]);
     return it != lanes_->stores.end() && it->second == &s;
   }
-  static std::int64_t block_size(const Number& extent) {
-    return extent.literal() ? std::max<std::int64_t>(1, extent.value) : loop::kBlock;
+  std::int64_t block_size() const {
+    const Number& extent = k_.vars[index(lanes_->var)].extent;
+    return extent.literal() ? std::max<std::int64_t>(1, extent.value) : lanes_->block;
   }
 
   // Which statements share an inner loop: calls and nested loops end one.
@@ -624,32 +632,30 @@ class Printer {
     if (fold != nullptr || !open_segment.empty()) print_segment(open_segment, fold);
   }
 
+  void reload(ValueId v, std::set<ValueId>& made) {
+    if (v < 0 || made.contains(v) || lanes_->arrays.contains(v)) return;
+    if (const Stmt* load = direct(v)) {
+      made.insert(v);
+      print_scalar(*load);
+    }
+  }
   void print_segment(const std::vector<const Stmt*>& stmts, const Stmt* fold) {
-    const std::string& i = name(lanes_->var);
-    open("for (rt::Index " + i + " = " + lanes_->base + "; " + i + " < " + lanes_->base + " + " + lanes_->count +
-         "; ++" + i + ")");
+    open(lane_range());
     // Loads of other segments are loaded again: cheaper than keeping them.
     std::set<ValueId> made;
     for (const Stmt* s : stmts)
       if (s->result >= 0) made.insert(s->result);
-    const auto reload = [&](ValueId v) {
-      if (v < 0 || made.contains(v) || lanes_->arrays.contains(v)) return;
-      if (const Stmt* load = direct(v)) {
-        made.insert(v);
-        print_scalar(*load);
-      }
-    };
     for (const Stmt* s : stmts) {
-      for (ValueId v : s->args) reload(v);
+      for (ValueId v : s->args) reload(v, made);
       if (s->kind == Stmt::Kind::Fold) {
         walk(s->body, [&](const Stmt& t) {
-          for (ValueId v : t.args) reload(v);
+          for (ValueId v : t.args) reload(v, made);
         });
-        reload(s->element);
-        reload(s->initial);
+        reload(s->element, made);
+        reload(s->initial, made);
       }
     }
-    if (fold != nullptr) reload(fold->element);
+    if (fold != nullptr) reload(fold->element, made);
     for (const Stmt* s : stmts) {
       if (s->kind == Stmt::Kind::Fold) {
         print_horizontal(*s);
@@ -694,7 +700,7 @@ class Printer {
         name = value_name(s.results[i]);
       else
         line(type_of(entry.outputs[i]) + " " + name + "[" +
-             std::to_string(block_size(k_.vars[index(lanes_->var)].extent)) + "];");
+             std::to_string(block_size()) + "];");
       pointers.push_back("(char*)" + name);
       steps.push_back("sizeof(" + type_of(entry.outputs[i]) + ")");
     }
@@ -702,23 +708,78 @@ class Printer {
     print_invocation(s, entry, pointers, steps, lanes_->count);
   }
 
+  std::string lane_range() const {
+    const std::string& i = name(lanes_->var);
+    return "for (rt::Index " + i + " = " + lanes_->base + "; " + i + " < " + lanes_->base + " + " + lanes_->count +
+           "; ++" + i + ")";
+  }
   void print_fold_block(const Stmt& s) {
-    const std::string size = "[" + std::to_string(block_size(k_.vars[index(lanes_->var)].extent)) + "]";
+    const std::string size = "[" + std::to_string(block_size()) + "]";
     if (s.arg >= 0) line(type_of(dtype(s.element)) + " " + best_name(s) + size + ";");
-    const std::string i = name(lanes_->var);
-    open("for (rt::Index " + i + " = " + lanes_->base + "; " + i + " < " + lanes_->base + " + " + lanes_->count +
-         "; ++" + i + ")");
+    open(lane_range());
     if (s.initial >= 0 && direct(s.initial) != nullptr && !lanes_->arrays.contains(s.initial))
       print_scalar(*direct(s.initial));
     line(use(s.result) + " = " + (s.initial >= 0 ? use(s.initial) : type_of(dtype(s.result)) + "{}") + ";");
     if (s.arg >= 0) line(best_name(s) + "[" + lane_index() + "] = {};");
     close();
     const bool first = starts_at_first(s);
+    if (s.vars.size() == 1 && one_segment(s)) return print_rows(s, first);
     if (first) line("bool first" + value_name(s.result) + " = true;");
     open_fold_loops(s);
     print_segments(s.body, &s);
     if (first) line("first" + value_name(s.result) + " = false;");
     close_fold_loops(s);
+  }
+
+  bool one_segment(const Stmt& s) const {
+    return std::none_of(s.body.begin(), s.body.end(), [](const Stmt& t) { return ends_segment(t); }) &&
+           !lanes_->arrays.contains(s.element);
+  }
+  // Row after row, as they lie in memory; some at a time where the lanes are so few that a row is a trifle.
+  void print_rows(const Stmt& s, bool first) {
+    const std::string i = name(s.vars[0]), n = extent(s.vars[0]), base = "r" + i.substr(1);
+    const std::string at = "[" + lane_index() + "]", acc = value_name(s.result);
+    const std::string step = std::to_string(loop::kRowsAtOnce);
+    const auto rows = [&](const std::string& from, const std::string& to, bool is_first) {
+      open(lane_range());
+      std::set<ValueId> made;
+      for (const Stmt& t : s.body)
+        if (t.result >= 0) made.insert(t.result);
+      for (const Stmt& t : s.body)
+        for (ValueId v : t.args) reload(v, made);
+      reload(s.element, made);
+      line(type_of(dtype(s.result)) + " acc = " + acc + at + ";");
+      if (s.arg >= 0) line(type_of(dtype(s.element)) + " best = " + best_name(s) + at + ";");
+      if (!to.empty()) open("for (rt::Index " + i + " = " + from + "; " + i + " < " + to + "; ++" + i + ")");
+      for (const Stmt& t : s.body) print_scalar(t);
+      if (s.arg >= 0) {
+        const std::string e = use(s.element);
+        if (!is_first) line("const bool take = " + e + (s.arg == 1 ? " > best;" : " < best;"));
+        line("best = " + (is_first ? e : "take ? " + e + " : best") + ";");
+        line("acc = " + (is_first ? i : "take ? " + i + " : acc") + ";");
+      } else {
+        line("acc = " + (is_first ? use(s.element) : combine(s, "acc", use(s.element))) + ";");
+      }
+      if (!to.empty()) close();
+      line(acc + at + " = acc;");
+      if (s.arg >= 0) line(best_name(s) + at + " = best;");
+      close();
+    };
+    std::string start = "0";
+    if (first) {
+      rows("0", "1", true);
+      start = "1";
+    }
+    if (k_.vars[index(lanes_->var)].extent.literal()) {
+      line("rt::Index " + base + " = " + start + ";");
+      open("for (; " + base + " + " + step + " <= " + n + "; " + base + " += " + step + ")");
+      rows(base, base + " + " + step, false);
+      close();
+      start = base;
+    }
+    open("for (rt::Index " + i + " = " + start + "; " + i + " < " + n + "; ++" + i + ")");
+    rows("", "", false);
+    close();
   }
 
   const Kernel& k_;

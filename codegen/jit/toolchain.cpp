@@ -28,8 +28,7 @@ using std::chrono::milliseconds;
 
 // -ffp-contract=off: NumPy's bits. -fno-math-errno and -fno-trapping-math: without them sqrt and
 // comparisons do not vectorise; neither changes a value. -fwrapv: integers wrap around, as NumPy's
-// do. -fno-tree-sink: a division whose quotient np.where may not choose is done all the same, and raises its flag, as in
-// NumPy. Never -ffast-math.
+// do. Never -ffast-math.
 constexpr std::array kFlags = {"-O3",
 #if defined(__aarch64__)
                                "-mcpu=native",
@@ -40,14 +39,20 @@ constexpr std::array kFlags = {"-O3",
                                "-fno-math-errno",
                                "-fno-trapping-math",
                                "-fwrapv",
-                               "-fno-tree-sink",
                                "-fPIC",
                                "-std=c++17",
                                "-fno-exceptions",
                                "-fno-rtti",
                                "-w",
                                "-fno-stack-protector"};
+// g++ only. -fno-tree-sink: a division whose quotient np.where may not choose is done all the same, and raises its flag, as in
+// NumPy. -fno-loop-unroll-and-jam: rows of a reduction in the order in which they lie in memory, one stream instead of two.
+constexpr std::array kGccFlags = {"-fno-tree-sink", "-fno-loop-unroll-and-jam"};
 constexpr const char* kFastFlag = "-ffp-contract=fast";
+
+Argv flags_for(bool is_clang) {
+  return is_clang ? Argv{} : Argv(kGccFlags.begin(), kGccFlags.end());
+}
 
 Argv split_words(std::string_view text) {
   Argv words;
@@ -246,6 +251,7 @@ void Toolchain::identify(EntryStore* memo) {
     if (memo) memo->put(key, to_memo());
   }
   if (compile_.empty()) direct_ = false;
+  append(flags, flags_for(is_clang_));
   identity_ = version_ + "\n" + target_ + "\n" + join(flags) + "\n" + file_identity(driver_[0]) +
               "\n" + file_identity(openmp_) + "\n" + cpu_identity();
   description_ = version_ + " (" + join(driver_) + ")";
@@ -321,6 +327,7 @@ Finished Toolchain::run_direct(const fs::path& folder, Numerics numerics,
                                const Cancel& cancel) const {
   const std::string object = folder / "kernel.o", library = folder / "kernel.so";
   Argv compile = compile_, assemble = assemble_, link = link_;
+  append(compile, flags_for(is_clang_));
   if (numerics == Numerics::Fast) compile.push_back(kFastFlag);
   append(compile, {(folder / "kernel.cpp").string(), "-o", "-"});
   append(assemble, {"-o", object, "--"});
@@ -348,6 +355,7 @@ void Toolchain::build_by_driver(const fs::path& folder, Numerics numerics,
   const std::string library = folder / "kernel.so";
   Argv argv = driver_;
   append(argv, Argv(kFlags.begin(), kFlags.end()));
+  append(argv, flags_for(is_clang_));
   if (numerics == Numerics::Fast) argv.push_back(kFastFlag);
   // g++ -fopenmp adds -lgomp at the end of the link, which --as-needed drops, because libomp before
   // it has the same entry points. clang would look for a libomp of its own, so only its compiler

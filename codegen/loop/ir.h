@@ -72,8 +72,9 @@ struct Stmt {
     Redo,     // the kernel's result is in doubt where args[0] is true
     Doubt,    // the loop's fast body is in doubt where args[0] is not 0
   };
-  // What a Compute does that is no row of ops.def: comparing square roots without taking them (codegen/runtime/folds.h).
-  enum class Helper : std::uint8_t { None, RootLess, RootDoubt };
+  // What a Compute does that is no row of ops.def (codegen/runtime/folds.h): comparing square roots without taking them; integers
+  // whose order is that in which argmin and argmax prefer floats.
+  enum class Helper : std::uint8_t { None, RootLess, RootDoubt, ArgMinKey, ArgMaxKey };
   Kind kind = Kind::Compute;
   ValueId result = -1;
   std::vector<ValueId> results;  // Call: by output slot, -1 where nobody asks
@@ -103,7 +104,9 @@ struct Stmt {
 };
 
 inline constexpr int kBlock = 256;      // lanes per block: NumPy's inner loops are at their best, and still in L1
+inline constexpr int kWideBlock = 8192;  // without calls: long stretches of each row; accumulators stay in L2
 inline constexpr int kMaxUnroll = 16;   // extents up to this are part of the text
+inline constexpr int kRowsAtOnce = 4;   // of a reduction beside few lanes, whose accumulators then stay in registers
 
 struct Kernel {
   std::vector<Var> vars;

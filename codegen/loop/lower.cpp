@@ -95,7 +95,8 @@ class Lowerer {
       stack_.back().body->push_back(std::move(loop));
     }
     out_.kernel.body = std::move(root);
-    out_.kernel.parallel = parallel_fold_ || domain_.empty() ? -1 : choose_parallel();
+    const bool few = domain_.size() == 1 && out_.kernel.vars[static_cast<std::size_t>(domain_[0])].extent.literal();
+    out_.kernel.parallel = parallel_fold_ || domain_.empty() || few ? -1 : choose_parallel();
     out_.kernel.cost_ns = cost_ * cost::kNsPerOp;
     return std::move(out_);
   }
@@ -745,22 +746,22 @@ class Lowerer {
   }
 
   ValueId unrolled_arg(const std::vector<ValueId>& x, bool largest) {
-    const DType dtype = out_.kernel.values[static_cast<std::size_t>(x[0])].dtype;
-    ValueId best = x[0], at = constant(DType::Int64, {});
+    ValueId best = arg_key(x[0], largest), at = constant(DType::Int64, {});
     for (std::size_t i = 1; i < x.size(); ++i) {
-      ValueId take = compute(largest ? Op::Greater : Op::Less, DType::Bool, {x[i], best});
-      if (is_in(dtype, ir::kInexact)) {
-        // The first NaN wins, and stays.
-        const ValueId nan = compute(Op::IsNan, DType::Bool, {x[i]});
-        const ValueId had = compute(Op::IsNan, DType::Bool, {best});
-        const ValueId fresh = compute(Op::Greater, DType::Bool, {nan, had});
-        take = compute(Op::LogicalOr, DType::Bool, {take, fresh});
-      }
-      const ValueId here = constant(DType::Int64, {{i, 0}});
-      at = compute(Op::Where, DType::Int64, {take, here, at});
-      if (i + 1 < x.size()) best = compute(Op::Where, dtype, {take, x[i], best});
+      const ValueId key = arg_key(x[i], largest);
+      const ValueId take = compute(largest ? Op::Greater : Op::Less, DType::Bool, {key, best});
+      at = compute(Op::Where, DType::Int64, {take, constant(DType::Int64, {{i, 0}}), at});
+      if (i + 1 < x.size()) best = compute(Op::Where, dtype_of(best), {take, key, best});
     }
     return at;
+  }
+  DType dtype_of(ValueId v) const { return out_.kernel.values[static_cast<std::size_t>(v)].dtype; }
+  // Floats as integers, so that a plain comparison prefers the first NaN and takes both zeros for equal.
+  ValueId arg_key(ValueId x, bool largest) {
+    const DType dtype = dtype_of(x);
+    if (!is_in(dtype, ir::kFloat)) return x;
+    return compute_helper(largest ? Stmt::Helper::ArgMaxKey : Stmt::Helper::ArgMinKey,
+                          dtype == DType::Float32 ? DType::Int32 : DType::Int64, {x});
   }
 
   ValueId initial_value(const ir::Node& n) {
@@ -854,6 +855,7 @@ class Lowerer {
     fold.element = value(n.inputs[0], operand_index(n, index, [&](std::size_t i) {
                            return Affine::of(fold.vars[i]);
                          }));
+    if (fold.arg >= 0 && !horizontal) fold.element = arg_key(fold.element, fold.arg == 1);
     cost_ += cost::kLoad * executions(stack_.size() - 1);
     stack_.pop_back();
     fold.result = new_value(n.dtype, vars_of(index));

@@ -60,7 +60,8 @@ class LoopPrinter {
       case Stmt::Kind::Load:
         return line(typed(s.result) + " = load " + access(s.access));
       case Stmt::Kind::Compute: {
-        static constexpr const char* kHelpers[] = {"", "root_less", "root_doubt"};
+        static constexpr const char* kHelpers[] = {"", "root_less", "root_doubt", "argmin_key",
+                                                   "argmax_key"};
         const bool row = s.helper == Stmt::Helper::None;
         std::string text = typed(s.result) + " = " +
                            (row ? std::string(ir::op_name(s.op)) : kHelpers[static_cast<int>(s.helper)]) + args(s);

@@ -67,21 +67,87 @@ inline T better(T acc, T x) {
   return kMax ? maximum(acc, x) : minimum(acc, x);
 }
 
-// The extreme of f(lo) ... f(hi - 1), at least one element, in vector lanes.
+// Numbers as integers in the order of their values (-0 below +0): vector units compare these without raising flags. Its own inverse.
+template <class T>
+inline auto order_key(T x) {
+  if constexpr (sizeof(T) == 8 && is_float<T>) {
+    const i64 bits = __builtin_bit_cast(i64, x);
+    return bits ^ (bits >> 63 & 0x7fffffffffffffff);
+  } else if constexpr (is_float<T>) {
+    const i32 bits = __builtin_bit_cast(i32, x);
+    return bits ^ (bits >> 31 & 0x7fffffff);
+  } else if constexpr (is_bool<T>) {
+    return (u8)(bool)x;
+  } else {
+    return x;
+  }
+}
+template <class T>
+inline T from_key(decltype(order_key(T{})) key) {
+  if constexpr (is_float<T>) {
+    const auto bits = order_key(__builtin_bit_cast(T, key));
+    return __builtin_bit_cast(T, bits);
+  } else {
+    return (T)key;
+  }
+}
+
+// An integer whose order is argmin's (or argmax's) preference: a NaN before all, the zeros equal.
+template <bool kMax, class T>
+inline auto arg_key(T x) {
+  using Key = decltype(order_key(x));
+  constexpr Key kLowest = (Key)((Key)1 << (8 * sizeof(Key) - 1));
+  const Key key = order_key((T)(x + 0));
+  return x != x ? (kMax ? (Key)~kLowest : kLowest) : key;
+}
+
+// The extreme of f(lo) ... f(hi - 1), at least one element: explicit vectors, since g++ 12 takes extremes one by one.
 template <class T, bool kMax, class F>
 inline T extreme(Index lo, Index hi, const F& f) {
-  constexpr Index kLanes = 128 / sizeof(T);
-  T best = f(lo);
-  if (hi - lo >= kLanes) {
-    T r[kLanes];
-    for (Index k = 0; k < kLanes; ++k) r[k] = f(lo + k);
-    for (lo += kLanes; lo + kLanes <= hi; lo += kLanes)
-      for (Index k = 0; k < kLanes; ++k) r[k] = better<kMax>(r[k], f(lo + k));
-    best = r[0];
-    for (Index k = 1; k < kLanes; ++k) best = better<kMax>(best, r[k]);
+  using Key = decltype(order_key(T{}));
+  typedef Key Lanes __attribute__((vector_size(64)));
+  constexpr Index kStep = 64 / sizeof(Key);
+  constexpr Key kSize = (Key)(~(Key)0 ^ (Key)1 << (8 * sizeof(Key) - 1));  // all bits but the sign
+  Index i = lo;
+  Key best = order_key(f(lo));
+  bool nan = false;
+  if (hi - lo >= 4 * kStep) {
+    Lanes r[4], odd = {};
+    const auto load = [&](Index at) {
+      if constexpr (is_float<T>) {  // as floats first: g++ sees one vector load
+        typedef T Floats __attribute__((vector_size(64)));
+        Floats x;
+        for (int k = 0; k < kStep; ++k) x[k] = f(at + k);
+        const Lanes bits = (Lanes)x, size = bits & kSize;
+        odd |= (Lanes)(size > infinite(T{}));
+        return bits ^ (bits >> (8 * (int)sizeof(T) - 1) & kSize);
+      } else {
+        Lanes x;
+        for (int k = 0; k < kStep; ++k) x[k] = order_key(f(at + k));
+        return x;
+      }
+    };
+    for (int u = 0; u < 4; ++u) r[u] = load(i + u * kStep);
+    for (i += 4 * kStep; i + 4 * kStep <= hi; i += 4 * kStep)
+      for (int u = 0; u < 4; ++u) {
+        const Lanes x = load(i + u * kStep);
+        r[u] = (kMax ? x > r[u] : x < r[u]) ? x : r[u];
+      }
+    for (int u = 1; u < 4; ++u) r[0] = (kMax ? r[u] > r[0] : r[u] < r[0]) ? r[u] : r[0];
+    best = r[0][0];
+    for (int k = 1; k < kStep; ++k) best = (kMax ? r[0][k] > best : r[0][k] < best) ? r[0][k] : best;
+    for (int k = 0; k < kStep; ++k) nan |= odd[k] != 0;
   }
-  for (; lo < hi; ++lo) best = better<kMax>(best, f(lo));
-  return best;
+  for (; i < hi; ++i) {
+    const T value = f(i);
+    const Key x = order_key(value);
+    best = (kMax ? x > best : x < best) ? x : best;
+    nan |= value != value;
+  }
+  if (!nan) return from_key<T>(best);
+  T first = f(lo);
+  for (i = lo + 1; i < hi; ++i) first = better<kMax>(first, f(i));
+  return first;
 }
 
 // minimum and maximum over runs. Where NumPy's own vector order would show (kDoubt: zeros of both signs tie, or NaNs with
@@ -156,8 +222,14 @@ inline Index arg_range(Index lo, Index hi, const F& f, T& best) {
     const T here = extreme<T, kMax>(b, end, f);
     if (!beats<kMax>(here, best)) continue;
     best = here;
-    for (at = b; !(f(at) == here || (here != here && f(at) != f(at))); ++at) {
+    constexpr Index kChunk = 64;
+    int found = 0;
+    for (at = b; at + kChunk <= end; at += kChunk) {
+      for (Index k = 0; k < kChunk; ++k) found |= f(at + k) == here;
+      if (found) break;
     }
+    if (here != here) at = b;
+    while (!(f(at) == here || (here != here && f(at) != f(at)))) ++at;
   }
   return at;
 }

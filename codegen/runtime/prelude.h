@@ -125,15 +125,23 @@ inline T multiply(T x, T y) {
   return (T)(x * y);
 }
 
+inline u32 bits_of(f32 x) { return __builtin_bit_cast(u32, x); }
+inline u64 bits_of(f64 x) { return __builtin_bit_cast(u64, x); }
+
 // Componentwise and on bytes: a choice between structs does not vectorise.
 template <class T>
 inline T where(b8 condition, T x, T y) {
   const bool c = condition;
   if constexpr (is_complex<T>) {
-    return {c ? x.re : y.re, c ? x.im : y.im};
+    return {where(condition, x.re, y.re), where(condition, x.im, y.im)};
   } else if constexpr (is_bool<T>) {
     const bool p = x, q = y;
     return (c & p) | (!c & q);
+  } else if constexpr (is_float<T>) {
+    // Not `c ? x : y`: AVX-512 would divide only where the quotient is chosen, and NumPy's warning
+    // for the others would be lost.
+    const auto a = bits_of(x), b = bits_of(y);
+    return __builtin_bit_cast(T, b ^ ((a ^ b) & (0 - (decltype(bits_of(x)))c)));
   } else {
     return c ? x : y;
   }

@@ -50,6 +50,15 @@ class Planner {
       else
         same->push_back(std::move(target));
     }
+    // What others are made of first: they read it instead of computing it again.
+    const auto first_node = [](const std::vector<Target>& group) {
+      return std::min_element(group.begin(), group.end(), [](const Target& a, const Target& b) {
+               return a.node.value < b.node.value;
+             })->node.value;
+    };
+    std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+      return first_node(a) < first_node(b);
+    });
     for (auto& group : groups) emit(std::move(group), {}, 0);
     emit_in_place(in_place);
     return std::move(plan_);

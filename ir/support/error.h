@@ -1,4 +1,5 @@
-// The four classes of things that go wrong (STYLE: errors are values of four classes). The library never prints and never aborts.
+// The four classes of things that go wrong (STYLE: errors are values of four classes). The library
+// never prints and never aborts.
 #pragma once
 
 #include <stdexcept>
@@ -6,17 +7,20 @@
 
 namespace ufuse {
 
-// The caller's mistake as NumPy itself would report it. pyext never words these: it runs the real NumPy call, which raises.
+// The caller's mistake as NumPy itself would report it. pyext never words these: it runs the real
+// NumPy call, which raises.
 class UserError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// No native form; `reason` is a row of tracer/reasons.def (its id). The NumPy call runs instead, and explain says why.
+// No native form; `reason` is a row of tracer/reasons.def (its id). The NumPy call runs instead,
+// and explain says why.
 class Unsupported : public std::runtime_error {
  public:
   explicit Unsupported(std::string reason, const std::string& detail = {})
-      : std::runtime_error(detail.empty() ? reason : reason + ": " + detail), reason_(std::move(reason)) {}
+      : std::runtime_error(detail.empty() ? reason : reason + ": " + detail),
+        reason_(std::move(reason)) {}
   const std::string& reason() const { return reason_; }
 
  private:
@@ -29,11 +33,15 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// The C++ compiler was not found, failed, or gave something that cannot be loaded. Holds the compiler's own words.
+// The C++ compiler was not found, failed, or gave something that cannot be loaded. Holds the
+// compiler's own words.
 class CompileError : public std::runtime_error {
  public:
-  explicit CompileError(const std::string& message, std::string output = {}, std::string source_path = {})
-      : std::runtime_error(message), output_(std::move(output)), source_path_(std::move(source_path)) {}
+  explicit CompileError(const std::string& message, std::string output = {},
+                        std::string source_path = {})
+      : std::runtime_error(message),
+        output_(std::move(output)),
+        source_path_(std::move(source_path)) {}
   const std::string& output() const { return output_; }
   const std::string& source_path() const { return source_path_; }
 

@@ -1,4 +1,5 @@
-// Which backends compute graphs, in which order they are tried. One set for the process, chosen by `_core.set_backend`.
+// Which backends compute graphs, in which order they are tried. One set for the process, chosen by
+// `_core.set_backend`.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,8 @@
 
 namespace ufuse::pyext {
 
-// The first backend that has a form for the graph: compiled loops, then the interpreter; null: NumPy, node by node.
+// The first backend that has a form for the graph: compiled loops, then the interpreter; null:
+// NumPy, node by node.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts);
 // "compiled" (the default), "interpreted" or "numpy": the first backend that is tried.
 void set_backend(const std::string& name);

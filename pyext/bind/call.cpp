@@ -19,6 +19,7 @@ constexpr std::size_t kCopyBytes = 64 * 1024;
 struct Calls {
   std::vector<std::shared_ptr<Call>> stack;
   std::shared_ptr<Call> last;
+  bool recording = false;
   ~Calls() {
     if (stack.empty() && !last) return;
     if (!Py_IsInitialized()) {
@@ -78,6 +79,8 @@ Call::~Call() = default;
 
 Call* Call::active() { return calls.stack.empty() ? nullptr : calls.stack.back().get(); }
 std::shared_ptr<Call> Call::last() { return calls.last; }
+bool Call::is_recording() { return calls.recording; }
+bool Call::set_recording(bool recording) { return std::exchange(calls.recording, recording); }
 void Call::push(std::shared_ptr<Call> call) { calls.stack.push_back(std::move(call)); }
 
 std::shared_ptr<Call> Call::pop() {
@@ -101,6 +104,7 @@ py::object Call::add_argument(PyObject* object) {
   } else {
     return borrow(object);
   }
+  ++argument_count_;
   arguments_.emplace(object, lazy);
   return lazy;
 }
@@ -117,8 +121,10 @@ tracer::Origin Call::here() {
     if (is_new) {
       const py::object globals = steal(PyFrame_GetGlobals(frame));
       PyObject* name = PyDict_GetItemString(globals.ptr(), "__name__");
-      const py::object module = name ? borrow(name) : py::object(py::str("__main__"));
-      const char* text = PyUnicode_Check(module.ptr()) ? PyUnicode_AsUTF8(module.ptr()) : "";
+      // Python's own word for code without a module.
+      const py::object module =
+          name && PyUnicode_Check(name) ? borrow(name) : py::object(py::str("<string>"));
+      const char* text = PyUnicode_AsUTF8(module.ptr());
       codes_.push_back({code, module, std::strncmp(text, "ufuse.", 6) == 0});
     }
     if (!codes_[it->second].ours) return {it->second, PyFrame_GetLasti(frame)};
@@ -130,8 +136,20 @@ tracer::Origin Call::here() {
 
 void Call::enter(bool scalar_operator) { session_.enter(here(), scalar_operator); }
 
+void Call::enter_method(const char* name) {
+  static auto* methods = new py::object(
+      py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods"));
+  const py::object code = methods->attr(name).attr("__code__");
+  const auto [it, is_new] =
+      code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
+  if (is_new) codes_.push_back({code, methods->attr("__name__"), false});
+  // The call is the last thing that these functions do.
+  const auto end = static_cast<std::int32_t>(py::len(code.attr("co_code")));
+  session_.set_origin({it->second, end - 2});
+}
+
 py::object Call::module_of(const tracer::Origin& origin) const {
-  if (origin.code >= codes_.size()) return py::str("__main__");
+  if (origin.code >= codes_.size()) return py::str("<string>");
   return codes_[origin.code].module_name;
 }
 
@@ -162,6 +180,13 @@ LazyArray Call::capture(PyArrayObject* array) {
 }
 
 Memory Call::allocate(const Layout& layout) {
+  // NumPy allocates for the number of elements; strides that reach further would leave the
+  // allocation.
+  const tracer::ByteRange reach = tracer::byte_range(nullptr, layout);
+  auto bytes = static_cast<std::int64_t>(ir::size_of(layout.dtype));
+  for (std::int64_t n : layout.shape) bytes *= n;
+  if (reach.low != nullptr || reinterpret_cast<std::intptr_t>(reach.high) > bytes)
+    throw InternalError("a layout to allocate has gaps");
   // NumPy takes strides for new memory on trust: with gaps or a reversed axis the elements need
   // more than their own bytes, and the first of them does not stand at the beginning.
   const auto itemsize = static_cast<std::int64_t>(ir::size_of(layout.dtype));

@@ -1,5 +1,6 @@
-// A traced call as Python sees it: the session, its lazy arrays as Python objects, the code objects its operations stand in, and the
-// Host that gives the session memory, backends and NumPy itself. Calls nest: a stack per thread.
+// A traced call as Python sees it: the session, its lazy arrays as Python objects, the code objects
+// its operations stand in, and the Host that gives the session memory, backends and NumPy itself.
+// Calls nest: a stack per thread.
 #pragma once
 
 #include <memory>
@@ -33,7 +34,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   static void push(std::shared_ptr<Call> call);
   static std::shared_ptr<Call> pop();
 
-  // An argument as a lazy array (or itself when it is none); the same object gives the same lazy array.
+  // An argument as a lazy array (or itself when it is none); the same object gives the same lazy
+  // array.
   py::object add_argument(PyObject* object);
   // Whether the error state only warns or ignores: no other is traced.
   bool error_state_is_traceable() const { return traceable_; }
@@ -41,21 +43,36 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // Notes where the operation that follows stands in the user's program.
   void enter(bool scalar_operator = false);
   tracer::Origin here();
+  // The operation stands in this function of NumPy's _methods.py, which the ndarray method that was
+  // called runs.
+  void enter_method(const char* name);
   // __name__ of the module whose code it is.
   py::object module_of(const tracer::Origin& origin) const;
   // "file.py", line
   std::pair<std::string, int> place_of(const tracer::Origin& origin) const;
   void record(tracer::Event::Kind kind, const char* reason, std::string detail = {});
 
-  // An array of somebody else's as an operand of the operation that follows. A large one that somebody may still write is not
-  // copied: `immediate` is set, and the results of the operation have to be computed before anything else happens.
+  // An array of somebody else's as an operand of the operation that follows. A large one that
+  // somebody may still write is not copied: `immediate` is set, and the results of the operation
+  // have to be computed before anything else happens.
   LazyArray capture(PyArrayObject* array);
   bool take_immediate() { return std::exchange(immediate_, false); }
+
+  // What the call returned, for as long as its plan may be taken from it, and how many arguments
+  // its session has numbered. Kept only while a dispatcher records on this thread: nobody else
+  // would let go of them.
+  static bool is_recording();
+  static bool set_recording(bool recording);  // gives what was set before
+  const py::list& results() const { return results_; }
+  void keep_results(py::list results) { results_ = std::move(results); }
+  void drop_results() { results_ = py::list(); }
+  std::size_t argument_count() const { return argument_count_; }
 
   // tracer::Host
   Memory allocate(const Layout& layout) override;
   void copy(const ir::Buffer& to, const ir::Buffer& from) override;
-  std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts) override;
+  std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
+                                                const ir::RunArgs& layouts) override;
   ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) override;
   void replay(tracer::Session& session, std::span<const tracer::Want> wants) override;
 
@@ -67,12 +84,15 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   tracer::Session session_;
   bool traceable_ = true;
   bool immediate_ = false;
+  py::list results_;
+  std::size_t argument_count_ = 0;
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array
 };
 
-// The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither warn nor ignore.
+// The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither
+// warn nor ignore.
 std::optional<std::uint8_t> current_report_mask();
 
 }  // namespace ufuse::pyext

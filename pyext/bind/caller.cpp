@@ -1,6 +1,6 @@
-// How does Python name a function that shall always run on real arrays?
-// `functools.partial(call_numpy, func, reason, pure)` is such a function: being C all the way down,
-// it has no Python frame of its own, so warnings and tracebacks show the user's line.
+// Which callables does the Python package put in NumPy's places that must have no Python frame of
+// their own? Warnings and tracebacks then show the user's line. `functools.partial(call_numpy,
+// func, reason, pure)` is a function that always runs on real arrays.
 #include "pyext/bind/native_call.h"
 #include "pyext/bind/session.h"
 
@@ -28,8 +28,57 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
+namespace {
+
+// An attribute of the lazy array's type that calls the method of its real type.
+py::object numpy_method(const std::string& name, bool pure) {
+  const py::cpp_function call(
+      [name, pure](const py::args& args, const py::kwargs& kwargs) {
+        if (args.empty())
+          throw py::type_error("descriptor '" + name +
+                               "' of 'numpy.ndarray' object needs an argument");
+        const py::object method = args[0].attr("__class__").attr(name.c_str());
+        return numpy_call(method.ptr(), args.ptr(), kwargs.ptr(), "not_native", pure);
+      },
+      py::name(name.c_str()));
+  return steal(PyInstanceMethod_New(call.ptr()));
+}
+
+bool is_lazy_scalar(py::handle object) {
+  return is_lazy(object.ptr()) && as_lazy(object.ptr())->array.scalar;
+}
+
+// A ufunc that is told of `out=...`, which __array_ufunc__ is not: an array where a scalar would be
+// given.
+py::object ufunc_into(py::handle ufunc, const py::args& args, const py::kwargs& kwargs) {
+  const bool wants_array = kwargs.contains("out") && py::object(kwargs["out"]).is(py::ellipsis());
+  const py::object result = ufunc(*args, **kwargs);
+  return wants_array && is_lazy_scalar(result) ? result.attr("reshape")(py::tuple()) : result;
+}
+
+// What NumPy 1's implement_array_function does when nobody overrides the function.
+py::object implement(py::handle implementation, py::handle, py::handle, const py::tuple& args,
+                     const py::dict& kwargs) {
+  return steal(PyObject_Call(implementation.ptr(), args.ptr(), kwargs.ptr()));
+}
+
+// func(*args, **kwargs), and `wrapper` around the result where it is a lazy scalar.
+py::object scalar_through(py::handle wrapper, py::handle func, const py::args& args,
+                          const py::kwargs& kwargs) {
+  const py::object result = func(*args, **kwargs);
+  return is_lazy_scalar(result) ? wrapper(result) : result;
+}
+
+}  // namespace
+
 void bind_caller(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
+  m.def("numpy_method", numpy_method, py::arg("name"), py::arg("pure"),
+        "A method of the lazy array that runs NumPy's.");
+  m.def("ufunc_into", ufunc_into, "ufunc(*args, **kwargs) where out= may be `...`.");
+  m.def("scalar_through", scalar_through,
+        "func(*args, **kwargs), and wrapper(result) where it is a lazy scalar.");
+  m.def("implement", implement, "NumPy 1's implement_array_function where nobody overrides.");
 }
 
 }  // namespace ufuse::pyext

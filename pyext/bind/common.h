@@ -1,5 +1,6 @@
-// What every file of the binding includes: Python, NumPy's C API (imported once, in module.cpp) and pybind11's handles. References
-// are owned by py::object; a null from the C API becomes the C++ exception py::error_already_set.
+// What every file of the binding includes: Python, NumPy's C API (imported once, in module.cpp) and
+// pybind11's handles. References are owned by py::object; a null from the C API becomes the C++
+// exception py::error_already_set.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

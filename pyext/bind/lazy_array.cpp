@@ -1,4 +1,5 @@
-// The type `ufuse.ndarray` itself: life and death, attributes that are known without computing, and conversions, which force.
+// The type `ufuse.ndarray` itself: life and death, attributes that are known without computing, and
+// conversions, which force.
 #include "pyext/bind/lazy_array.h"
 
 #include <structmember.h>
@@ -50,14 +51,20 @@ PyObject* get_dtype(PyObject* self, void*) {
   return guard([&] { return descr_of(layout(self).dtype).release().ptr(); });
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(layout(self).shape.size()); }
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(size_of(layout(self).shape)); }
-PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromSize_t(ir::size_of(layout(self).dtype)); }
+PyObject* get_size(PyObject* self, void*) {
+  return PyLong_FromLongLong(size_of(layout(self).shape));
+}
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromSize_t(ir::size_of(layout(self).dtype));
+}
 PyObject* get_nbytes(PyObject* self, void*) {
-  return PyLong_FromLongLong(size_of(layout(self).shape) * static_cast<std::int64_t>(ir::size_of(layout(self).dtype)));
+  return PyLong_FromLongLong(size_of(layout(self).shape) *
+                             static_cast<std::int64_t>(ir::size_of(layout(self).dtype)));
 }
 
 PyObject* get_class(PyObject* self, void*) {
-  PyObject* type = as_lazy(self)->array.scalar ? scalar_type(layout(self).dtype) : reinterpret_cast<PyObject*>(&PyArray_Type);
+  PyObject* type = as_lazy(self)->array.scalar ? scalar_type(layout(self).dtype)
+                                               : reinterpret_cast<PyObject*>(&PyArray_Type);
   Py_INCREF(type);
   return type;
 }
@@ -73,7 +80,8 @@ PyObject* get_flags(PyObject* self, void*) {
       if (lazy->real || array.scalar || array.storage->memory)
         like = real_of(self);
       else
-        like = array_on(array.layout, nowhere, array.storage->writeable && !array.read_only, nullptr);
+        like =
+            array_on(array.layout, nowhere, array.storage->writeable && !array.read_only, nullptr);
     } else {
       like = array_on(array.layout, nullptr, true, nullptr);  // fresh memory, never touched
     }
@@ -84,7 +92,8 @@ PyObject* get_flags(PyObject* self, void*) {
 PyObject* get_base(PyObject* self, void*) {
   return guard([&] {
     const LazyArray& array = as_lazy(self)->array;
-    if (array.is_whole() && !array.storage->memory) return py::none().release().ptr();
+    if (array.is_whole() && !array.is_view && !array.storage->memory)
+      return py::none().release().ptr();
     return PyObject_GetAttrString(force(self, "unknown_attribute", "base").ptr(), "base");
   });
 }
@@ -95,8 +104,13 @@ PyObject* get_T(PyObject* self, void*) {
     LazyObject* lazy = as_lazy(self);
     return native_or(
                lazy->array.scalar ? nullptr : call,
-               [&](Call& c) { return make_lazy(c.session().view(lazy->array, numpy_shim::transpose(layout(self), std::nullopt))); },
-               [&](const std::string&) { return steal(PyObject_GetAttrString(real_of(self).ptr(), "T")); })
+               [&](Call& c) {
+                 return make_lazy(c.session().view(
+                     lazy->array, numpy_shim::transpose(layout(self), std::nullopt)));
+               },
+               [&](const std::string&) {
+                 return steal(PyObject_GetAttrString(real_of(self).ptr(), "T"));
+               })
         .release()
         .ptr();
   });
@@ -142,7 +156,8 @@ PyObject* get_imag(PyObject* self, void*) {
   });
 }
 
-// Setting shape, dtype, real ... is done to the real array; afterwards the lazy one is a view of the same memory again.
+// Setting shape, dtype, real ... is done to the real array; afterwards the lazy one is a view of
+// the same memory again.
 int set_on_real(PyObject* self, const char* name, PyObject* value) {
   LazyObject* lazy = as_lazy(self);
   if (Call* call = tracing_call(self)) {
@@ -164,21 +179,26 @@ int set_attribute(PyObject* self, PyObject* value, void* name) {
   return guard([&] { return set_on_real(self, static_cast<const char*>(name), value); }, -1);
 }
 
-// Any other attribute is the real object's. A method runs as a NumPy call when it is called, not before.
-const char* const kMutating[] = {"sort", "partition", "put", "resize", "itemset", "byteswap", "setfield", "setflags", "fill"};
+// Any other attribute is the real object's. A method runs as a NumPy call when it is called, not
+// before.
+const char* const kMutating[] = {"sort",     "partition", "put",      "resize", "itemset",
+                                 "byteswap", "setfield",  "setflags", "fill"};
 
 PyObject* call_method(PyObject* bound, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     PyObject* self = PyTuple_GET_ITEM(bound, 0);
     const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(bound, 1));
-    const bool pure = std::ranges::none_of(kMutating, [&](const char* m) { return std::strcmp(m, name) == 0; });
+    const bool pure =
+        std::ranges::none_of(kMutating, [&](const char* m) { return std::strcmp(m, name) == 0; });
     const py::object type = steal(get_class(self, nullptr));
     const py::object method = steal(PyObject_GetAttr(type.ptr(), PyTuple_GET_ITEM(bound, 1)));
     const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
     return numpy_call(method.ptr(), all.ptr(), kwargs, "unknown_attribute", pure).release().ptr();
   });
 }
-PyMethodDef kMethodDef = {"method", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_method)), METH_VARARGS | METH_KEYWORDS, nullptr};
+PyMethodDef kMethodDef = {"method",
+                          reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_method)),
+                          METH_VARARGS | METH_KEYWORDS, nullptr};
 
 PyObject* getattro(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
@@ -187,10 +207,12 @@ PyObject* getattro(PyObject* self, PyObject* name) {
     py::error_already_set missing;  // takes the AttributeError
     const char* text = PyUnicode_AsUTF8(name);
     // NumPy probes these to read memory without asking; they would hide what is pending.
-    const bool protocol = std::strcmp(text, "__array_interface__") == 0 || std::strcmp(text, "__array_struct__") == 0;
+    const bool protocol =
+        std::strcmp(text, "__array_interface__") == 0 || std::strcmp(text, "__array_struct__") == 0;
     const py::object type = steal(get_class(self, nullptr));
     const py::object of_type =
-        protocol ? py::object() : py::reinterpret_steal<py::object>(PyObject_GetAttr(type.ptr(), name));
+        protocol ? py::object()
+                 : py::reinterpret_steal<py::object>(PyObject_GetAttr(type.ptr(), name));
     if (!of_type) {
       PyErr_Clear();
       PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
@@ -208,7 +230,8 @@ PyObject* getattro(PyObject* self, PyObject* name) {
 
 PyGetSetDef kAttributes[] = {
     {"shape", get_shape, set_attribute, "Extents, as of np.ndarray.", const_cast<char*>("shape")},
-    {"strides", get_strides, set_attribute, "Bytes per step along each axis.", const_cast<char*>("strides")},
+    {"strides", get_strides, set_attribute, "Bytes per step along each axis.",
+     const_cast<char*>("strides")},
     {"dtype", get_dtype, set_attribute, "The element type.", const_cast<char*>("dtype")},
     {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
     {"size", get_size, nullptr, "Number of elements.", nullptr},
@@ -219,11 +242,13 @@ PyGetSetDef kAttributes[] = {
     {"T", get_T, nullptr, "The transposed view.", nullptr},
     {"real", get_real, set_attribute, "The real part.", const_cast<char*>("real")},
     {"imag", get_imag, set_attribute, "The imaginary part.", const_cast<char*>("imag")},
-    {"__class__", get_class, nullptr, "np.ndarray or the NumPy scalar type, so that isinstance works.", nullptr},
+    {"__class__", get_class, nullptr,
+     "np.ndarray or the NumPy scalar type, so that isinstance works.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMemberDef kMembers[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(LazyObject, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(LazyObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
 
 PyObject* repr(PyObject* self) {
   return guard([&] { return PyObject_Repr(force(self, "print").ptr()); });
@@ -268,7 +293,7 @@ py::object real_of(PyObject* object) {
     auto* owner = static_cast<PyObject*>(storage.memory.owner.get());
     if (array.scalar)
       real = scalar_object(array.layout.dtype, data);
-    else if (array.is_whole() && storage.role == tracer::Role::Temporary)
+    else if (array.is_whole() && !array.is_view && storage.role == tracer::Role::Temporary)
       real = borrow(owner);
     else
       real = array_on(array.layout, data, storage.writeable && !array.read_only, owner);
@@ -293,12 +318,14 @@ void bind_lazy_array(py::module_& m) {
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
       {Py_tp_str, reinterpret_cast<void*>(str)},
       {Py_tp_hash, reinterpret_cast<void*>(hash)},
-      {Py_tp_doc, const_cast<char*>("An array (or NumPy scalar) of a traced call: its value is computed when it is needed.")},
+      {Py_tp_doc, const_cast<char*>("An array (or NumPy scalar) of a traced call: its value is "
+                                    "computed when it is needed.")},
   };
   add_number_slots(slots);
   add_index_slots(slots);
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {"ufuse.ndarray", sizeof(LazyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+  PyType_Spec spec = {"ufuse.ndarray", sizeof(LazyObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
   the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (the_type == nullptr) throw py::error_already_set();
   m.attr("ndarray") = borrow(reinterpret_cast<PyObject*>(the_type));

@@ -1,4 +1,5 @@
-// The Python type `ufuse.ndarray`: a lazy array of the session that made it; once that has ended, a name for a real array.
+// The Python type `ufuse.ndarray`: a lazy array of the session that made it; once that has ended, a
+// name for a real array.
 #pragma once
 
 #include "pyext/bind/call.h"
@@ -6,9 +7,8 @@
 namespace ufuse::pyext {
 
 struct LazyObject {
-  PyObject_HEAD
-  PyObject* weakrefs;
-  PyObject* real;   // the ndarray or NumPy scalar that it stands for, once there is one
+  PyObject_HEAD PyObject* weakrefs;
+  PyObject* real;  // the ndarray or NumPy scalar that it stands for, once there is one
   LazyArray array;
 };
 
@@ -16,10 +16,12 @@ PyTypeObject* lazy_type();
 inline bool is_lazy(PyObject* object) { return Py_TYPE(object) == lazy_type(); }
 inline LazyObject* as_lazy(PyObject* object) { return reinterpret_cast<LazyObject*>(object); }
 
-// `real`: the object it stands for when that exists already (an argument, a result of NumPy's); may be null.
+// `real`: the object it stands for when that exists already (an argument, a result of NumPy's); may
+// be null.
 py::object make_lazy(LazyArray array, PyObject* real = nullptr);
 
-// The call that can trace an operation on this object: the active one, if it is the one that made it.
+// The call that can trace an operation on this object: the active one, if it is the one that made
+// it.
 Call* tracing_call(PyObject* lazy);
 
 // The real ndarray or NumPy scalar, computed if need be. Does not record the force.
@@ -28,9 +30,9 @@ py::object real_of(PyObject* lazy);
 py::object force(PyObject* lazy, const char* reason, const char* detail = "");
 
 // The slots of the type, by topic.
-void add_number_slots(std::vector<PyType_Slot>& slots);   // lazy_ops.cpp
-void add_index_slots(std::vector<PyType_Slot>& slots);    // lazy_index.cpp
-std::vector<PyMethodDef> lazy_methods();                  // lazy_methods.cpp
+void add_number_slots(std::vector<PyType_Slot>& slots);  // lazy_ops.cpp
+void add_index_slots(std::vector<PyType_Slot>& slots);   // lazy_index.cpp
+std::vector<PyMethodDef> lazy_methods();                 // lazy_methods.cpp
 void bind_lazy_array(py::module_& m);
 
 }  // namespace ufuse::pyext

@@ -1,4 +1,5 @@
-// Indexing of lazy arrays: basic indices are views; index arrays and masks are NumPy calls, but for masked assignment of a scalar.
+// Indexing of lazy arrays: basic indices are views; index arrays and masks are NumPy calls, but for
+// masked assignment of a scalar.
 #include "numpy_shim/view.h"
 #include "pyext/bind/lazy_ops.h"
 
@@ -18,7 +19,8 @@ PyObject* operator_function(const char* name) {
 std::optional<std::int64_t> slice_bound(PyObject* object) {
   if (object == Py_None) return std::nullopt;
   if (!PyIndex_Check(object)) throw Unsupported("arguments");
-  const Py_ssize_t value = PyNumber_AsSsize_t(object, nullptr);  // out of range: clipped, as Python does
+  const Py_ssize_t value =
+      PyNumber_AsSsize_t(object, nullptr);  // out of range: clipped, as Python does
   if (value == -1 && PyErr_Occurred()) throw py::error_already_set();
   return value;
 }
@@ -36,9 +38,11 @@ IndexItem item_of(PyObject* object) {
   } else if (object == Py_Ellipsis) {
     item.kind = IndexItem::Kind::Ellipsis;
   } else {
-    const bool is_mask = PyBool_Check(object) || (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
+    const bool is_mask = PyBool_Check(object) ||
+                         (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
     if (is_mask) throw Unsupported("mask_index");
-    if (!PyIndex_Check(object) || PyArray_Check(object) || (is_lazy(object) && !as_lazy(object)->array.scalar))
+    if (!PyIndex_Check(object) || PyArray_Check(object) ||
+        (is_lazy(object) && !as_lazy(object)->array.scalar))
       throw Unsupported("advanced_index");
     const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
     if (value == -1 && PyErr_Occurred()) {
@@ -53,7 +57,8 @@ IndexItem item_of(PyObject* object) {
 std::vector<IndexItem> items_of(PyObject* key) {
   std::vector<IndexItem> items;
   if (PyTuple_Check(key)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) items.push_back(item_of(PyTuple_GET_ITEM(key, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+      items.push_back(item_of(PyTuple_GET_ITEM(key, i)));
   } else {
     items.push_back(item_of(key));
   }
@@ -77,10 +82,12 @@ PyObject* get_item(PyObject* self, PyObject* key) {
                  call.enter();
                  if (lazy->array.scalar) throw Unsupported("advanced_index");
                  const std::vector<IndexItem> items = items_of(key);
-                 LazyArray view = call.session().view(lazy->array, numpy_shim::basic_index(lazy->array.layout, items));
+                 LazyArray view = call.session().view(
+                     lazy->array, numpy_shim::basic_index(lazy->array.layout, items));
                  if (!picks_element(lazy->array.layout, items)) return make_lazy(std::move(view));
                  const tracer::Operand element = call.session().operand(view);
-                 return make_lazy(call.session().from_result({element.node, {view.layout.dtype, {}, {}}, true}));
+                 return make_lazy(
+                     call.session().from_result({element.node, {view.layout.dtype, {}, {}}, true}));
                },
                [&](const std::string& reason) {
                  return numpy_call(operator_function("getitem"), {self, key}, reason, true);
@@ -94,8 +101,8 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 bool is_mask_of(Call& call, PyObject* key, const LazyArray& target) {
   if (!is_lazy(key) || tracing_call(key) != &call) return false;
   const LazyArray& mask = as_lazy(key)->array;
-  return mask.layout.dtype == DType::Bool && !mask.layout.shape.empty() && mask.layout.shape == target.layout.shape &&
-         target.is_whole();
+  return mask.layout.dtype == DType::Bool && !mask.layout.shape.empty() &&
+         mask.layout.shape == target.layout.shape && target.is_whole();
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
@@ -118,7 +125,8 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
               return py::none();
             },
             [&](const std::string& reason) {
-              if (value == nullptr) return numpy_call(operator_function("delitem"), {self, key}, reason, false);
+              if (value == nullptr)
+                return numpy_call(operator_function("delitem"), {self, key}, reason, false);
               return numpy_call(operator_function("setitem"), {self, key, value}, reason, false);
             });
         return 0;
@@ -152,7 +160,8 @@ PyObject* iterate(PyObject* self) {
 }
 
 int contains(PyObject* self, PyObject* value) {
-  return guard([&] { return PySequence_Contains(force(self, "contains").ptr(), unwrap(value).ptr()); }, -1);
+  return guard(
+      [&] { return PySequence_Contains(force(self, "contains").ptr(), unwrap(value).ptr()); }, -1);
 }
 
 }  // namespace
@@ -161,10 +170,15 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
   // `x[i] += y` has written into the view already when Python stores it back.
   if (is_lazy(value)) {
     const LazyArray& source = as_lazy(value)->array;
-    if (source.storage == target.storage && source.offset == target.offset && source.layout == target.layout) return;
+    if (source.storage == target.storage && source.offset == target.offset &&
+        source.layout == target.layout)
+      return;
   }
   const tracer::Operand operand = to_operand(call, value);
-  call.session().assign(target, operand);
+  // A temporary on the interpreter's stack: nobody else has it.
+  const bool temporary =
+      is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;
+  call.session().assign(target, operand, temporary ? as_lazy(value)->array.storage : nullptr);
   if (call.take_immediate()) call.session().force({&target, 1});
 }
 

@@ -1,4 +1,5 @@
-// Methods of lazy arrays that are native: views, copies, reductions and the protocols that NumPy and Python look for.
+// Methods of lazy arrays that are native: views, copies, reductions and the protocols that NumPy
+// and Python look for.
 #include <array>
 
 #include "numpy_shim/layout.h"
@@ -21,7 +22,8 @@ Args<N> parse(const std::array<const char*, N>& names, PyObject* args, PyObject*
   Args<N> found{};
   const auto given = static_cast<std::size_t>(PyTuple_GET_SIZE(args));
   if (given > N) throw Unsupported("arguments");
-  for (std::size_t i = 0; i < given; ++i) found[i] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
+  for (std::size_t i = 0; i < given; ++i)
+    found[i] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
   PyObject *key, *value;
   for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
     std::size_t i = 0;
@@ -36,13 +38,14 @@ char order_of(PyObject* object, char missing) {
   if (object == nullptr || object == Py_None) return missing;
   if (!PyUnicode_Check(object) || PyUnicode_GET_LENGTH(object) != 1) throw Unsupported("arguments");
   const auto letter = static_cast<char>(PyUnicode_READ_CHAR(object, 0));
-  if (letter != 'C' && letter != 'F' && letter != 'A' && letter != 'K') throw Unsupported("arguments");
+  if (letter != 'C' && letter != 'F' && letter != 'A' && letter != 'K')
+    throw Unsupported("arguments");
   return letter;
 }
 
 // The method of the real type on real arrays.
-py::object numpy_method(PyObject* self, const char* name, PyObject* args, PyObject* kwargs, const std::string& reason,
-                        bool pure = true) {
+py::object numpy_method(PyObject* self, const char* name, PyObject* args, PyObject* kwargs,
+                        const std::string& reason, bool pure = true) {
   const py::object type = steal(PyObject_GetAttrString(self, "__class__"));
   const py::object method = steal(PyObject_GetAttrString(type.ptr(), name));
   const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
@@ -50,7 +53,8 @@ py::object numpy_method(PyObject* self, const char* name, PyObject* args, PyObje
 }
 
 template <class Native>
-PyObject* method(PyObject* self, const char* name, PyObject* args, PyObject* kwargs, Native native) {
+PyObject* method(PyObject* self, const char* name, PyObject* args, PyObject* kwargs,
+                 Native native) {
   return guard([&] {
     return native_or(
                tracing_call(self),
@@ -58,7 +62,9 @@ PyObject* method(PyObject* self, const char* name, PyObject* args, PyObject* kwa
                  call.enter();
                  return native(call, as_lazy(self)->array);
                },
-               [&](const std::string& reason) { return numpy_method(self, name, args, kwargs, reason); })
+               [&](const std::string& reason) {
+                 return numpy_method(self, name, args, kwargs, reason);
+               })
         .release()
         .ptr();
   });
@@ -69,17 +75,20 @@ py::object view_of(Call& call, const LazyArray& array, const View& view) {
   return make_lazy(call.session().view(array, view));
 }
 
-// Reductions: the positional order is that of the ndarray method, which differs from ufunc.reduce only in its default axis.
-PyObject* reduce(PyObject* self, const char* name, const char* ufunc, PyObject* args, PyObject* kwargs, bool has_dtype) {
+// Reductions: the positional order is that of the ndarray method, which differs from ufunc.reduce
+// only in its default axis.
+PyObject* reduce(PyObject* self, const char* name, const char* ufunc, PyObject* args,
+                 PyObject* kwargs, bool has_dtype, const char* python_name) {
   return guard([&] {
     ReduceArgs given;
     try {
       if (has_dtype) {
-        const auto a = parse<6>({"axis", "dtype", "out", "keepdims", "initial", "where"}, args, kwargs);
-        given = {a[0], a[1], a[2], a[3], a[4], a[5]};
+        const auto a =
+            parse<6>({"axis", "dtype", "out", "keepdims", "initial", "where"}, args, kwargs);
+        given = {a[0], a[1], a[2], a[3], a[4], a[5], python_name};
       } else {
         const auto a = parse<5>({"axis", "out", "keepdims", "initial", "where"}, args, kwargs);
-        given = {a[0], nullptr, a[1], a[2], a[3], a[4]};
+        given = {a[0], nullptr, a[1], a[2], a[3], a[4], python_name};
       }
     } catch (const Unsupported& unsupported) {
       return numpy_method(self, name, args, kwargs, unsupported.reason()).release().ptr();
@@ -87,24 +96,40 @@ PyObject* reduce(PyObject* self, const char* name, const char* ufunc, PyObject* 
     return call_reduce(numpy_ufunc(ufunc), self, given).release().ptr();
   });
 }
-PyObject* sum(PyObject* self, PyObject* args, PyObject* kwargs) { return reduce(self, "sum", "add", args, kwargs, true); }
-PyObject* prod(PyObject* self, PyObject* args, PyObject* kwargs) { return reduce(self, "prod", "multiply", args, kwargs, true); }
-PyObject* max(PyObject* self, PyObject* args, PyObject* kwargs) { return reduce(self, "max", "maximum", args, kwargs, false); }
-PyObject* min(PyObject* self, PyObject* args, PyObject* kwargs) { return reduce(self, "min", "minimum", args, kwargs, false); }
+PyObject* sum(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return reduce(self, "sum", "add", args, kwargs, true, "_sum");
+}
+PyObject* prod(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return reduce(self, "prod", "multiply", args, kwargs, true, "_prod");
+}
+PyObject* max(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return reduce(self, "max", "maximum", args, kwargs, false, "_amax");
+}
+PyObject* min(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return reduce(self, "min", "minimum", args, kwargs, false, "_amin");
+}
 
 // any and all take no `initial`; keepdims and where only by keyword.
-PyObject* truth_reduce(PyObject* self, const char* name, const char* ufunc, PyObject* args, PyObject* kwargs) {
+PyObject* truth_reduce(PyObject* self, const char* name, const char* ufunc, PyObject* args,
+                       PyObject* kwargs) {
   return guard([&] {
     try {
       const auto a = parse<4>({"axis", "out", "keepdims", "where"}, args, kwargs);
-      return call_reduce(numpy_ufunc(ufunc), self, {a[0], nullptr, a[1], a[2], nullptr, a[3]}).release().ptr();
+      return call_reduce(numpy_ufunc(ufunc), self,
+                         {a[0], nullptr, a[1], a[2], nullptr, a[3], nullptr})
+          .release()
+          .ptr();
     } catch (const Unsupported& unsupported) {
       return numpy_method(self, name, args, kwargs, unsupported.reason()).release().ptr();
     }
   });
 }
-PyObject* any(PyObject* self, PyObject* args, PyObject* kwargs) { return truth_reduce(self, "any", "logical_or", args, kwargs); }
-PyObject* all(PyObject* self, PyObject* args, PyObject* kwargs) { return truth_reduce(self, "all", "logical_and", args, kwargs); }
+PyObject* any(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return truth_reduce(self, "any", "logical_or", args, kwargs);
+}
+PyObject* all(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return truth_reduce(self, "all", "logical_and", args, kwargs);
+}
 
 PyObject* arg_reduce(PyObject* self, bool largest, PyObject* args, PyObject* kwargs) {
   return guard([&] {
@@ -112,39 +137,48 @@ PyObject* arg_reduce(PyObject* self, bool largest, PyObject* args, PyObject* kwa
       const auto a = parse<3>({"axis", "out", "keepdims"}, args, kwargs);
       return call_arg_reduce(largest, self, a[0], a[1], a[2]).release().ptr();
     } catch (const Unsupported& unsupported) {
-      return numpy_method(self, largest ? "argmax" : "argmin", args, kwargs, unsupported.reason()).release().ptr();
+      return numpy_method(self, largest ? "argmax" : "argmin", args, kwargs, unsupported.reason())
+          .release()
+          .ptr();
     }
   });
 }
-PyObject* argmin(PyObject* self, PyObject* args, PyObject* kwargs) { return arg_reduce(self, false, args, kwargs); }
-PyObject* argmax(PyObject* self, PyObject* args, PyObject* kwargs) { return arg_reduce(self, true, args, kwargs); }
+PyObject* argmin(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return arg_reduce(self, false, args, kwargs);
+}
+PyObject* argmax(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return arg_reduce(self, true, args, kwargs);
+}
 
 ir::Dims strides_for(const LazyArray& array, DType dtype, char order) {
   const std::size_t itemsize = ir::size_of(dtype);
   const bool fortran = order == 'F' || (order == 'A' && numpy_shim::is_f_contiguous(array.layout) &&
                                         !numpy_shim::is_c_contiguous(array.layout));
   if (order == 'K') return numpy_shim::like_strides(array.layout, itemsize);
-  return fortran ? numpy_shim::f_strides(array.layout.shape, itemsize) : numpy_shim::c_strides(array.layout.shape, itemsize);
+  return fortran ? numpy_shim::f_strides(array.layout.shape, itemsize)
+                 : numpy_shim::c_strides(array.layout.shape, itemsize);
 }
 
 PyObject* copy(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "copy", args, kwargs, [&](Call& call, const LazyArray& array) {
     const auto [order] = parse<1>({"order"}, args, kwargs);
-    return make_lazy(call.session().copy(array, array.layout.dtype,
-                                         strides_for(array, array.layout.dtype, order_of(order, 'C'))));
+    return make_lazy(call.session().copy(
+        array, array.layout.dtype, strides_for(array, array.layout.dtype, order_of(order, 'C'))));
   });
 }
 
 PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "astype", args, kwargs, [&](Call& call, const LazyArray& array) {
-    const auto [type, order, casting, subok, copy] = parse<5>({"dtype", "order", "casting", "subok", "copy"}, args, kwargs);
+    const auto [type, order, casting, subok, copy] =
+        parse<5>({"dtype", "order", "casting", "subok", "copy"}, args, kwargs);
     if (!type) throw Unsupported("arguments");
     const std::optional<DType> dtype = dtype_from_object(type);
     if (!dtype) throw Unsupported("dtype");
     const DType from = array.layout.dtype;
     if (casting && PyUnicode_Check(casting)) {
       const std::string_view rule = PyUnicode_AsUTF8(casting);
-      const bool allowed = rule == "unsafe" || (rule == "same_kind" && numpy_shim::can_cast_same_kind(from, *dtype)) ||
+      const bool allowed = rule == "unsafe" ||
+                           (rule == "same_kind" && numpy_shim::can_cast_same_kind(from, *dtype)) ||
                            (rule == "safe" && numpy_shim::can_cast_safely(from, *dtype)) ||
                            ((rule == "no" || rule == "equiv") && from == *dtype);
       if (!allowed) throw Unsupported("arguments");
@@ -152,11 +186,14 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
       throw Unsupported("arguments");
     }
     // NumPy warns that the imaginary part is lost.
-    if (ir::is_in(from, ir::kComplex) && !ir::is_in(*dtype, ir::kComplex | ir::kBool)) throw Unsupported("arguments");
+    if (ir::is_in(from, ir::kComplex) && !ir::is_in(*dtype, ir::kComplex | ir::kBool))
+      throw Unsupported("arguments");
     const bool must_copy = !copy || PyObject_IsTrue(copy) != 0;
     const char letter = order_of(order, 'K');
     const ir::Dims strides = strides_for(array, *dtype, letter);
-    if (!must_copy && from == *dtype && !array.scalar && (letter == 'K' || strides == array.layout.strides)) return borrow(self);
+    if (!must_copy && from == *dtype && !array.scalar &&
+        (letter == 'K' || strides == array.layout.strides))
+      return borrow(self);
     return make_lazy(call.session().copy(array, *dtype, strides));
   });
 }
@@ -165,9 +202,12 @@ PyObject* transpose(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "transpose", args, kwargs, [&](Call& call, const LazyArray& array) {
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) throw Unsupported("arguments");
     PyObject* axes = args;
-    if (PyTuple_GET_SIZE(args) == 1 && !PyIndex_Check(PyTuple_GET_ITEM(args, 0))) axes = PyTuple_GET_ITEM(args, 0);
+    if (PyTuple_GET_SIZE(args) == 1 && !PyIndex_Check(PyTuple_GET_ITEM(args, 0)))
+      axes = PyTuple_GET_ITEM(args, 0);
     const bool reversed = axes == Py_None || (axes == args && PyTuple_GET_SIZE(args) == 0);
-    return view_of(call, array, numpy_shim::transpose(array.layout, reversed ? std::nullopt : std::optional(to_dims(axes))));
+    return view_of(call, array,
+                   numpy_shim::transpose(array.layout,
+                                         reversed ? std::nullopt : std::optional(to_dims(axes))));
   });
 }
 
@@ -182,7 +222,9 @@ PyObject* swapaxes(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* squeeze(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "squeeze", args, kwargs, [&](Call& call, const LazyArray& array) {
     const auto [axis] = parse<1>({"axis"}, args, kwargs);
-    return view_of(call, array, numpy_shim::squeeze(array.layout, to_axes(axis)));
+    const View view = numpy_shim::squeeze(array.layout, to_axes(axis));
+    if (view.layout == array.layout && !array.scalar) return borrow(self);  // as NumPy does
+    return view_of(call, array, view);
   });
 }
 
@@ -251,13 +293,17 @@ PyObject* fill(PyObject* self, PyObject* args, PyObject* kwargs) {
                  call.enter();
                  const auto [value] = parse<1>({"value"}, args, kwargs);
                  if (!value || as_lazy(self)->array.scalar) throw Unsupported("arguments");
-                 const bool is_0d = !is_lazy(value) ? !PyArray_Check(value) && !PyList_Check(value) && !PyTuple_Check(value)
-                                                    : as_lazy(value)->array.layout.shape.empty();
+                 const bool is_0d =
+                     !is_lazy(value)
+                         ? !PyArray_Check(value) && !PyList_Check(value) && !PyTuple_Check(value)
+                         : as_lazy(value)->array.layout.shape.empty();
                  if (!is_0d) throw Unsupported("arguments");
                  assign(call, as_lazy(self)->array, value);
                  return py::none();
                },
-               [&](const std::string& reason) { return numpy_method(self, "fill", args, kwargs, reason, false); })
+               [&](const std::string& reason) {
+                 return numpy_method(self, "fill", args, kwargs, reason, false);
+               })
         .release()
         .ptr();
   });
@@ -268,34 +314,51 @@ PyObject* conjugate(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs)))
       return numpy_method(self, "conjugate", args, kwargs, "arguments").release().ptr();
     // Real arrays are their own conjugates, as in ndarray.conj.
-    if (!as_lazy(self)->array.scalar && !ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex)) return borrow(self).release().ptr();
+    if (!as_lazy(self)->array.scalar && !ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex))
+      return borrow(self).release().ptr();
     PyObject* operands[] = {self};
     return call_ufunc(numpy_ufunc("conjugate"), operands).release().ptr();
   });
 }
 
-PyObject* on_real(PyObject* self, const char* name, const char* reason, PyObject* args, PyObject* kwargs) {
+PyObject* on_real(PyObject* self, const char* name, const char* reason, PyObject* args,
+                  PyObject* kwargs) {
   return guard([&] {
     const py::object real = force(self, reason);
     const py::object bound = steal(PyObject_GetAttrString(real.ptr(), name));
     return PyObject_Call(bound.ptr(), unwrap(args).ptr(), kwargs ? unwrap(kwargs).ptr() : nullptr);
   });
 }
-PyObject* item(PyObject* self, PyObject* args, PyObject* kwargs) { return on_real(self, "item", "item", args, kwargs); }
-PyObject* tolist(PyObject* self, PyObject* args, PyObject* kwargs) { return on_real(self, "tolist", "tolist", args, kwargs); }
-PyObject* format(PyObject* self, PyObject* args, PyObject* kwargs) { return on_real(self, "__format__", "print", args, kwargs); }
-PyObject* to_complex(PyObject* self, PyObject* args, PyObject* kwargs) { return on_real(self, "__complex__", "complex", args, kwargs); }
-PyObject* round_scalar(PyObject* self, PyObject* args, PyObject* kwargs) { return on_real(self, "__round__", "float", args, kwargs); }
-PyObject* reduce_pickle(PyObject* self, PyObject* args, PyObject* kwargs) { return on_real(self, "__reduce__", "pickle", args, kwargs); }
+PyObject* item(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return on_real(self, "item", "item", args, kwargs);
+}
+PyObject* tolist(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return on_real(self, "tolist", "tolist", args, kwargs);
+}
+PyObject* format(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return on_real(self, "__format__", "print", args, kwargs);
+}
+PyObject* to_complex(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return on_real(self, "__complex__", "complex", args, kwargs);
+}
+PyObject* round_scalar(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return on_real(self, "__round__", "float", args, kwargs);
+}
+PyObject* reduce_pickle(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return on_real(self, "__reduce__", "pickle", args, kwargs);
+}
 
-PyObject* deep_copy(PyObject* self, PyObject*, PyObject*) { return copy(self, steal(PyTuple_New(0)).ptr(), nullptr); }
+PyObject* deep_copy(PyObject* self, PyObject*, PyObject*) {
+  return copy(self, steal(PyTuple_New(0)).ptr(), nullptr);
+}
 
 PyObject* to_ndarray(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     const py::object real = force(self, "array");
     py::object array = PyArray_Check(real.ptr()) ? real : steal(PyArray_FROM_O(real.ptr()));
     const auto [dtype, copy] = parse<2>({"dtype", "copy"}, args, kwargs);
-    if (dtype && dtype != Py_None) array = array.attr("astype")(borrow(dtype), py::arg("copy") = false);
+    if (dtype && dtype != Py_None)
+      array = array.attr("astype")(borrow(dtype), py::arg("copy") = false);
     if (copy == Py_True && array.is(real)) array = array.attr("copy")();
     return array.release().ptr();
   });
@@ -312,17 +375,23 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
     const py::object inputs = steal(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
     PyObject** first = &PyTuple_GET_ITEM(inputs.ptr(), 0);
     if (name == "__call__")
-      return call_ufunc(ufunc, {first, static_cast<std::size_t>(PyTuple_GET_SIZE(inputs.ptr()))}, kwargs).release().ptr();
+      return call_ufunc(ufunc, {first, static_cast<std::size_t>(PyTuple_GET_SIZE(inputs.ptr()))},
+                        kwargs)
+          .release()
+          .ptr();
     const auto numpy_way = [&](const std::string& reason) {
       const py::object bound = steal(PyObject_GetAttr(ufunc, PyTuple_GET_ITEM(args, 1)));
       return numpy_call(bound.ptr(), inputs.ptr(), kwargs, reason, name != "at").release().ptr();
     };
     if (name != "reduce" || !tracing_call(self)) return numpy_way("not_native");
     try {
-      const auto a = parse<7>({"array", "axis", "dtype", "out", "keepdims", "initial", "where"}, inputs.ptr(), kwargs);
+      const auto a = parse<7>({"array", "axis", "dtype", "out", "keepdims", "initial", "where"},
+                              inputs.ptr(), kwargs);
       const py::int_ zero(0);
       PyObject* axis = a[1] ? a[1] : zero.ptr();
-      return call_reduce(ufunc, a[0], {axis, a[2], a[3], a[4], a[5], a[6]}).release().ptr();
+      return call_reduce(ufunc, a[0], {axis, a[2], a[3], a[4], a[5], a[6], nullptr})
+          .release()
+          .ptr();
     } catch (const Unsupported& unsupported) {
       return numpy_way(unsupported.reason());
     }
@@ -332,8 +401,10 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* array_function(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     PyObject *func, *types, *func_args, *func_kwargs;
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) throw py::type_error("__array_function__ takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOO", &func, &types, &func_args, &func_kwargs)) throw py::error_already_set();
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0)
+      throw py::type_error("__array_function__ takes no keywords");
+    if (!PyArg_ParseTuple(args, "OOOO", &func, &types, &func_args, &func_kwargs))
+      throw py::error_already_set();
     if (PyObject* handler = array_function_handler())
       return PyObject_CallFunctionObjArgs(handler, func, types, func_args, func_kwargs, nullptr);
     return numpy_call(func, func_args, func_kwargs, "not_native", true).release().ptr();
@@ -342,7 +413,8 @@ PyObject* array_function(PyObject*, PyObject* args, PyObject* kwargs) {
 
 template <PyObject* (*Function)(PyObject*, PyObject*, PyObject*)>
 PyMethodDef row(const char* name, const char* doc) {
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Function)), METH_VARARGS | METH_KEYWORDS, doc};
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Function)),
+          METH_VARARGS | METH_KEYWORDS, doc};
 }
 
 }  // namespace

@@ -31,19 +31,24 @@ struct Parsed {
 };
 
 // The keywords that have a native meaning; throws Unsupported for all others.
-Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
+Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* const> args,
+             PyObject* kwargs) {
   Parsed parsed;
   const auto inputs = static_cast<std::size_t>(ufunc.nin);
-  if (args.size() < inputs || args.size() > inputs + static_cast<std::size_t>(ufunc.nout)) throw Unsupported("arguments");
+  if (args.size() < inputs || args.size() > inputs + static_cast<std::size_t>(ufunc.nout))
+    throw Unsupported("arguments");
   for (std::size_t i = inputs; i < args.size(); ++i) parsed.outs.push_back(args[i]);
   PyObject *key, *value;
   for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
-    const auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
+    const auto is = [&](const char* name) {
+      return PyUnicode_CompareWithASCIIString(key, name) == 0;
+    };
     if (is("out")) {
       if (value == Py_None) continue;
       if (!parsed.outs.empty()) throw Unsupported("arguments");
       if (PyTuple_CheckExact(value))
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) parsed.outs.push_back(PyTuple_GET_ITEM(value, i));
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+          parsed.outs.push_back(PyTuple_GET_ITEM(value, i));
       else
         parsed.outs.push_back(value);
     } else if (is("where")) {
@@ -59,7 +64,8 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
       else if (PyUnicode_CompareWithASCIIString(value, "same_kind") != 0)
         throw Unsupported("arguments");
     } else if (is("order")) {
-      if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "K") != 0) throw Unsupported("arguments");
+      if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "K") != 0)
+        throw Unsupported("arguments");
     } else if (!is("subok")) {
       throw Unsupported("arguments");
     }
@@ -67,47 +73,110 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
   for (PyObject*& out : parsed.outs) {
     if (out == Py_None) out = nullptr;
     if (out == nullptr) continue;
-    if (!is_lazy(out) || tracing_call(out) != &call || as_lazy(out)->array.scalar) throw Unsupported("foreign_object");
+    if (!is_lazy(out) || tracing_call(out) != &call || as_lazy(out)->array.scalar)
+      throw Unsupported("foreign_object");
   }
   return parsed;
 }
 
 // The result goes into `out`, which is returned.
-py::object into(Call& call, const LazyArray& result, PyObject* out, bool same_kind) {
+py::object into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
   const LazyArray& target = as_lazy(out)->array;
-  if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype)) throw Unsupported("arguments");
+  if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
+    throw Unsupported("arguments");
   if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported("shape");
-  call.session().assign(target, call.session().operand(result));
+  const Operand value = call.session().operand(result);
+  call.session().assign(target, value, result.storage.use_count() == 1 ? result.storage : nullptr);
   return borrow(out);
 }
 
-// NumPy's scalar types have operators of their own, which check integers for overflow and use another power.
+// Does the user's line apply an operator here, rather than call a ufunc? NumPy scalars hand
+// operators over as ufunc calls.
+bool is_at_operator() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) return false;
+  const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const py::object bytes = steal(PyCode_GetCode(reinterpret_cast<PyCodeObject*>(code.ptr())));
+  const int at = PyFrame_GetLasti(frame);
+  static const py::object* names = new py::object(py::module_::import("dis").attr("opname"));
+  if (at < 0 || at >= PyBytes_GET_SIZE(bytes.ptr())) return false;
+  const py::object name =
+      (*names)[py::int_(static_cast<unsigned char>(PyBytes_AS_STRING(bytes.ptr())[at]))];
+  return PyUnicode_CompareWithASCIIString(name.ptr(), "BINARY_OP") == 0;
+}
+
+// Python's operators: slot, slot of the in-place form, NumPy's ufunc, functions of module operator.
+struct BinaryOperator {
+  int slot, in_place_slot;
+  const char *ufunc, *function, *in_place;
+};
+constexpr std::array kBinary = {
+    BinaryOperator{Py_nb_add, Py_nb_inplace_add, "add", "add", "iadd"},
+    BinaryOperator{Py_nb_subtract, Py_nb_inplace_subtract, "subtract", "sub", "isub"},
+    BinaryOperator{Py_nb_multiply, Py_nb_inplace_multiply, "multiply", "mul", "imul"},
+    BinaryOperator{Py_nb_true_divide, Py_nb_inplace_true_divide, "divide", "truediv", "itruediv"},
+    BinaryOperator{Py_nb_floor_divide, Py_nb_inplace_floor_divide, "floor_divide", "floordiv",
+                   "ifloordiv"},
+    BinaryOperator{Py_nb_remainder, Py_nb_inplace_remainder, "remainder", "mod", "imod"},
+    BinaryOperator{Py_nb_lshift, Py_nb_inplace_lshift, "left_shift", "lshift", "ilshift"},
+    BinaryOperator{Py_nb_rshift, Py_nb_inplace_rshift, "right_shift", "rshift", "irshift"},
+    BinaryOperator{Py_nb_and, Py_nb_inplace_and, "bitwise_and", "and_", "iand"},
+    BinaryOperator{Py_nb_or, Py_nb_inplace_or, "bitwise_or", "or_", "ior"},
+    BinaryOperator{Py_nb_xor, Py_nb_inplace_xor, "bitwise_xor", "xor", "ixor"},
+};
+// np.float64(2) + lazy scalar: the operator it stands for; null for any other ufunc call.
+PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
+  if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
+    return nullptr;
+  if (!scalar_dtype(args[0]) || !is_lazy(args[1]) || !as_lazy(args[1])->array.scalar ||
+      !is_at_operator())
+    return nullptr;
+  for (const BinaryOperator& row : kBinary)
+    if (numpy_ufunc(row.ufunc) == ufunc) return operator_function(row.function);
+  return nullptr;
+}
+
+// NumPy's scalar types have operators of their own, which check integers for overflow and use
+// another power.
 void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands) {
   if (ufunc.name == "power") throw Unsupported("scalar_power");
-  static constexpr std::array kChecked = {"add",       "subtract", "multiply", "floor_divide", "remainder",
-                                          "divmod",    "negative", "absolute", "positive"};
-  const bool checked = std::ranges::any_of(kChecked, [&](const char* name) { return ufunc.name == name; });
+  static constexpr std::array kChecked = {"add",          "subtract",  "multiply",
+                                          "floor_divide", "remainder", "divmod",
+                                          "negative",     "absolute",  "positive"};
+  // Comparing scalars never warns, but NumPy's loops for complex numbers do.
+  const bool complex = std::ranges::any_of(operands, [](const Operand& x) {
+    return !x.weak && ir::is_in(x.layout.dtype, ir::kComplex);
+  });
+  if (complex && ufunc.name != "add" && ufunc.name != "subtract" && ufunc.name != "multiply" &&
+      ufunc.name != "divide")
+    throw Unsupported("scalar_operator");
+  const bool checked =
+      std::ranges::any_of(kChecked, [&](const char* name) { return ufunc.name == name; });
   if (checked && std::ranges::all_of(operands, is_integer)) throw Unsupported("integer_scalar");
 }
 
 }  // namespace
 
-py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs, PyObject* numpy) {
+py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs,
+                      PyObject* numpy) {
+  if (numpy == nullptr) numpy = operator_of_scalars(object, args, kwargs);
   return native_or(
       Call::active(),
       [&](Call& call) {
         const numpy_shim::Ufunc& ufunc = describe_ufunc(object);
         const bool is_operator = numpy != nullptr;
-        const bool scalars = is_operator && std::ranges::all_of(args, [](PyObject* arg) {
-                               return is_lazy(arg) ? as_lazy(arg)->array.scalar : !PyArray_Check(arg);
-                             });
+        const bool scalars =
+            is_operator && std::ranges::all_of(args, [](PyObject* arg) {
+              return is_lazy(arg) ? as_lazy(arg)->array.scalar : !PyArray_Check(arg);
+            });
         call.enter(scalars);
         const Parsed parsed = parse(call, ufunc, args, kwargs);
         const auto inputs = args.first(static_cast<std::size_t>(ufunc.nin));
         std::vector<Operand> operands;
         operands.reserve(inputs.size());
         for (PyObject* arg : inputs) {
-          if (scalars && (PyList_Check(arg) || PyTuple_Check(arg))) throw Unsupported("foreign_object");
+          if (scalars && (PyList_Check(arg) || PyTuple_Check(arg)))
+            throw Unsupported("foreign_object");
           operands.push_back(to_operand(call, arg));
         }
         if (scalars) check_scalar_operator(ufunc, operands);
@@ -119,7 +188,8 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         py::list made;
         for (std::size_t i = 0; i < results.size(); ++i) {
           PyObject* out = i < parsed.outs.size() ? parsed.outs[i] : nullptr;
-          made.append(out ? into(call, results[i], out, parsed.options.same_kind) : make_lazy(results[i]));
+          made.append(out ? into(call, std::move(results[i]), out, parsed.options.same_kind)
+                          : make_lazy(results[i]));
           if (immediate) call.session().force({&as_lazy(made[i].ptr())->array, 1});
         }
         return results.size() == 1 ? py::object(made[0]) : py::object(py::tuple(made));
@@ -134,7 +204,8 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
 }
 
 std::int64_t to_integer(PyObject* object) {
-  if (PyBool_Check(object) || !PyIndex_Check(object) || PyArray_Check(object)) throw Unsupported("arguments");
+  if (PyBool_Check(object) || !PyIndex_Check(object) || PyArray_Check(object))
+    throw Unsupported("arguments");
   if (is_lazy(object) && !as_lazy(object)->array.scalar) throw Unsupported("arguments");
   const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
   if (value == -1 && PyErr_Occurred()) {
@@ -148,7 +219,8 @@ ir::Dims to_dims(PyObject* object) {
   if (!PyTuple_Check(object) && !PyList_Check(object)) return {to_integer(object)};
   ir::Dims dims;
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-  for (Py_ssize_t i = 0; i < size; ++i) dims.push_back(to_integer(PySequence_Fast_GET_ITEM(object, i)));
+  for (Py_ssize_t i = 0; i < size; ++i)
+    dims.push_back(to_integer(PySequence_Fast_GET_ITEM(object, i)));
   return dims;
 }
 
@@ -163,6 +235,7 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
       Call::active(),
       [&](Call& call) {
         call.enter();
+        if (args.method) call.enter_method(args.method);
         numpy_shim::ReduceOptions options;
         options.axes = to_axes(args.axis);
         if (args.keepdims && args.keepdims != numpy().no_value.ptr()) {
@@ -175,9 +248,11 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
           if (!options.dtype) throw Unsupported("dtype");
         }
         PyObject* out = args.out;
-        if (out && PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) == 1) out = PyTuple_GET_ITEM(out, 0);
+        if (out && PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) == 1)
+          out = PyTuple_GET_ITEM(out, 0);
         if (out == Py_None) out = nullptr;
-        if (out && (!is_lazy(out) || tracing_call(out) != &call)) throw Unsupported("foreign_object");
+        if (out && (!is_lazy(out) || tracing_call(out) != &call))
+          throw Unsupported("foreign_object");
         if (args.initial && args.initial != numpy().no_value.ptr()) {
           if (args.initial == Py_None) throw Unsupported("arguments");
           options.initial = to_operand(call, args.initial);
@@ -186,13 +261,14 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
           options.where = to_operand(call, args.where);
         const Operand operand = to_operand(call, x);
         // Without dtype=, the output's is the accumulator's.
-        if (out && operand.layout.dtype != as_lazy(out)->array.layout.dtype) throw Unsupported("arguments");
+        if (out && operand.layout.dtype != as_lazy(out)->array.layout.dtype)
+          throw Unsupported("arguments");
         if (out && !options.dtype) options.dtype = operand.layout.dtype;
         LazyArray result = call.session().reduce(describe_ufunc(ufunc).name, operand, options);
         if (!out) return to_python(call, std::move(result));
         if (result.layout.shape != as_lazy(out)->array.layout.shape) throw Unsupported("shape");
         const bool immediate = call.take_immediate();
-        const py::object written = into(call, result, out, true);
+        const py::object written = into(call, std::move(result), out, true);
         if (immediate) call.session().force({&as_lazy(out)->array, 1});
         return written;
       },
@@ -208,11 +284,13 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         set("initial", args.initial);
         set("where", args.where);
         const py::object reduce = steal(PyObject_GetAttrString(ufunc, "reduce"));
-        return numpy_call(reduce.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason, true);
+        return numpy_call(reduce.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason,
+                          true);
       });
 }
 
-py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* out, PyObject* keepdims) {
+py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* out,
+                           PyObject* keepdims) {
   return native_or(
       Call::active(),
       [&](Call& call) {
@@ -220,7 +298,8 @@ py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* 
         if (out && out != Py_None) throw Unsupported("arguments");
         std::optional<std::int64_t> at;
         if (axis && axis != Py_None) at = to_integer(axis);
-        const bool keep = keepdims && keepdims != numpy().no_value.ptr() && PyObject_IsTrue(keepdims) == 1;
+        const bool keep =
+            keepdims && keepdims != numpy().no_value.ptr() && PyObject_IsTrue(keepdims) == 1;
         return to_python(call, call.session().arg_reduce(largest, to_operand(call, x), at, keep));
       },
       [&](const std::string& reason) {
@@ -229,30 +308,13 @@ py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* 
         if (out) kwargs["out"] = borrow(out);
         if (keepdims) kwargs["keepdims"] = borrow(keepdims);
         const py::object function = numpy().module.attr(largest ? "argmax" : "argmin");
-        return numpy_call(function.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason, true);
+        return numpy_call(function.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason,
+                          true);
       });
 }
 
 namespace {
 
-// Python's operators: slot, slot of the in-place form, NumPy's ufunc, functions of module operator.
-struct BinaryOperator {
-  int slot, in_place_slot;
-  const char *ufunc, *function, *in_place;
-};
-constexpr std::array kBinary = {
-    BinaryOperator{Py_nb_add, Py_nb_inplace_add, "add", "add", "iadd"},
-    BinaryOperator{Py_nb_subtract, Py_nb_inplace_subtract, "subtract", "sub", "isub"},
-    BinaryOperator{Py_nb_multiply, Py_nb_inplace_multiply, "multiply", "mul", "imul"},
-    BinaryOperator{Py_nb_true_divide, Py_nb_inplace_true_divide, "divide", "truediv", "itruediv"},
-    BinaryOperator{Py_nb_floor_divide, Py_nb_inplace_floor_divide, "floor_divide", "floordiv", "ifloordiv"},
-    BinaryOperator{Py_nb_remainder, Py_nb_inplace_remainder, "remainder", "mod", "imod"},
-    BinaryOperator{Py_nb_lshift, Py_nb_inplace_lshift, "left_shift", "lshift", "ilshift"},
-    BinaryOperator{Py_nb_rshift, Py_nb_inplace_rshift, "right_shift", "rshift", "irshift"},
-    BinaryOperator{Py_nb_and, Py_nb_inplace_and, "bitwise_and", "and_", "iand"},
-    BinaryOperator{Py_nb_or, Py_nb_inplace_or, "bitwise_or", "or_", "ior"},
-    BinaryOperator{Py_nb_xor, Py_nb_inplace_xor, "bitwise_xor", "xor", "ixor"},
-};
 struct UnaryOperator {
   int slot;
   const char *ufunc, *function;
@@ -293,7 +355,8 @@ PyObject* divide_with_remainder(PyObject* a, PyObject* b) {
 }
 
 // An array is changed in place; a NumPy scalar is no lvalue, so Python rebinds the name.
-py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObject* numpy) {
+py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObject* numpy,
+                         std::span<PyObject* const> numpy_args) {
   return native_or(
       tracing_call(args[0]),
       [&](Call& call) {
@@ -301,31 +364,32 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
         std::vector<Operand> operands;
         for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
         check_promotion(args, operands);
-        const LazyArray result = call.session().call(describe_ufunc(ufunc), operands).front();
+        LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
         const bool immediate = call.take_immediate();
-        py::object written = into(call, result, args[0], true);
+        py::object written = into(call, std::move(result), args[0], true);
         if (immediate) call.session().force({&as_lazy(args[0])->array, 1});
         return written;
       },
       [&](const std::string& reason) {
-        py::tuple packed(args.size());
-        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(args[i]);
+        py::tuple packed(numpy_args.size());
+        for (std::size_t i = 0; i < numpy_args.size(); ++i) packed[i] = borrow(numpy_args[i]);
         return numpy_call(numpy, packed.ptr(), nullptr, reason, false);
       });
 }
 
 template <std::size_t I>
 PyObject* in_place(PyObject* a, PyObject* b) {
-  if (as_lazy(a)->array.scalar) return binary<I>(a, b);
   return guard([&] {
     static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
     static PyObject* const function = operator_function(kBinary[I].in_place);
     PyObject* args[] = {a, b};
-    return call_in_place(ufunc, args, function).release().ptr();
+    if (as_lazy(a)->array.scalar) return call_ufunc(ufunc, args, nullptr, function).release().ptr();
+    return call_in_place(ufunc, args, function, args).release().ptr();
   });
 }
 
-// ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version (fast_scalar_power in number.c).
+// ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version
+// (fast_scalar_power in number.c).
 const char* power_shortcut(PyObject* base, PyObject* exponent) {
   if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
   const DType dtype = as_lazy(base)->array.layout.dtype;
@@ -338,7 +402,8 @@ const char* power_shortcut(PyObject* base, PyObject* exponent) {
       if (overflow == 0 && value == 2) return "square";
       return overflow == 0 && value == -1 && inexact ? "reciprocal" : nullptr;
     }
-    return PyFloat_CheckExact(exponent) && PyFloat_AS_DOUBLE(exponent) == 0.5 && inexact ? "sqrt" : nullptr;
+    return PyFloat_CheckExact(exponent) && PyFloat_AS_DOUBLE(exponent) == 0.5 && inexact ? "sqrt"
+                                                                                         : nullptr;
   }
   double value = 0;
   bool is_float = false;
@@ -368,7 +433,8 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
     PyObject* args[] = {a, b};
     PyObject* pow = operator_function("pow");
     // A lazy exponent or a shortcut of old NumPys without a ufunc of its own is decided by NumPy.
-    const bool by_value = is_lazy(b) && as_lazy(b)->array.layout.shape.empty() && is_lazy(a) && !numpy().nep50;
+    const bool by_value =
+        is_lazy(b) && as_lazy(b)->array.layout.shape.empty() && is_lazy(a) && !numpy().nep50;
     const char* shortcut = power_shortcut(a, b);
     if (by_value || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
       return numpy_call(pow, {a, b}, "promotion", true).release().ptr();
@@ -383,25 +449,40 @@ PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
     PyObject* args[] = {a, b};
     const char* shortcut = power_shortcut(a, b);
     if (shortcut && std::strcmp(shortcut, "_ones_like") != 0)
-      return call_in_place(numpy_ufunc(shortcut), {args, 1}, numpy_ufunc(shortcut)).release().ptr();
-    return call_in_place(numpy_ufunc("power"), args, operator_function("ipow")).release().ptr();
+      return call_in_place(numpy_ufunc(shortcut), {args, 1}, operator_function("ipow"), args)
+          .release()
+          .ptr();
+    return call_in_place(numpy_ufunc("power"), args, operator_function("ipow"), args)
+        .release()
+        .ptr();
   });
 }
 
 PyObject* matmul(PyObject* a, PyObject* b) {
-  return guard([&] { return numpy_call(operator_function("matmul"), {a, b}, "generalized_ufunc", true).release().ptr(); });
+  return guard([&] {
+    return numpy_call(operator_function("matmul"), {a, b}, "generalized_ufunc", true)
+        .release()
+        .ptr();
+  });
 }
 
 PyObject* matmul_in_place(PyObject* a, PyObject* b) {
-  return guard([&] { return numpy_call(operator_function("imatmul"), {a, b}, "generalized_ufunc", false).release().ptr(); });
+  return guard([&] {
+    return numpy_call(operator_function("imatmul"), {a, b}, "generalized_ufunc", false)
+        .release()
+        .ptr();
+  });
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  static constexpr std::array kUfuncs = {"less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+  static constexpr std::array kUfuncs = {"less",      "less_equal", "equal",
+                                         "not_equal", "greater",    "greater_equal"};
   static constexpr std::array kOperators = {"lt", "le", "eq", "ne", "gt", "ge"};
   return guard([&] {
     PyObject* args[] = {a, b};
-    return call_ufunc(numpy_ufunc(kUfuncs[op]), args, nullptr, operator_function(kOperators[op])).release().ptr();
+    return call_ufunc(numpy_ufunc(kUfuncs[op]), args, nullptr, operator_function(kOperators[op]))
+        .release()
+        .ptr();
   });
 }
 
@@ -434,16 +515,17 @@ void add_unary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>)
 void add_number_slots(std::vector<PyType_Slot>& slots) {
   add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
   add_unary_slots(slots, std::make_index_sequence<kUnary.size()>());
-  slots.insert(slots.end(), {{Py_nb_divmod, reinterpret_cast<void*>(divide_with_remainder)},
-                             {Py_nb_power, reinterpret_cast<void*>(power)},
-                             {Py_nb_inplace_power, reinterpret_cast<void*>(power_in_place)},
-                             {Py_nb_matrix_multiply, reinterpret_cast<void*>(matmul)},
-                             {Py_nb_inplace_matrix_multiply, reinterpret_cast<void*>(matmul_in_place)},
-                             {Py_nb_bool, reinterpret_cast<void*>(truth)},
-                             {Py_nb_int, reinterpret_cast<void*>(to_int)},
-                             {Py_nb_float, reinterpret_cast<void*>(to_float)},
-                             {Py_nb_index, reinterpret_cast<void*>(to_index)},
-                             {Py_tp_richcompare, reinterpret_cast<void*>(compare)}});
+  slots.insert(slots.end(),
+               {{Py_nb_divmod, reinterpret_cast<void*>(divide_with_remainder)},
+                {Py_nb_power, reinterpret_cast<void*>(power)},
+                {Py_nb_inplace_power, reinterpret_cast<void*>(power_in_place)},
+                {Py_nb_matrix_multiply, reinterpret_cast<void*>(matmul)},
+                {Py_nb_inplace_matrix_multiply, reinterpret_cast<void*>(matmul_in_place)},
+                {Py_nb_bool, reinterpret_cast<void*>(truth)},
+                {Py_nb_int, reinterpret_cast<void*>(to_int)},
+                {Py_nb_float, reinterpret_cast<void*>(to_float)},
+                {Py_nb_index, reinterpret_cast<void*>(to_index)},
+                {Py_tp_richcompare, reinterpret_cast<void*>(compare)}});
 }
 
 }  // namespace ufuse::pyext

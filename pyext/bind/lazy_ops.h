@@ -5,16 +5,22 @@
 
 namespace ufuse::pyext {
 
-// ufunc(*args, **kwargs); `numpy` is what is called when there is no native form (null: the ufunc itself).
+// ufunc(*args, **kwargs); `numpy` is what is called when there is no native form (null: the ufunc
+// itself).
 py::object call_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs = nullptr,
                       PyObject* numpy = nullptr);
-// ufunc.reduce(x, axis=0, dtype=None, out=None, keepdims=False, initial, where). Null pointers: not given. `axis` null: all axes.
+// ufunc.reduce(x, axis=0, dtype=None, out=None, keepdims=False, initial, where). Null pointers: not
+// given. `axis` null: all axes.
 struct ReduceArgs {
-  PyObject *axis = nullptr, *dtype = nullptr, *out = nullptr, *keepdims = nullptr, *initial = nullptr, *where = nullptr;
+  PyObject *axis = nullptr, *dtype = nullptr, *out = nullptr, *keepdims = nullptr,
+           *initial = nullptr, *where = nullptr;
+  const char* method = nullptr;  // the function of NumPy's _methods.py that the ndarray method
+                                 // runs; its line is named in warnings
 };
 py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args);
 // argmin (or argmax) of x.
-py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* out, PyObject* keepdims);
+py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* out,
+                           PyObject* keepdims);
 // An axis argument: None, an integer or a tuple; throws Unsupported.
 std::optional<ir::Dims> to_axes(PyObject* object);
 std::int64_t to_integer(PyObject* object);

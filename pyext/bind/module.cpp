@@ -1,12 +1,14 @@
 // The module `ufuse._core`: NumPy's C API is imported here, and each topic binds its own names.
 #define UFUSE_IMPORTS_NUMPY
+#include "pyext/bind/dispatcher.h"
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/session.h"
 
 namespace ufuse::pyext {
 
 PyObject* internal_error_type() {
-  static PyObject* type = PyErr_NewExceptionWithDoc("ufuse.InternalError", "A defect of ufuse. Please report it.", PyExc_RuntimeError, nullptr);
+  static PyObject* type = PyErr_NewExceptionWithDoc(
+      "ufuse.InternalError", "A defect of ufuse. Please report it.", PyExc_RuntimeError, nullptr);
   return type;
 }
 
@@ -37,4 +39,5 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_session(m);
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);
+  ufuse::pyext::bind_dispatcher(m);
 }

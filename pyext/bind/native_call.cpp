@@ -62,13 +62,16 @@ void collect(PyObject* object, std::vector<PyObject*>& lazies, int depth = 0) {
     return;
   } else if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-    for (Py_ssize_t i = 0; i < size; ++i) collect(PySequence_Fast_GET_ITEM(object, i), lazies, depth + 1);
+    for (Py_ssize_t i = 0; i < size; ++i)
+      collect(PySequence_Fast_GET_ITEM(object, i), lazies, depth + 1);
   } else if (PyDict_CheckExact(object)) {
     PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) collect(value, lazies, depth + 1);
+    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);)
+      collect(value, lazies, depth + 1);
   } else if (PySlice_Check(object)) {
     auto* slice = reinterpret_cast<PySliceObject*>(object);
-    for (PyObject* part : {slice->start, slice->stop, slice->step}) collect(part, lazies, depth + 1);
+    for (PyObject* part : {slice->start, slice->stop, slice->step})
+      collect(part, lazies, depth + 1);
   }
 }
 
@@ -89,7 +92,8 @@ py::object replaced(PyObject* object, int depth = 0) {
   }
   if (PySlice_Check(object)) {
     auto* slice = reinterpret_cast<PySliceObject*>(object);
-    return steal(PySlice_New(replaced(slice->start).ptr(), replaced(slice->stop).ptr(), replaced(slice->step).ptr()));
+    return steal(PySlice_New(replaced(slice->start).ptr(), replaced(slice->stop).ptr(),
+                             replaced(slice->step).ptr()));
   }
   py::dict made;
   PyObject *key, *value;
@@ -98,8 +102,9 @@ py::object replaced(PyObject* object, int depth = 0) {
   return made;
 }
 
-// What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a view of one is a view; one that
-// nobody else holds is the session's own; anything else stays what it is.
+// What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a
+// view of one is a view; one that nobody else holds is the session's own; anything else stays what
+// it is.
 py::object wrap_result(Call& call, py::object result, const std::vector<PyObject*>& lazies) {
   PyObject* object = result.ptr();
   for (PyObject* lazy : lazies)
@@ -128,19 +133,22 @@ py::object wrap_result(Call& call, py::object result, const std::vector<PyObject
   if (base != nullptr) {
     if (auto storage = call.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout))) {
       LazyArray view;
-      view.offset = static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
+      view.offset =
+          static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
       view.storage = std::move(storage);
       view.layout = layout;
       view.has_recipe = false;
+      view.read_only = !PyArray_ISWRITEABLE(array);  // np.diagonal
       return make_lazy(std::move(view), object);
     }
-    const bool own_base = PyArray_CheckExact(base) && Py_REFCNT(base) == 1 &&
-                          PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(base), NPY_ARRAY_OWNDATA);
+    const bool own_base =
+        PyArray_CheckExact(base) && Py_REFCNT(base) == 1 &&
+        PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(base), NPY_ARRAY_OWNDATA);
     if (!own_base) return result;
   }
   if (Py_REFCNT(object) > 1) return result;
-  return make_lazy(call.session().adopt(layout, memory_of(object, PyArray_DATA(array)), PyArray_ISWRITEABLE(array),
-                                        tracer::Role::Temporary),
+  return make_lazy(call.session().adopt(layout, memory_of(object, PyArray_DATA(array)),
+                                        PyArray_ISWRITEABLE(array), tracer::Role::Temporary),
                    object);
 }
 
@@ -161,8 +169,10 @@ bool is_debugging() {
 }
 
 Operand to_operand(Call& call, PyObject* object) {
-  if (is_lazy(object) && tracing_call(object) == &call) return call.session().operand(as_lazy(object)->array);
-  if (PyFloat_CheckExact(object)) return weak_number(WeakScalar::Kind::Float, PyFloat_AS_DOUBLE(object));
+  if (is_lazy(object) && tracing_call(object) == &call)
+    return call.session().operand(as_lazy(object)->array);
+  if (PyFloat_CheckExact(object))
+    return weak_number(WeakScalar::Kind::Float, PyFloat_AS_DOUBLE(object));
   if (PyLong_CheckExact(object)) return weak_integer(object);
   if (PyBool_Check(object)) {
     const ir::Scalar bits{{object == Py_True ? 1u : 0u, 0}};
@@ -174,7 +184,10 @@ Operand to_operand(Call& call, PyObject* object) {
   }
   if (const auto dtype = scalar_dtype(object)) {
     call.session().mark_impure();
-    return {call.session().param(*dtype, scalar_bits(object, *dtype)), {*dtype, {}, {}}, true, std::nullopt};
+    return {call.session().param(*dtype, scalar_bits(object, *dtype)),
+            {*dtype, {}, {}},
+            true,
+            std::nullopt};
   }
   return call.session().operand(to_array(call, object));
 }
@@ -183,7 +196,8 @@ LazyArray to_array(Call& call, PyObject* object) {
   if (is_lazy(object)) {
     if (tracing_call(object) == &call) return as_lazy(object)->array;
     const py::object real = real_of(object);
-    if (const auto dtype = scalar_dtype(real.ptr())) return call.session().literal(*dtype, scalar_bits(real.ptr(), *dtype));
+    if (const auto dtype = scalar_dtype(real.ptr()))
+      return call.session().literal(*dtype, scalar_bits(real.ptr(), *dtype));
     return call.capture(reinterpret_cast<PyArrayObject*>(real.ptr()));
   }
   if (is_supported_array(object)) return call.capture(reinterpret_cast<PyArrayObject*>(object));
@@ -194,8 +208,8 @@ LazyArray to_array(Call& call, PyObject* object) {
     if (made && is_supported_array(made.ptr())) {
       auto* array = reinterpret_cast<PyArrayObject*>(made.ptr());
       call.session().mark_impure();
-      return call.session().adopt(layout_of(array), memory_of(made.ptr(), PyArray_DATA(array)), false,
-                                  tracer::Role::Captured);
+      return call.session().adopt(layout_of(array), memory_of(made.ptr(), PyArray_DATA(array)),
+                                  false, tracer::Role::Captured);
     }
   }
   throw Unsupported("foreign_object");
@@ -224,7 +238,8 @@ void check_promotion(std::span<PyObject* const> objects, std::span<const Operand
     else
       real[i] = unwrap(objects[i]);
   }
-  // An array operand stands for itself only together with an array; a dtype alone would count as a scalar's.
+  // An array operand stands for itself only together with an array; a dtype alone would count as a
+  // scalar's.
   if (any_nd)
     for (std::size_t i = 0; i < objects.size(); ++i)
       if (!operands[i].weak && !operands[i].layout.shape.empty())
@@ -260,7 +275,8 @@ py::object unwrap(PyObject* object) {
   return replaced(object);
 }
 
-py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason, bool pure) {
+py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason,
+                      bool pure) {
   Call* call = Call::active();
   std::vector<PyObject*> lazies;
   collect(args, lazies);
@@ -279,7 +295,8 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   return wrap_result(*call, std::move(result), lazies);
 }
 
-py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args, const std::string& reason, bool pure) {
+py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,
+                      const std::string& reason, bool pure) {
   py::tuple packed(args.size());
   std::size_t i = 0;
   for (PyObject* arg : args) packed[i++] = borrow(arg);

@@ -1,5 +1,6 @@
-// The two ways to answer an operation: natively, as graph nodes, or by the real NumPy call on real arrays. Every operation of lazy
-// arrays goes through `native_or`: the first way, and the second where the first is not there. NumPy words all errors.
+// The two ways to answer an operation: natively, as graph nodes, or by the real NumPy call on real
+// arrays. Every operation of lazy arrays goes through `native_or`: the first way, and the second
+// where the first is not there. NumPy words all errors.
 #pragma once
 
 #include <span>
@@ -11,9 +12,11 @@ namespace ufuse::pyext {
 
 // A Python object as an operand; throws Unsupported with the reason why it is none.
 tracer::Operand to_operand(Call& call, PyObject* object);
-// The lazy array behind an object, captured where it is an ndarray; throws Unsupported for anything else.
+// The lazy array behind an object, captured where it is an ndarray; throws Unsupported for anything
+// else.
 LazyArray to_array(Call& call, PyObject* object);
-// Where NumPy promotes by value (before 2.0), throws Unsupported when that changes the result of these operands.
+// Where NumPy promotes by value (before 2.0), throws Unsupported when that changes the result of
+// these operands.
 void check_promotion(std::span<PyObject* const> objects, std::span<const tracer::Operand> operands);
 
 // Results of an operation as Python objects; computed at once where a captured array asks for that.
@@ -23,10 +26,13 @@ py::object to_python(Call& call, std::vector<LazyArray> arrays);
 // Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
 py::object unwrap(PyObject* object);
 
-// func(*args, **kwargs) on real objects, recorded with its reason; arrays that nobody else holds come back lazy.
-// Not pure: the call may change memory, so all that is pending is computed before. An `out=` is never pure.
-py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason, bool pure);
-py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args, const std::string& reason, bool pure);
+// func(*args, **kwargs) on real objects, recorded with its reason; arrays that nobody else holds
+// come back lazy. Not pure: the call may change memory, so all that is pending is computed before.
+// An `out=` is never pure.
+py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason,
+                      bool pure);
+py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,
+                      const std::string& reason, bool pure);
 
 // Raise InternalErrors instead of answering with NumPy (UFUSE_DEBUG is set).
 bool is_debugging();
@@ -35,6 +41,7 @@ template <class Native, class Numpy>
 py::object native_or(Call* call, Native native, Numpy numpy) {
   std::string reason = "user_call";
   if (call != nullptr) {
+    const std::size_t mark = call->session().mark();
     try {
       return native(*call);
     } catch (const Unsupported& unsupported) {
@@ -45,6 +52,7 @@ py::object native_or(Call* call, Native native, Numpy numpy) {
       if (is_debugging()) throw;
       reason = "internal_error";
     }
+    call->session().disown_since(mark);
     call->take_immediate();
   }
   return numpy(reason);

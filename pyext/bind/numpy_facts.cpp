@@ -8,14 +8,16 @@
 namespace ufuse::pyext {
 namespace {
 
-constexpr std::array kNumbers = {NPY_BOOL,  NPY_BYTE,   NPY_SHORT, NPY_INT,   NPY_LONG,   NPY_UBYTE,  NPY_USHORT,
-                                 NPY_UINT,  NPY_ULONG,  NPY_FLOAT, NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE};
+constexpr std::array kNumbers = {NPY_BOOL,   NPY_BYTE,   NPY_SHORT,  NPY_INT,   NPY_LONG,
+                                 NPY_UBYTE,  NPY_USHORT, NPY_UINT,   NPY_ULONG, NPY_FLOAT,
+                                 NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE};
 static_assert(kNumbers.size() == ir::kDTypeCount);
 
 std::array<PyTypeObject*, ir::kDTypeCount> scalar_types() {
-  return {&PyBoolArrType_Type,   &PyByteArrType_Type,  &PyShortArrType_Type, &PyIntArrType_Type,    &PyLongArrType_Type,
-          &PyUByteArrType_Type,  &PyUShortArrType_Type, &PyUIntArrType_Type, &PyULongArrType_Type,  &PyFloatArrType_Type,
-          &PyDoubleArrType_Type, &PyCFloatArrType_Type, &PyCDoubleArrType_Type};
+  return {&PyBoolArrType_Type,   &PyByteArrType_Type,  &PyShortArrType_Type,  &PyIntArrType_Type,
+          &PyLongArrType_Type,   &PyUByteArrType_Type, &PyUShortArrType_Type, &PyUIntArrType_Type,
+          &PyULongArrType_Type,  &PyFloatArrType_Type, &PyDoubleArrType_Type, &PyCFloatArrType_Type,
+          &PyCDoubleArrType_Type};
 }
 
 // Never freed: Python may outlive static destruction.
@@ -81,7 +83,8 @@ ir::Scalar scalar_bits(PyObject* scalar, DType) {
 
 py::object scalar_object(DType dtype, const void* data) {
   const py::object descr = descr_of(dtype);
-  return steal(PyArray_Scalar(const_cast<void*>(data), reinterpret_cast<PyArray_Descr*>(descr.ptr()), nullptr));
+  return steal(PyArray_Scalar(const_cast<void*>(data),
+                              reinterpret_cast<PyArray_Descr*>(descr.ptr()), nullptr));
 }
 
 PyObject* scalar_type(DType dtype) {
@@ -95,10 +98,12 @@ py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* 
   py::object array = steal(PyArray_NewFromDescr(
       &PyArray_Type, descr, static_cast<int>(layout.shape.size()),
       const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.shape.data())),
-      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.strides.data())), data, flags, nullptr));
+      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.strides.data())), data, flags,
+      nullptr));
   if (base != nullptr) {
     Py_INCREF(base);
-    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), base) < 0) throw py::error_already_set();
+    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), base) < 0)
+      throw py::error_already_set();
   }
   return array;
 }
@@ -114,13 +119,16 @@ void init_numpy_facts() {
   made->old_reduce_order = made->major < 2 || (made->major == 2 && made->minor <= 2);
   made->nep50 = made->major >= 2;
   if (!made->nep50 && py::hasattr(made->module, "_get_promotion_state"))
-    made->nep50 = py::str(made->module.attr("_get_promotion_state")()).cast<std::string>() == "weak";
+    made->nep50 =
+        py::str(made->module.attr("_get_promotion_state")()).cast<std::string>() == "weak";
   made->geterr = made->module.attr("geterr");
   made->result_type = made->module.attr("result_type");
   made->no_value = made->module.attr("_NoValue");
   made->copyto = made->module.attr("copyto");
-  made->broadcast_to = made->module.attr("broadcast_to");
-  made->ascontiguous = made->module.attr("ascontiguousarray");
+  if (made->major >= 2)
+    made->error_variable = py::module_::import("numpy._core.umath").attr("_extobj_contextvar");
+  else
+    made->geterrobj = made->module.attr("geterrobj");
   facts() = std::move(made);
 }
 

@@ -1,4 +1,5 @@
-// What the installed NumPy is and how its objects read as ours: dtypes, layouts, scalars, versions, the objects we call.
+// What the installed NumPy is and how its objects read as ours: dtypes, layouts, scalars, versions,
+// the objects we call.
 #pragma once
 
 #include <optional>
@@ -32,11 +33,13 @@ PyObject* scalar_type(DType dtype);
 py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base);
 
 struct NumpyFacts {
-  py::object module;             // numpy
+  py::object module;  // numpy
   int major = 0, minor = 0;
-  bool nep50 = true;             // promotion without values
+  bool nep50 = true;              // promotion without values
   bool old_reduce_order = false;  // NumPy <= 2.2
-  py::object geterr, result_type, no_value, copyto, broadcast_to, ascontiguous;
+  py::object geterr, result_type, no_value, copyto;
+  py::object error_variable;  // NumPy 2: the context variable of the error state
+  py::object geterrobj;       // before
 };
 const NumpyFacts& numpy();
 void init_numpy_facts();

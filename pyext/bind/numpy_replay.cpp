@@ -21,29 +21,18 @@ py::tuple tuple_of(const ir::Dims& dims) {
   return made;
 }
 
-py::object module_attribute(const char* module, const char* name) { return py::module_::import(module).attr(name); }
-
-// Warnings of one node, caught where NumPy raises them.
-class Warnings {
- public:
-  Warnings() : caught_(module_attribute("warnings", "catch_warnings")(py::arg("record") = true)), list_(caught_.attr("__enter__")()) {
-    module_attribute("warnings", "simplefilter")("always");
-  }
-  ~Warnings() { caught_.attr("__exit__")(py::none(), py::none(), py::none()); }
-  py::list take() {
-    const py::list taken = list_.attr("copy")();
-    list_.attr("clear")();
-    return taken;
-  }
-
- private:
-  py::object caught_, list_;
-};
+py::object module_attribute(const char* module, const char* name) {
+  return py::module_::import(module).attr(name);
+}
 
 class Replay {
  public:
   Replay(Call& call, Session& session)
-      : call_(call), session_(session), errstate_(numpy().module.attr("errstate")) {}
+      : call_(call), session_(session), errstate_(numpy().module.attr("errstate")) {
+    // NumPy writes to a log what it would have warned of; Python's warnings machinery would ask who
+    // is calling.
+    log_ = module_attribute("types", "SimpleNamespace")(py::arg("write") = lines_.attr("append"));
+  }
 
   py::object value(NodeId root) {
     // Operands first, without recursion: a chain may be long.
@@ -69,7 +58,7 @@ class Replay {
 
   struct Raised {
     NodeId node;
-    py::object message;
+    std::string message;
   };
   std::vector<Raised> raised;
 
@@ -77,28 +66,29 @@ class Replay {
   std::vector<NodeId> operands_of(NodeId id) const {
     if (session_.computed(id)) return {};
     std::vector<NodeId> operands = session_.graph()[id].inputs;
-    if (const tracer::ReduceRecord* record = session_.reduce_record(id)) operands.push_back(record->operand);
+    if (const tracer::CallRecord* record = session_.call_record(id))
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        if (record->operands[k]) operands[k] = record->operands[k];
+    if (const tracer::ReduceRecord* record = session_.reduce_record(id))
+      operands.push_back(record->operand);
     return operands;
   }
 
   void compute(NodeId id) {
-    py::object made;
-    if (!session_.may_raise(id)) {
-      const py::object quiet = errstate_(py::arg("all") = "ignore");
-      quiet.attr("__enter__")();
-      made = computed(id);
-      quiet.attr("__exit__")(py::none(), py::none(), py::none());
-    } else {
-      const std::uint8_t mask = session_.node_info(id).report_mask;
-      const auto mode = [&](int bit) { return mask & bit ? "warn" : "ignore"; };
-      const py::object state = errstate_(py::arg("divide") = mode(1), py::arg("over") = mode(2), py::arg("under") = mode(4),
-                                         py::arg("invalid") = mode(8));
-      Warnings warnings;
-      state.attr("__enter__")();
-      made = computed(id);
-      state.attr("__exit__")(py::none(), py::none(), py::none());
-      for (py::handle warning : warnings.take()) raised.push_back({id, warning.attr("message")});
+    const std::uint8_t mask = session_.may_raise(id) ? session_.node_info(id).report_mask : 0;
+    const auto mode = [&](int bit) { return mask & bit ? "log" : "ignore"; };
+    const py::object state =
+        errstate_(py::arg("call") = log_, py::arg("divide") = mode(1), py::arg("over") = mode(2),
+                  py::arg("under") = mode(4), py::arg("invalid") = mode(8));
+    state.attr("__enter__")();
+    py::object made = computed(id);
+    state.attr("__exit__")(py::none(), py::none(), py::none());
+    for (py::handle line : lines_) {
+      // "Warning: overflow encountered in exp\n"
+      const std::string text = py::str(line);
+      raised.push_back({id, text.substr(9, text.size() - 10)});
     }
+    lines_.attr("clear")();
     values_.emplace(id.value, std::move(made));
   }
 
@@ -130,7 +120,8 @@ class Replay {
       case Op::Ufunc:
         return ufunc(id, node);
       case Op::Where:
-        return as_array(numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
+        return as_array(
+            numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
       case Op::Reduce:
         return reduce(id, node);
       case Op::ArgReduce:
@@ -142,6 +133,28 @@ class Replay {
       default:
         return elementwise(id, node);
     }
+  }
+
+  // The operands of a ufunc as the user gave them, and the loop it runs: its casts are its own, and
+  // their warnings too.
+  struct Operands {
+    py::tuple values;
+    py::dict kwargs;
+  };
+  Operands ufunc_operands(NodeId id, const Node& node, const py::tuple& outputs) {
+    const tracer::CallRecord* record = session_.call_record(id);
+    Operands made{py::tuple(node.inputs.size()), {}};
+    py::list signature;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const bool given = record && record->operands[k];
+      made.values[k] = values_.at((given ? record->operands[k] : node.inputs[k]).value);
+      signature.append(descr_of(session_.graph()[node.inputs[k]].dtype));
+    }
+    if (!record) return made;
+    for (py::handle output : outputs) signature.append(output);
+    made.kwargs["signature"] = py::tuple(signature);
+    made.kwargs["casting"] = "unsafe";
+    return made;
   }
 
   static py::object as_array(py::object object) {
@@ -157,7 +170,8 @@ class Replay {
     auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
     Layout layout{node.dtype, node.shape, ir::Dims(node.shape.size(), 0)};
     for (std::size_t i = 0; i < node.ints.size(); ++i)
-      if (node.ints[i] >= 0) layout.strides[i] = PyArray_STRIDE(array, static_cast<int>(node.ints[i]));
+      if (node.ints[i] >= 0)
+        layout.strides[i] = PyArray_STRIDE(array, static_cast<int>(node.ints[i]));
     return array_on(layout, PyArray_DATA(array), false, x.ptr());
   }
 
@@ -178,32 +192,37 @@ class Replay {
   // NumPy scalars' operators warn in other words than the ufuncs.
   py::object elementwise(NodeId id, const Node& node) {
     const std::string name(ir::op_info(node.op).name);
-    py::tuple operands(node.inputs.size());
+    const Operands given = ufunc_operands(id, node, py::make_tuple(descr_of(node.dtype)));
     const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      operands[i] = operand(node, i);
-      if (as_scalars) operands[i] = operands[i][py::tuple(0)];
-    }
     if (as_scalars) {
+      py::tuple operands(node.inputs.size());
+      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
       const char* scalar_operator = name == "add"        ? "add"
                                     : name == "subtract" ? "sub"
                                     : name == "multiply" ? "mul"
                                     : name == "divide"   ? "truediv"
                                                          : nullptr;
-      if (scalar_operator) return as_array(module_attribute("operator", scalar_operator)(*operands));
+      if (scalar_operator)
+        return as_array(module_attribute("operator", scalar_operator)(*operands));
     }
-    return as_array(numpy().module.attr(name.c_str())(*operands));
+    return as_array(numpy().module.attr(name.c_str())(*given.values, **given.kwargs));
   }
 
   py::object ufunc(NodeId id, const Node& node) {
     const ir::LoopEntry& entry = session_.loops()[node.id];
+    if (const auto it = all_outputs_.find(node.inputs.front().value); it != all_outputs_.end())
+      for (const auto& [same, outputs] : it->second)
+        if (same.id == node.id && same.inputs == node.inputs)
+          return as_array(outputs[py::int_(node.slot)]);
     const py::object function = borrow(ufunc_of(entry));
-    py::tuple operands(node.inputs.size());
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) operands[i] = operand(node, i);
+    py::list outputs;
+    for (DType output : entry.outputs) outputs.append(descr_of(output));
+    const Operands given = ufunc_operands(id, node, py::tuple(outputs));
     const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
+    py::tuple operands(given.values.size());
     if (as_scalars)
-      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = operands[i][py::tuple(0)];
-    const char* scalar_operator = !as_scalars                      ? nullptr
+      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
+    const char* scalar_operator = !as_scalars                     ? nullptr
                                   : entry.ufunc == "remainder"    ? "mod"
                                   : entry.ufunc == "floor_divide" ? "floordiv"
                                   : entry.ufunc == "add"          ? "add"
@@ -211,12 +230,18 @@ class Replay {
                                   : entry.ufunc == "multiply"     ? "mul"
                                   : entry.ufunc == "divide"       ? "truediv"
                                                                   : nullptr;
-    py::object result = scalar_operator ? module_attribute("operator", scalar_operator)(*operands) : function(*operands);
-    if (PyTuple_Check(result.ptr())) result = borrow(PyTuple_GET_ITEM(result.ptr(), node.slot));
+    py::object result = scalar_operator ? module_attribute("operator", scalar_operator)(*operands)
+                                        : function(*given.values, **given.kwargs);
+    if (PyTuple_Check(result.ptr())) {
+      // Computed once for all its outputs, so that it warns once.
+      all_outputs_[node.inputs.front().value].emplace_back(node, result);
+      result = borrow(PyTuple_GET_ITEM(result.ptr(), node.slot));
+    }
     return as_array(result);
   }
 
-  // NumPy's order of summation depends on layout and on casts on the way, so the reduction is given what it was given.
+  // NumPy's order of summation depends on layout and on casts on the way, so the reduction is given
+  // what it was given.
   py::object reduce(NodeId id, const Node& node) {
     const tracer::ReduceRecord* record = session_.reduce_record(id);
     py::object x = operand(node, 0);
@@ -239,7 +264,8 @@ class Replay {
   py::object laid_out(const py::object& x, const Layout& layout) {
     auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
     if (layout_of(array) == layout) return x;
-    const Layout like{layout.dtype, layout.shape, numpy_shim::like_strides(layout, ir::size_of(layout.dtype))};
+    const Layout like{layout.dtype, layout.shape,
+                      numpy_shim::like_strides(layout, ir::size_of(layout.dtype))};
     if (layout_of(array) == like) return x;
     const Memory memory = call_.allocate(like);
     const py::object made = borrow(static_cast<PyObject*>(memory.owner.get()));
@@ -249,28 +275,38 @@ class Replay {
 
   Call& call_;
   Session& session_;
-  py::object errstate_;
+  py::object errstate_, log_;
+  py::list lines_;
   std::unordered_map<std::uint32_t, py::object> values_;
+  std::unordered_map<std::uint32_t, std::vector<std::pair<Node, py::object>>>
+      all_outputs_;  // by first operand
 };
 
-// One warning for each line that asked for the node's value, in the order of the program.
+// One warning for each line that asked for a node's value, in the order of the program.
 void issue(Call& call, Session& session, const std::vector<Replay::Raised>& raised) {
-  const py::object explicit_warning = module_attribute("warnings", "warn_explicit");
-  const py::object modules = module_attribute("sys", "modules");
-  const auto warn_at = [&](const tracer::Origin& origin, const py::object& message) {
-    const auto [file, line] = call.place_of(origin);
-    const py::object name = call.module_of(origin);
-    py::object registry = py::none();
-    if (PyObject* module = PyDict_GetItem(modules.ptr(), name.ptr())) {
-      const py::object names = borrow(module).attr("__dict__");
-      registry = names.attr("setdefault")("__warningregistry__", py::dict());
-    }
-    explicit_warning(message, py::type::of(message), file, line, name, registry);
+  struct Due {
+    std::size_t position;
+    tracer::Origin origin;
+    std::string message;
   };
+  std::vector<Due> due;
   for (const Replay::Raised& one : raised) {
-    warn_at(session.node_info(one.node).origin, one.message);
-    for (const auto& [node, origin] : session.repeats())
-      if (node == one.node) warn_at(origin, one.message);
+    due.push_back({one.node.value, session.node_info(one.node).origin, one.message});
+    for (const Session::Repeat& repeat : session.repeats())
+      if (repeat.node == one.node) due.push_back({repeat.position, repeat.origin, one.message});
+  }
+  std::ranges::stable_sort(due, {}, &Due::position);
+
+  const py::object warn_explicit = module_attribute("warnings", "warn_explicit");
+  const py::object modules = module_attribute("sys", "modules");
+  for (const Due& one : due) {
+    const auto [file, line] = call.place_of(one.origin);
+    const py::object name = call.module_of(one.origin);
+    py::object registry = py::none();
+    if (PyObject* module = PyDict_GetItem(modules.ptr(), name.ptr()))
+      registry = py::object(borrow(module).attr("__dict__"))
+                     .attr("setdefault")("__warningregistry__", py::dict());
+    warn_explicit(one.message, borrow(PyExc_RuntimeWarning), file, line, name, registry);
   }
 }
 
@@ -284,8 +320,6 @@ void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Wan
     const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
     numpy().copyto(target, values[i], py::arg("casting") = "no");
   }
-  std::sort(replay.raised.begin(), replay.raised.end(),
-            [](const auto& a, const auto& b) { return a.node.value < b.node.value; });
   issue(call, session, replay.raised);
 }
 

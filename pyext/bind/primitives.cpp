@@ -1,5 +1,5 @@
-// Primitives that stand for NumPy functions: creation, where, views. The Python package calls them in the functions' places; each
-// falls back to the function itself.
+// Primitives that stand for NumPy functions: creation, where, views. The Python package calls them
+// in the functions' places; each falls back to the function itself.
 #include "numpy_shim/layout.h"
 #include "numpy_shim/view.h"
 #include "pyext/bind/lazy_ops.h"
@@ -43,17 +43,21 @@ py::object where(py::handle condition, py::handle x, py::handle y) {
       Call::active(),
       [&](Call& call) {
         call.enter();
-        const tracer::Operand operands[] = {to_operand(call, condition.ptr()), to_operand(call, x.ptr()), to_operand(call, y.ptr())};
+        const tracer::Operand operands[] = {to_operand(call, condition.ptr()),
+                                            to_operand(call, x.ptr()), to_operand(call, y.ptr())};
         if (operands[0].weak) throw Unsupported("arguments");
         PyObject* const values[] = {x.ptr(), y.ptr()};
         check_promotion(values, std::span(operands).subspan(1));
         return to_python(call, call.session().where(operands[0], operands[1], operands[2]));
       },
-      [&](const std::string& reason) { return fall_back("where", py::make_tuple(condition, x, y), reason); });
+      [&](const std::string& reason) {
+        return fall_back("where", py::make_tuple(condition, x, y), reason);
+      });
 }
 
 template <class MakeView>
-py::object view(py::handle object, MakeView make_view, const char* function, const py::tuple& args) {
+py::object view(py::handle object, MakeView make_view, const char* function,
+                const py::tuple& args) {
   return native_or(
       is_lazy(object.ptr()) ? tracing_call(object.ptr()) : nullptr,
       [&](Call& call) {
@@ -75,17 +79,21 @@ py::object broadcast_to(py::handle object, py::handle shape) {
           array = call.session().copy(array, array.layout.dtype, {});
           array.scalar = false;
         }
-        LazyArray view = call.session().view(array, numpy_shim::broadcast_to(array.layout, to_dims(shape.ptr())));
+        LazyArray view = call.session().view(
+            array, numpy_shim::broadcast_to(array.layout, to_dims(shape.ptr())));
         view.read_only = true;
         return make_lazy(std::move(view));
       },
-      [&](const std::string& reason) { return fall_back("broadcast_to", py::make_tuple(object, shape), reason); });
+      [&](const std::string& reason) {
+        return fall_back("broadcast_to", py::make_tuple(object, shape), reason);
+      });
 }
 
 py::object expand_dims(py::handle object, py::handle axis) {
   return view(
-      object, [&](const Layout& layout) { return numpy_shim::expand_dims(layout, to_dims(axis.ptr())); }, "expand_dims",
-      py::make_tuple(object, axis));
+      object,
+      [&](const Layout& layout) { return numpy_shim::expand_dims(layout, to_dims(axis.ptr())); },
+      "expand_dims", py::make_tuple(object, axis));
 }
 
 py::object ufunc(py::handle function, const py::tuple& args, const py::dict& kwargs) {
@@ -95,30 +103,38 @@ py::object ufunc(py::handle function, const py::tuple& args, const py::dict& kwa
   return call_ufunc(function.ptr(), operands, kwargs.ptr());
 }
 
-py::object reduce(py::handle function, py::handle x, py::handle axis, py::handle dtype, py::handle out, py::handle keepdims,
-                  py::handle initial, py::handle where) {
+py::object reduce(py::handle function, py::handle x, py::handle axis, py::handle dtype,
+                  py::handle out, py::handle keepdims, py::handle initial, py::handle where) {
   if (!PyObject_TypeCheck(function.ptr(), &PyUFunc_Type)) throw py::type_error("a ufunc is needed");
   PyObject* no_initial = initial.is(numpy().no_value) ? nullptr : initial.ptr();
-  return call_reduce(function.ptr(), x.ptr(), {axis.ptr(), dtype.ptr(), out.ptr(), keepdims.ptr(), no_initial, where.ptr()});
+  return call_reduce(
+      function.ptr(), x.ptr(),
+      {axis.ptr(), dtype.ptr(), out.ptr(), keepdims.ptr(), no_initial, where.ptr(), nullptr});
 }
 
 }  // namespace
 
 void bind_primitives(py::module_& m) {
   m.def("full", full, py::arg("shape"), py::arg("value"), py::arg("dtype"),
-        "np.full(shape, value, dtype), or np.empty where value is None; no memory is touched before it is needed.");
-  m.def("where", where, py::arg("condition"), py::arg("x"), py::arg("y"), "np.where with three arguments.");
+        "np.full(shape, value, dtype), or np.empty where value is None; no memory is touched "
+        "before it is needed.");
+  m.def("where", where, py::arg("condition"), py::arg("x"), py::arg("y"),
+        "np.where with three arguments.");
   m.def("broadcast_to", broadcast_to, py::arg("x"), py::arg("shape"), "np.broadcast_to.");
   m.def("expand_dims", expand_dims, py::arg("x"), py::arg("axis"), "np.expand_dims.");
-  m.def("ufunc", ufunc, py::arg("ufunc"), py::arg("args"), py::arg("kwargs"), "ufunc(*args, **kwargs), traced.");
-  m.def("reduce", reduce, py::arg("ufunc"), py::arg("x"), py::arg("axis") = 0, py::arg("dtype") = py::none(),
-        py::arg("out") = py::none(), py::arg("keepdims") = false, py::arg("initial") = numpy().no_value, py::arg("where") = true,
+  m.def("ufunc", ufunc, py::arg("ufunc"), py::arg("args"), py::arg("kwargs"),
+        "ufunc(*args, **kwargs), traced.");
+  m.def("reduce", reduce, py::arg("ufunc"), py::arg("x"), py::arg("axis") = 0,
+        py::arg("dtype") = py::none(), py::arg("out") = py::none(), py::arg("keepdims") = false,
+        py::arg("initial") = numpy().no_value, py::arg("where") = true,
         "ufunc.reduce(x, ...), traced.");
-  m.def("arg_reduce",
-        [](bool largest, py::handle x, py::handle axis, bool keepdims) {
-          return call_arg_reduce(largest, x.ptr(), axis.ptr(), nullptr, keepdims ? Py_True : nullptr);
-        },
-        py::arg("largest"), py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false, "np.argmin or np.argmax, traced.");
+  m.def(
+      "arg_reduce",
+      [](bool largest, py::handle x, py::handle axis, bool keepdims) {
+        return call_arg_reduce(largest, x.ptr(), axis.ptr(), nullptr, keepdims ? Py_True : nullptr);
+      },
+      py::arg("largest"), py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
+      "np.argmin or np.argmax, traced.");
 }
 
 }  // namespace ufuse::pyext

@@ -1,4 +1,5 @@
-// See session.h. Functions here are called once or a few times per traced call; operations come through lazy_*.cpp.
+// See session.h. Functions here are called once or a few times per traced call; operations come
+// through lazy_*.cpp.
 #include "pyext/bind/session.h"
 
 #include "pyext/bind/backends.h"
@@ -23,7 +24,8 @@ py::object wrap(py::handle object) { return active_call().add_argument(object.pt
 std::vector<LazyArray> lazies_in(const py::list& objects) {
   std::vector<LazyArray> arrays;
   for (py::handle object : objects)
-    if (is_lazy(object.ptr()) && tracing_call(object.ptr())) arrays.push_back(as_lazy(object.ptr())->array);
+    if (is_lazy(object.ptr()) && tracing_call(object.ptr()))
+      arrays.push_back(as_lazy(object.ptr())->array);
   return arrays;
 }
 
@@ -33,6 +35,7 @@ py::list finish(const py::list& results) {
   Call::pop();
   py::list real;
   for (py::handle object : results) real.append(unwrap(object.ptr()));
+  if (Call::is_recording() && Call::last()->session().plan()) Call::last()->keep_results(real);
   return real;
 }
 
@@ -48,18 +51,25 @@ void abort() {
   Call::pop();
 }
 
-py::object call_numpy(py::handle func, const py::tuple& args, const py::dict& kwargs, const std::string& reason, bool pure) {
+py::object call_numpy(py::handle func, const py::tuple& args, const py::dict& kwargs,
+                      const std::string& reason, bool pure) {
   return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), reason, pure);
 }
 
 const char* kind_name(tracer::Event::Kind kind) {
   switch (kind) {
-    case tracer::Event::Kind::Force: return "force";
-    case tracer::Event::Kind::NumpyCall: return "numpy_call";
-    case tracer::Event::Kind::Flush: return "flush";
-    case tracer::Event::Kind::Escape: return "escape";
-    case tracer::Event::Kind::Replay: return "replay";
-    case tracer::Event::Kind::Run: return "run";
+    case tracer::Event::Kind::Force:
+      return "force";
+    case tracer::Event::Kind::NumpyCall:
+      return "numpy_call";
+    case tracer::Event::Kind::Flush:
+      return "flush";
+    case tracer::Event::Kind::Escape:
+      return "escape";
+    case tracer::Event::Kind::Replay:
+      return "replay";
+    case tracer::Event::Kind::Run:
+      return "run";
   }
   return "";
 }
@@ -154,32 +164,50 @@ PyObject* array_function_handler() { return the_array_function_handler; }
 
 void bind_session(py::module_& m) {
   m.def("begin", begin, "Begin a traced call on this thread; finish or abort must follow.");
-  m.def("session_active", [] { return Call::active() != nullptr; }, "Whether a call is being traced on this thread.");
+  m.def(
+      "session_active", [] { return Call::active() != nullptr; },
+      "Whether a call is being traced on this thread.");
   m.def("wrap", wrap, py::arg("object"),
-        "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object gives the same lazy array); anything "
+        "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object "
+        "gives the same lazy array); anything "
         "else is returned as it is.");
-  m.def("unwrap", [](py::handle object) { return unwrap(object.ptr()); }, py::arg("object"),
-        "The real object for a lazy array, computed if need be; also inside tuples, lists and dicts.");
+  m.def(
+      "unwrap", [](py::handle object) { return unwrap(object.ptr()); }, py::arg("object"),
+      "The real object for a lazy array, computed if need be; also inside tuples, lists and "
+      "dicts.");
   m.def("finish", finish, py::arg("results"),
-        "End the traced call: compute the results and all pending writes in one request; real objects in the order of `results`.");
-  m.def("abort", abort, "End a traced call that raised: pending writes to the caller's arrays are done.");
-  m.def("numpy_call", call_numpy, py::arg("func"), py::arg("args"), py::arg("kwargs"), py::arg("reason"), py::arg("pure"),
-        "Call func on real arrays, recorded with a reason (a row of reasons()); arrays that nobody else holds come back lazy. "
+        "End the traced call: compute the results and all pending writes in one request; real "
+        "objects in the order of `results`.");
+  m.def("abort", abort,
+        "End a traced call that raised: pending writes to the caller's arrays are done.");
+  m.def("numpy_call", call_numpy, py::arg("func"), py::arg("args"), py::arg("kwargs"),
+        py::arg("reason"), py::arg("pure"),
+        "Call func on real arrays, recorded with a reason (a row of reasons()); arrays that nobody "
+        "else holds come back lazy. "
         "Not pure: it may change memory, so everything pending is computed first.");
-  m.def("events", events, "What happened in the active or last call: dicts of kind, reason, detail, file, line.");
-  m.def("reports", reports, "What ran natively in the active or last call: dicts of groups, bytes_moved, bytes_minimum.");
+  m.def("events", events,
+        "What happened in the active or last call: dicts of kind, reason, detail, file, line.");
+  m.def(
+      "reports", reports,
+      "What ran natively in the active or last call: dicts of groups, bytes_moved, bytes_minimum.");
   m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
   m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");
-  m.def("set_errmask", [](std::uint8_t mask) { active_call().session().set_report_mask(mask); }, py::arg("mask"),
-        "Floating-point flags to report from here on: divide 1, over 2, under 4, invalid 8.");
-  m.def("set_array_function",
-        [](py::object handler) {
-          Py_XDECREF(the_array_function_handler);
-          the_array_function_handler = handler.is_none() ? nullptr : handler.release().ptr();
-        },
-        py::arg("handler"), "handler(func, types, args, kwargs) answers NumPy functions called with lazy arrays.");
-  m.def("set_backend", set_backend, py::arg("name"), "'compiled', 'interpreted' or 'numpy': the first backend that is tried.");
-  m.def("set_num_threads", set_num_threads, py::arg("threads"), "The most threads a loop may use; below 1: the default.");
+  m.def(
+      "set_errmask", [](std::uint8_t mask) { active_call().session().set_report_mask(mask); },
+      py::arg("mask"),
+      "Floating-point flags to report from here on: divide 1, over 2, under 4, invalid 8.");
+  m.def(
+      "set_array_function",
+      [](py::object handler) {
+        Py_XDECREF(the_array_function_handler);
+        the_array_function_handler = handler.is_none() ? nullptr : handler.release().ptr();
+      },
+      py::arg("handler"),
+      "handler(func, types, args, kwargs) answers NumPy functions called with lazy arrays.");
+  m.def("set_backend", set_backend, py::arg("name"),
+        "'compiled', 'interpreted' or 'numpy': the first backend that is tried.");
+  m.def("set_num_threads", set_num_threads, py::arg("threads"),
+        "The most threads a loop may use; below 1: the default.");
   m.def("get_num_threads", get_num_threads, "The most threads a loop may use.");
   py::class_<ChosenBackend>(m, "backend", "Context manager: another backend while it is open.")
       .def(py::init<std::string>(), py::arg("name"))

@@ -1,4 +1,5 @@
-// The session as module functions of `_core`: begin, wrap, numpy_call, finish and what explain reads.
+// The session as module functions of `_core`: begin, wrap, numpy_call, finish and what explain
+// reads.
 #pragma once
 
 #include "pyext/bind/common.h"

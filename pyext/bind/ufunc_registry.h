@@ -1,4 +1,5 @@
-// NumPy's and everybody else's ufuncs as numpy_shim describes them: names and inner loops, read once from the PyUFuncObject.
+// NumPy's and everybody else's ufuncs as numpy_shim describes them: names and inner loops, read
+// once from the PyUFuncObject.
 #pragma once
 
 #include "ir/graph.h"

@@ -1,7 +1,7 @@
 """ufuse runs plain NumPy functions as fused OpenMP loops, with NumPy's own bits."""
 
 from . import _core
-from ._core import InternalError, ndarray
+from ._core import InternalError, get_num_threads, ndarray, set_num_threads
 from .jit import jit
 
 __version__ = _core.__version__
@@ -20,8 +20,6 @@ def __getattr__(name: str) -> object:
         from .profiling import profile
 
         return profile
-    if name in ("set_num_threads", "get_num_threads"):
-        return getattr(_core, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,9 @@ import numpy as np
 from . import _core, swap
 
 Handler = Callable[..., Any]
+
+# C functions that take no arrays.
+_PLAIN = ("normalize_axis_index", "_get_extobj_dict", "_make_extobj", "geterrobj", "seterrobj")
 
 # Where NumPy keeps its Python sources, in NumPy 2 and 1.
 _core_package: Any = np._core if hasattr(np, "_core") else np.core
@@ -257,6 +261,31 @@ class ArrayConverter:
         return arr[()] if to_scalar and arr.ndim == 0 else arr
 
 
+# Warnings: those of pending operations come before what changes or adds to them.
+
+
+def _settle() -> None:
+    """Compute all that is pending, with its warnings."""
+    if _core.session_active():
+        _core.call_numpy(_nothing, "flush", False)
+
+
+def _nothing() -> None:
+    """The call of NumPy that is none."""
+
+
+class CatchWarnings(warnings.catch_warnings):
+    """``warnings.catch_warnings`` for twins: an operation warns where it stands, not later."""
+
+    def __enter__(self) -> Any:
+        _settle()
+        return super().__enter__()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _settle()
+        super().__exit__(*exc_info)
+
+
 # Error state: operations are recorded now and run later, so the session is told of each change.
 
 
@@ -322,12 +351,30 @@ class _ExtObjVariable:
 
 
 # NumPy's `_methods`: mean, var and std end with `ret.dtype.type(ret / rcount)` for scalars, which
-# would compute `ret` at once. For these functions a lazy scalar counts as an array with `out=`:
-# the same division in the same dtype, and the same cast.
+# would compute `ret` at once, because a dtype's type is a class. Inside these functions a lazy
+# scalar has a dtype whose type is a cast.
 
 
-def _is_array(value: Any, kinds: Any) -> bool:
-    return _lazy(value) or isinstance(value, kinds)
+class _Moment:
+    """A lazy scalar inside `_mean`, `_var` and `_std`."""
+
+    def __init__(self, lazy: Any) -> None:
+        self._lazy = lazy
+
+    @property
+    def dtype(self) -> _Moment:
+        return self
+
+    def type(self, value: Any) -> Any:
+        """What stands for ``ret.dtype.type(value)``."""
+        return value if value.dtype == self._lazy.dtype else value.astype(self._lazy.dtype)
+
+    def __truediv__(self, count: Any) -> Any:
+        return self._lazy / count
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        inputs = tuple(x._lazy if isinstance(x, _Moment) else x for x in inputs)
+        return getattr(ufunc, method)(*inputs, **kwargs)
 
 
 class _ArrayUfuncs:
@@ -339,44 +386,30 @@ class _ArrayUfuncs:
     def __getattr__(self, name: str) -> Any:
         value = swap.swap(getattr(self.__dict__["_ufuse_module"], name))
         if isinstance(value, np.ufunc):
-            value = functools.partial(_ufunc_into, value)
+            value = functools.partial(_core.ufunc_into, value)
         self.__dict__[name] = value
         return value
-
-
-def _ufunc_into(ufunc: Any, *args: Any, **kwargs: Any) -> Any:
-    """``ufunc`` where ``out=...`` gives an array, and a lazy scalar may stand for one."""
-    out: Any = kwargs.get("out")
-    if out is ...:
-        result = ufunc(*args, **kwargs)
-        return _as_array(result) if _lazy(result) else result
-    if not _lazy(out) or isinstance(out, np.ndarray):
-        return ufunc(*args, **kwargs)
-    result = ufunc(*args)
-    return result if result.dtype == out.dtype else result.astype(out.dtype)
 
 
 def extra_names(function: types.FunctionType) -> dict[str, Any]:
     """Names that one function of NumPy needs swapped in another way than the rules say."""
     real, code = function.__globals__, function.__code__
     extra: dict[str, Any] = {}
-    moments = real.get("__name__") == _methods.__name__ and function.__name__ in (
-        "_mean",
-        "_var",
-        "_std",
-    )
-    if moments:
-        extra["isinstance"] = _is_array
-    if moments or (
-        Ellipsis in code.co_consts
-        and any(type(names) is tuple and "out" in names for names in code.co_consts)
+    if real.get("__name__") == _methods.__name__ and function.__name__ in ("_mean", "_var", "_std"):
+        for name in {"umr_sum", "_var"}.intersection(code.co_names):
+            callee = swap.swap(real[name])
+            extra[name] = functools.partial(_core.scalar_through, _Moment, callee)
+    if Ellipsis in code.co_consts and any(
+        type(names) is tuple and "out" in names for names in code.co_consts
     ):
         for name in code.co_names:
             value = real.get(name)
             if isinstance(value, np.ufunc):
-                extra[name] = functools.partial(_ufunc_into, value)
+                extra[name] = functools.partial(_core.ufunc_into, value)
             elif isinstance(value, types.ModuleType) and swap.is_library(value.__name__):
                 extra[name] = _ArrayUfuncs(value)
+    if code.co_filename == swap.DISPATCHER_FILE:
+        extra["implement_array_function"] = _core.implement
     variable = real.get("_extobj_contextvar")
     if variable is not None and "_extobj_contextvar" in code.co_names:
         extra["_extobj_contextvar"] = _ExtObjVariable(variable)
@@ -386,7 +419,14 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
 @functools.cache
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
-    found: dict[Any, Any] = {np.errstate: ErrState}
+    found: dict[Any, Any] = {np.errstate: ErrState, warnings.catch_warnings: CatchWarnings}
+    teller: Any
+    for teller in (warnings.warn, warnings.simplefilter, warnings.filterwarnings):
+        found[teller] = swap.caller(teller, "flush", pure=False)
+    for name in _PLAIN:
+        function = getattr(_umath, name, None)
+        if function is not None:
+            found[function] = function
     if hasattr(_umath, "_array_converter"):
         found[_umath._array_converter] = ArrayConverter
     for name, handler in _native.items():
@@ -432,16 +472,6 @@ _WRITING_METHODS = [
 ]
 
 
-def _method(name: str, pure: bool) -> Handler:
-    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        function = getattr(self.__class__, name)
-        return _core.numpy_call(function, (self, *args), kwargs, "not_native", pure)
-
-    call.__name__ = name
-    call.__qualname__ = f"ndarray.{name}"
-    return call
-
-
 def _array_wrap(self: Any, arr: Any, /, context: Any = None, return_scalar: bool = False) -> Any:
     """What NumPy's ``ndarray.__array_wrap__`` gives for an exact ndarray: the array itself."""
     return arr[()] if return_scalar and arr.ndim == 0 else arr
@@ -471,7 +501,7 @@ def methods() -> dict[str, Any]:
     for pure, group in ((True, _PURE_METHODS), (False, _WRITING_METHODS)):
         for name in group:
             if hasattr(np.ndarray, name):
-                made[name] = _method(name, pure)
+                made[name] = _core.numpy_method(name, pure)
     made["__array_wrap__"] = _array_wrap
     made["__copy__"] = made["__deepcopy__"] = _copied
     made["__reduce_ex__"] = _reduced

@@ -10,19 +10,18 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import threading
 import time
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, tree
+from . import _core, locking, tree
 from .trace import without_ours
 
 _NUMERICS = ("exact", "fast")
-_lock = threading.RLock()
 _ready = False
 
 
@@ -46,7 +45,9 @@ class Plan(NamedTuple):
 def get_ready() -> None:
     """Give the lazy array the methods that are twins, and NumPy's dispatcher its handler."""
     global _ready
-    with _lock:
+    if _ready:
+        return
+    with locking.tables:
         if _ready:
             return
         from . import handlers, swap
@@ -160,15 +161,15 @@ class Function:
         if self._args or self._keywords:
             args, kwargs = self._args + args, {**self._keywords, **kwargs}
         plan = self.plan()
-        if plan.reason is not None or not tame():
-            # Plain NumPy; inside another traced call it gets real arrays.
-            return _core.call_numpy(
-                self._function, plan.reason or "error_state", False, *args, **kwargs
-            )
-        if _core.session_active():
-            return plan.callee(*args, **kwargs)
         start = time.perf_counter_ns() if _watchers() else 0
         try:
+            if plan.reason is not None or not tame():
+                # Plain NumPy; inside another traced call it gets real arrays.
+                return _core.call_numpy(
+                    self._function, plan.reason or "error_state", False, *args, **kwargs
+                )
+            if _core.session_active():
+                return plan.callee(*args, **kwargs)
             result = run(plan.callee, args, kwargs, self._options)
         except BaseException as error:
             # A bare `raise` adds no entry for this frame, so the traceback starts at the caller's
@@ -204,7 +205,15 @@ def _watchers() -> list[Any]:
 
 def tame() -> bool:
     """Whether floating-point errors may be reported late: none raises or calls somebody."""
-    return all(mode in ("warn", "ignore") for mode in np.geterr().values())
+    if not all(mode in ("warn", "ignore") for mode in np.geterr().values()):
+        return False
+    for action, message, category, module, line in warnings.filters:
+        if issubclass(RuntimeWarning, category):
+            if action == "error":
+                return False
+            if message is None and module is None and line == 0:
+                break  # decides for all warnings that come here
+    return True
 
 
 def run(
@@ -222,10 +231,14 @@ def run(
         for container in arguments.changed():
             results.collect(container)
         results.computed(_core.finish(results.lazies))
-    except BaseException:
+    except BaseException as error:
         if _core.session_active():
             _core.abort()
-        arguments.write_back(tree.Results(arguments).unwrap)
+        unwrap = tree.Results(arguments).unwrap
+        arguments.write_back(unwrap)
+        error.args = unwrap(error.args)
+        for name, value in vars(error).items():
+            vars(error)[name] = unwrap(value)
         raise
     arguments.write_back(results.unwrap)
     return results.unwrap(result)

@@ -11,6 +11,9 @@ import os
 import sys
 import types
 from collections.abc import Callable
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -161,9 +164,26 @@ def module_of(module: types.ModuleType) -> types.ModuleType:
 def fill(made: types.ModuleType, module: types.ModuleType) -> None:
     """Let ``made`` stand for ``module``."""
     made.__dict__["_ufuse_module"] = module
-    for name in ("__all__", "__version__", "__path__"):
+    for name in ("__all__", "__version__"):
         if hasattr(module, name):
             made.__dict__[name] = getattr(module, name)
-    for name, value in list(vars(module).items()):
-        if isinstance(value, types.ModuleType) and value.__name__ == f"{module.__name__}.{name}":
-            made.__dict__[name] = module_of(value)
+    if hasattr(module, "__path__"):
+        made.__path__ = []
+
+
+class Finder:
+    """Imports ``ufuse.numpy.linalg`` and the like: NumPy's module of that name, made eager."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The spec of a submodule of ``ufuse.numpy`` that NumPy has; None for all other names."""
+        if not name.startswith("ufuse.numpy.") or find_spec(name[6:]) is None:
+            return None
+        return ModuleSpec(name, Finder(), is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        """What importlib asks of a loader."""
+        return module_of(import_module(spec.name[6:]))
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing is left to do."""

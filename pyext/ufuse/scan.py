@@ -16,6 +16,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 _GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 
 # Methods that keep their argument in the object they are called on.
@@ -120,6 +122,9 @@ _PURE_BUILTINS = frozenset(
     ]
 )
 
+_PURE_MODULES = ("numpy", "scipy", "math", "cmath", "_operator", "operator")
+_CONSTANTS = (int, float, complex, str, bytes, types.NoneType, np.generic, np.dtype)
+
 # Error states under which an operation cannot run later than it stands.
 _ERROR_STATE = frozenset({"errstate", "seterr", "seterrcall"})
 _STRICT_MODES = frozenset({"raise", "call", "print", "log"})
@@ -158,6 +163,29 @@ class Scan(NamedTuple):
     line: int
     mutated: frozenset[str]
     pure: bool
+
+
+def is_pure(value: Any) -> bool:
+    """Whether using a global's value means the same each time, as long as it is the same object."""
+    if isinstance(value, types.ModuleType):
+        top = value.__name__.partition(".")[0]
+        return top in _PURE_MODULES and ".random" not in value.__name__
+    if isinstance(value, (types.FunctionType, np.ufunc)):
+        return True  # a helper is looked at by itself
+    if isinstance(value, types.BuiltinFunctionType):
+        owner = value.__self__
+        return isinstance(owner, np.ufunc) or (
+            isinstance(owner, types.ModuleType | None)
+            and (value.__module__ or "").partition(".")[0] in _PURE_MODULES
+        )
+    if isinstance(value, type):
+        return value.__module__.partition(".")[0] in ("numpy", "builtins")
+    if callable(value):
+        kind = type(value)
+        return hasattr(kind, "__ufuse_inner__") or kind.__module__.partition(".")[0] == "numpy"
+    if type(value) is tuple:
+        return all(map(is_pure, value))
+    return isinstance(value, _CONSTANTS)
 
 
 def _texts(code: types.CodeType) -> Iterator[str]:
@@ -247,6 +275,8 @@ class _Scanner:
         value = self.lookup(name, False)
         if hasattr(builtins, name) and value is getattr(builtins, name):
             self.pure = self.pure and name in _PURE_BUILTINS
+        else:
+            self.pure = self.pure and is_pure(value)
 
     def load_attribute(self, base: Origin, name: str) -> None:
         if name in _MEMORY_ATTRIBUTES and any(

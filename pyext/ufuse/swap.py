@@ -21,6 +21,8 @@ from . import _core
 
 DATA = object()  # guard value: "no callable and no module"
 LIBRARIES = ("numpy", "scipy")
+# Where NumPy 1 compiles the dispatcher of each function under ``__array_function__``.
+DISPATCHER_FILE = "<__array_function__ internals>"
 
 # Modules whose Python code looks into arrays in ways a lazy array cannot follow (memory, classes
 # with state, text): their functions are called with real arrays.
@@ -80,6 +82,13 @@ _CODE = (
 )
 _namespaces: dict[str, Namespace] = {}
 _callers: dict[Any, Any] = {}
+
+
+def is_stable(function: types.FunctionType) -> bool:
+    """Whether the globals of a function are NumPy's or SciPy's own, which do not change."""
+    return function.__code__.co_filename == DISPATCHER_FILE or is_library(
+        function.__globals__.get("__name__")
+    )
 
 
 def is_library(module: Any) -> bool:
@@ -182,7 +191,9 @@ def _swap_module(module: types.ModuleType) -> Any:
     name = module.__name__
     if isinstance(module, Namespace):
         return module
-    if _is_standard(name) or name.startswith(("numpy.ma", "numpy.testing")):
+    if (_is_standard(name) and name != "warnings") or name.startswith(
+        ("numpy.ma", "numpy.testing")
+    ):
         return module
     known = _namespaces.get(name)
     if known is None or known.__dict__["_ufuse_module"] is not module:
@@ -197,8 +208,12 @@ def _swap_function(function: types.FunctionType) -> Any:
     if handler is not None:
         return handler
     wrapped = getattr(function, "__wrapped__", None)
-    if function.__code__.co_filename == "<__array_function__ internals>" and wrapped is not None:
-        return _swap_dispatcher(function, wrapped)
+    if function.__code__.co_filename == DISPATCHER_FILE and wrapped is not None:
+        implementation = _swap_dispatcher(function, wrapped)
+        if isinstance(implementation, types.FunctionType):
+            # NumPy 1's dispatcher is a Python frame that `stacklevel` counts: keep it.
+            return twin.twin_of(function).function
+        return implementation
     module = function.__globals__.get("__name__")
     if _is_standard(module) or isinstance(function.__globals__, twin.LiveGlobals):
         return function

@@ -14,16 +14,14 @@ use, so a counter that somebody else changes in the middle of a call is seen as 
 from __future__ import annotations
 
 import builtins
-import threading
 import types
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from . import swap
+from . import locking, swap
 
 _MISSING = object()
-_lock = threading.RLock()
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
 
 
@@ -69,7 +67,7 @@ class Twin:
         self._names: list[tuple[str, Any]] = []
         self._cells: list[tuple[types.CellType, types.CellType, Any]] = []
         self._children: list[Twin] = []
-        self._stable = swap.is_library(original.__globals__.get("__name__"))
+        self._stable = swap.is_stable(original)
 
     def build(self) -> None:
         """Make the function and swap what its code names; called once, under the lock."""
@@ -84,8 +82,7 @@ class Twin:
             names = LiveGlobals()
             names.real = real
         names["__builtins__"] = swap.builtins_for(self._stable)
-        names["__name__"] = real.get("__name__")
-        for name in ("__package__", "__spec__", "__file__"):
+        for name in ("__name__", "__package__", "__spec__", "__file__"):
             if name in real:
                 names[name] = real[name]
         # Shared, so that a warning shown "once per place" is shown once for both.
@@ -182,7 +179,7 @@ class Twin:
 
 def twin_of(function: types.FunctionType) -> Twin:
     """The up-to-date twin of a Python function, made when there is none."""
-    with _lock:
+    with locking.tables:
         twin = _twins.get(function)
         if twin is None or not twin.up_to_date(set()):
             forget(twin)

@@ -49,7 +49,7 @@ def assert_same(got, expected):
     assert layout(got) == layout(expected)
     if isinstance(expected, (np.ndarray, np.generic)):
         got, expected = np.asarray(got), np.asarray(expected)
-        if expected.dtype.char in "gG":  # its bytes hold padding
+        if expected.dtype.char in "gGO":  # whose bytes hold padding or pointers
             np.testing.assert_array_equal(got, expected)
             return
         if expected.dtype.kind in "fc":
@@ -207,7 +207,10 @@ CASES = {
     "roots": (lambda x: (np.abs(x) ** 0.5, x**0, abs(x) ** 0.25), A),
     "integer powers": (lambda x: (x**2, x**3, x**2.0), I),
     "complex": (lambda z: (z * z.conj(), abs(z), z.real, z.imag, z + 1, z / 2), C),
-    "sums": (lambda x: (x.sum(), x.sum(0), x.sum(1), x.sum(axis=(0, 1)), x.sum(-1, keepdims=True)), A),
+    "sums": (
+        lambda x: (x.sum(), x.sum(0), x.sum(1), x.sum(axis=(0, 1)), x.sum(-1, keepdims=True)),
+        A,
+    ),
     "sums of fortran": (lambda x: (x.sum(), x.sum(0), x.sum(1)), F),
     "sums of a product": (lambda x, y: ((x * y).sum(0), (x * y).sum(1)), A, F),
     "extrema": (lambda x: (x.min(), x.max(0), x.max(axis=1), x.argmin(), x.argmax(0)), A),
@@ -217,7 +220,11 @@ CASES = {
     "bool sums": (lambda x: (x.sum(), x.sum(0), x.any(), x.argmax(1)), M),
     "float32 sums": (lambda x: (x.sum(), x.sum(0), x.sum(dtype=np.float64), x.sum(1)), F4),
     "ufunc keywords": (
-        lambda x: (np.add(x, 1, dtype=np.float32, casting="same_kind"), np.add.reduce(x), np.exp(x, where=x > 0, out=x * 1)),
+        lambda x: (
+            np.add(x, 1, dtype=np.float32, casting="same_kind"),
+            np.add.reduce(x),
+            np.exp(x, where=x > 0, out=x * 1),
+        ),
         A,
     ),
     "ufunc methods": (lambda x: (np.add.accumulate(x), np.multiply.outer(x[0], x[1])), A),
@@ -246,13 +253,32 @@ CASES = {
     "builtins": (builtins, A),
     "result is a view": (result_is_view, A),
     "views of views": (lambda x: (x[1:][::-1].T[2:4] * 2, x[:, None, ::2] + x[0, 0]), A),
-    "copies": (lambda x: (x.copy(), x.T.copy(), x.T.copy("K"), x.T.flatten(), x.T.ravel(), x.T.reshape(3, 8)), A),
-    "fortran reshapes": (lambda x: (x.reshape(6, 4, order="F"), x.flatten("F"), (x + 1).reshape((2, 12), order="F")), A),
-    "astype": (lambda x: (x.astype(int), x.astype("f4"), x.astype(bool), x.astype(float, copy=False)), A),
+    "copies": (
+        lambda x: (
+            x.copy(),
+            x.T.copy(),
+            x.T.copy("K"),
+            x.T.flatten(),
+            x.T.ravel(),
+            x.T.reshape(3, 8),
+        ),
+        A,
+    ),
+    "fortran reshapes": (
+        lambda x: (x.reshape(6, 4, order="F"), x.flatten("F"), (x + 1).reshape((2, 12), order="F")),
+        A,
+    ),
+    "astype": (
+        lambda x: (x.astype(int), x.astype("f4"), x.astype(bool), x.astype(float, copy=False)),
+        A,
+    ),
     "astype of scalar": (lambda x: (x.sum().astype(int), x.sum().astype("f4")), A),
     "fill": (lambda x: (x.fill(3), x)[1], A),
     "item": (lambda x: (x.item(3), x.tolist(), x[0].tolist()), A),
-    "numpy functions": (lambda x: (np.sort(x), np.dot(x, x.T), x.cumsum(0), np.where(x > 0, x, 0)), A),
+    "numpy functions": (
+        lambda x: (np.sort(x), np.dot(x, x.T), x.cumsum(0), np.where(x > 0, x, 0)),
+        A,
+    ),
     "sort in place": (lambda x: (x + 1, x.sort(), x)[::2], A),
     "matmul": (lambda x: x @ x.T, A),
     "bad shapes": (lambda x, y: x + y, A, A[:, :5].copy()),
@@ -265,7 +291,16 @@ CASES = {
     "empty": (lambda x: (x[:0].sum(0), x[:0] + 1, x[:0].sum()), A),
     "max of empty": (lambda x: x[:0].max(), A),
     "attributes": (
-        lambda x: (x.shape, x.ndim, x.size, x.dtype, x.strides, x.nbytes, x.T.strides, (x.T + 1).strides),
+        lambda x: (
+            x.shape,
+            x.ndim,
+            x.size,
+            x.dtype,
+            x.strides,
+            x.nbytes,
+            x.T.strides,
+            (x.T + 1).strides,
+        ),
         A,
     ),
     "warns": (lambda x: x / 0, N),
@@ -457,3 +492,84 @@ def test_long_loops_are_flushed():
     traced(loop, A)
     kinds = [e["kind"] for e in _core.events()]
     assert kinds.count("flush") >= 1
+
+
+def dispatcher(function, guards=()):
+    return _core.Dispatcher(lambda *args: traced(function, *args), guards)
+
+
+def test_replay_gives_what_tracing_gives(backend):
+    if backend == "numpy":
+        pytest.skip("nothing to replay without a backend")
+    calls = []
+
+    def function(x, y, a, s):
+        calls.append(1)
+        z = x * y + a
+        return z, z[1:], z.sum(), x, y[0], s * 2, (z * s)[:, 0]
+
+    replayed = dispatcher(function)
+    for seed in range(4):
+        r = np.random.default_rng(seed)
+        args = (r.normal(size=(3, 4)), r.normal(size=4), 2.5, np.float64(seed))
+        assert_same(replayed(*args), function(*args))
+        calls.pop()
+    assert len(calls) == 1
+    assert replayed.counts == (3, 1, 1)
+    got = replayed(*args)
+    assert got[3] is args[0]
+    assert got[1].base is got[0]
+    args = (r.normal(size=(5, 4)), *args[1:])
+    assert_same(replayed(*args), function(*args))
+    assert replayed.counts[1] == 2
+
+
+def test_replay_writes_arguments(backend):
+    replayed = dispatcher(add_into)
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=(3, 4))
+        expected = x + 2
+        result = replayed(x, 2)
+        assert result is x
+        assert_same(x, expected)
+    y = np.arange(8.0)
+    replayed(y[:5], y[3:])  # overlapping: traced each time
+
+
+def test_replay_traces_where_a_value_steers():
+    def function(x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+    replayed = dispatcher(function)
+    for sign in (1, -1, 1, -1):
+        assert_same(replayed(np.full(3, 2.0 * sign)), np.full(3, 3.0 * sign))
+    assert replayed.counts[0] == 0
+
+
+def test_replay_warns(backend):
+    replayed = dispatcher(lambda x: 1 / x)
+    replayed(np.ones(3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        replayed(np.zeros(3))
+    assert [str(w.message) for w in caught] == ["divide by zero encountered in divide"]
+    with np.errstate(divide="ignore"), warnings.catch_warnings(record=True) as caught:
+        replayed(np.zeros(3))
+    assert not caught
+
+
+def test_replay_drops_plans_when_a_guard_changes():
+    names = {"factor": 2.0}
+    replayed = dispatcher(lambda x: x * names["factor"], [(names, "factor", names["factor"])])
+    x = np.ones(3)
+    assert_same(replayed(x), x * 2)
+    assert_same(replayed(x), x * 2)
+    names["factor"] = 3.0
+    assert_same(replayed(x), x * 3)
+
+
+def test_replay_tells_values_of_numbers_apart():
+    replayed = dispatcher(lambda x, n, flag: (x[n:] * n, x + 1 if flag else x))
+    x = np.arange(5.0)
+    for n, flag in ((1, True), (2, True), (1, False), (1, True), (True, 1)):
+        assert_same(replayed(x, n, flag), (x[n:] * n, x + 1 if flag else x))

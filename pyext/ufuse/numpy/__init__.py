@@ -9,7 +9,8 @@ import sys
 
 import numpy
 
-from ..namespace import EagerModule, fill
+from ..namespace import EagerModule, Finder, fill
 
 fill(sys.modules[__name__], numpy)
+sys.meta_path.append(Finder)
 sys.modules[__name__].__class__ = EagerModule

@@ -62,17 +62,28 @@ class Program {
     for (int i = 0, n = pick(1, 3); i < n; ++i) values_.push_back(new_input());
     for (int i = 0, n = pick(1, 12); i < n; ++i) grow();
     for (int i = 0, n = pick(1, 3); i < n; ++i) graph.outputs.push_back(values_[values_.size() - 1 - index(std::min<std::size_t>(values_.size(), 4))]);
-    for (NodeId out : graph.outputs) outputs.push_back(new_buffer(graph[out].dtype, graph[out].shape, false));
+    for (NodeId out : graph.outputs) {
+      alias.push_back(pick(0, 2) == 0 ? overwritable(graph[out]) : -1);
+      if (alias.back() >= 0)
+        outputs.push_back(inputs[static_cast<std::size_t>(alias.back())]);
+      else
+        outputs.push_back(new_buffer(graph[out].dtype, graph[out].shape, false));
+    }
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (alias[k] < 0) fill_bytes(outputs[k]);
+    before_ = memory;
   }
 
   ir::Graph graph;
   ir::LoopTable loops;
   std::vector<ir::Buffer> inputs, outputs;
+  std::vector<int> alias;
   std::vector<std::vector<char>> memory;
 
+  ir::RunArgs args() const { return {inputs, {}, outputs, alias}; }
   std::vector<std::vector<char>> run(ir::Backend& backend, ir::RunStatus& status) {
-    for (const ir::Buffer& b : outputs) fill_bytes(b);
-    const ir::RunArgs args{inputs, {}, outputs, {}};
+    for (std::size_t i = 0; i < memory.size(); ++i) std::copy(before_[i].begin(), before_[i].end(), memory[i].begin());
+    const ir::RunArgs args = this->args();
     status = backend.prepare(graph, args)->run(args);
     std::vector<std::vector<char>> results;
     for (const ir::Buffer& b : outputs) results.push_back(bytes(b));
@@ -148,6 +159,17 @@ class Program {
       store(data + at, dtype);
     b.data = data + start;
     return b;
+  }
+  // An input that this node's value may overwrite: same dtype and shape, no element twice, not overwritten yet.
+  int overwritable(const ir::Node& node) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ir::Buffer& b = inputs[i];
+      bool fits = b.dtype == node.dtype && b.shape == node.shape &&
+                  std::find(alias.begin(), alias.end(), static_cast<int>(i)) == alias.end();
+      for (std::size_t k = 0; k < b.shape.size(); ++k) fits &= b.strides[k] != 0;
+      if (fits) return static_cast<int>(i);
+    }
+    return -1;
   }
   NodeId new_input() {
     Dims shape = extents_;
@@ -314,6 +336,7 @@ class Program {
   }
 
   std::mt19937 rng_;
+  std::vector<std::vector<char>> before_;
   Dims extents_;
   std::vector<NodeId> values_;
   std::uint32_t halve_ = 0, split_ = 0;
@@ -335,9 +358,9 @@ void check(unsigned seed) {
     bool same = !expected_status.redo || expected == got;
     if (!expected_status.redo) same = expected == got;
     if (!same) {
-      const ir::RunArgs args{program.inputs, {}, program.outputs, {}};
       std::string report = ir::print(program.graph, &program.loops);
-      for (const auto& group : compiler.describe(program.graph, args).groups) report += group.source;
+      for (int a : program.alias) report += "alias " + std::to_string(a) + "\n";
+      for (const auto& group : compiler.describe(program.graph, program.args()).groups) report += group.source;
       FAIL("seed " << seed << ", " << threads << " threads\n" << report);
     }
   }

@@ -1,0 +1,128 @@
+// See signature.h.
+#include "pyext/bind/signature.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "pyext/bind/numpy_facts.h"
+#include "tracer/storage.h"
+
+namespace ufuse::pyext {
+namespace {
+
+enum Tag : std::uint64_t { kArray = 1, kScalar, kSame, kInt, kFloat, kComplex, kObject };
+
+std::uint64_t bits_of(double value) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+}  // namespace
+
+void Signature::clear() {
+  words.clear();
+  objects.clear();
+  arguments.clear();
+  hash = 0;
+}
+
+bool Signature::read(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  clear();
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  words.push_back(static_cast<std::uint64_t>(count));
+  for (Py_ssize_t i = 0; i < named; ++i) objects.push_back(PyTuple_GET_ITEM(keywords, i));
+  for (Py_ssize_t i = 0; i < count + named; ++i)
+    if (!add(args[i])) return false;
+  if (!arrays_are_apart()) return false;
+  for (std::uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
+  return true;
+}
+
+bool Signature::add(PyObject* object) {
+  if (PyArray_CheckExact(object)) return add_array(reinterpret_cast<PyArrayObject*>(object));
+  if (PyFloat_CheckExact(object)) {
+    words.insert(words.end(), {kFloat, bits_of(PyFloat_AS_DOUBLE(object))});
+    return true;
+  }
+  if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    words.insert(words.end(), {kInt, static_cast<std::uint64_t>(value)});
+    return overflow == 0;
+  }
+  if (PyComplex_CheckExact(object)) {
+    const Py_complex value = PyComplex_AsCComplex(object);
+    words.insert(words.end(), {kComplex, bits_of(value.real), bits_of(value.imag)});
+    return true;
+  }
+  if (object == Py_None || PyBool_Check(object) || PyUnicode_CheckExact(object)) {
+    words.push_back(kObject);
+    objects.push_back(object);
+    return true;
+  }
+  if (const auto dtype = scalar_dtype(object)) {
+    const auto known = std::ranges::find(arguments, object);
+    if (known != arguments.end()) {
+      words.insert(words.end(), {kSame, static_cast<std::uint64_t>(known - arguments.begin())});
+      return true;
+    }
+    arguments.push_back(object);
+    words.insert(words.end(), {kScalar, static_cast<std::uint64_t>(*dtype)});
+    return true;
+  }
+  return false;
+}
+
+bool Signature::add_array(PyArrayObject* array) {
+  auto* object = reinterpret_cast<PyObject*>(array);
+  const auto known = std::ranges::find(arguments, object);
+  if (known != arguments.end()) {
+    words.insert(words.end(), {kSame, static_cast<std::uint64_t>(known - arguments.begin())});
+    return true;
+  }
+  const int flags = PyArray_FLAGS(array);
+  PyArray_Descr* descr = PyArray_DESCR(array);
+  if (!(flags & NPY_ARRAY_ALIGNED) || !PyArray_ISNBO(descr->byteorder) ||
+      !dtype_of_number(descr->type_num))
+    return false;
+  const int ndim = PyArray_NDIM(array);
+  const std::uint64_t writeable = flags & NPY_ARRAY_WRITEABLE ? 1 : 0;
+  words.push_back(kArray | static_cast<std::uint64_t>(descr->type_num) << 8 |
+                  static_cast<std::uint64_t>(ndim) << 16 | writeable << 32);
+  words.insert(words.end(), PyArray_DIMS(array), PyArray_DIMS(array) + ndim);
+  words.insert(words.end(), PyArray_STRIDES(array), PyArray_STRIDES(array) + ndim);
+  arguments.push_back(object);
+  return true;
+}
+
+// Overlapping arguments are traced each time: what may be put off depends on it.
+bool Signature::arrays_are_apart() const {
+  struct Range {
+    const char *low, *high;
+    bool writeable;
+  };
+  Range ranges[8];
+  std::size_t count = 0;
+  for (PyObject* object : arguments) {
+    if (!PyArray_CheckExact(object)) continue;
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    Range range{PyArray_BYTES(array), PyArray_BYTES(array) + PyArray_ITEMSIZE(array),
+                static_cast<bool>(PyArray_ISWRITEABLE(array))};
+    for (int a = 0; a < PyArray_NDIM(array); ++a) {
+      const npy_intp span = (PyArray_DIM(array, a) - 1) * PyArray_STRIDE(array, a);
+      if (PyArray_DIM(array, a) == 0) range.high = range.low;
+      (span < 0 ? range.low : range.high) += span;
+    }
+    if (PyArray_SIZE(array) == 0) continue;
+    if (count == std::size(ranges)) return false;
+    for (std::size_t i = 0; i < count; ++i)
+      if ((ranges[i].writeable || range.writeable) && ranges[i].low < range.high &&
+          range.low < ranges[i].high)
+        return false;
+    ranges[count++] = range;
+  }
+  return true;
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,30 @@
+// What two calls must have in common to be the same work: types, dtypes, shapes, strides,
+// writeability, which arguments are one object, and the values of Python numbers. Built anew for
+// each call, so it is flat and does not allocate twice.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pyext/bind/common.h"
+
+namespace ufuse::pyext {
+
+struct Signature {
+  std::vector<std::uint64_t> words;  // all that is compared by value
+  std::vector<PyObject*> objects;  // borrowed; compared by identity (None, strings, keyword names)
+  std::vector<PyObject*>
+      arguments;  // borrowed; arrays and NumPy scalars in the order in which a session numbers them
+  std::uint64_t hash = 0;
+
+  // False when there is no plan for such arguments: other types, overlapping memory.
+  bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+  void clear();
+
+ private:
+  bool add(PyObject* object);
+  bool add_array(PyArrayObject* array);
+  bool arrays_are_apart() const;
+};
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,501 @@
+"""Does a jitted function warn as NumPy does: in text, category, file, line, number and order?
+
+Inside and outside of ``np.errstate``, under the filters of the ``warnings`` module, for arrays of
+every size and layout, in fused expressions, and when the value that warns is never used.
+"""
+
+import operator
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import ufuse
+from outcomes import check, compare, run, step
+from same import copied, jitted, same
+
+SIZES = {"three": 3, "block": 256, "large": 9_001}
+
+
+def numbers(n, kind="f8"):
+    """Zeros, NaN, infinities and huge numbers strewn into ordinary ones."""
+    x = np.linspace(-3.0, 5.0, n)
+    x[: n // 3] = 0.0
+    if n > 10:
+        x[[4, 5, 6, 7]] = np.nan, np.inf, -np.inf, -0.0
+    x[-1] = np.finfo(kind).max
+    return x.astype(kind)
+
+
+def layouts(n, kind="f8"):
+    """The same numbers in several layouts."""
+    x = numbers(n, kind)
+    yield "contiguous", x
+    wide = np.ones(2 * n, kind)
+    wide[::2] = x
+    yield "strided", wide[::2]
+    yield "rows", np.ones((n, 3), kind) * x[:, None]
+    if n < 1000:
+        yield "reversed", x[::-1].copy()[::-1]
+        yield "columns", (np.ones((3, n), kind) * x).T
+
+
+EXPRESSIONS = {
+    "log": lambda x, y: np.log(x),
+    "log1p": lambda x, y: np.log1p(x - 1),
+    "sqrt": lambda x, y: np.sqrt(x),
+    "divide": lambda x, y: x / y,
+    "zero by zero": lambda x, y: (x * 0) / (y * 0),
+    "one by x": lambda x, y: 1 / x,
+    "by a Python zero": lambda x, y: x / 0,
+    "by an integer zero": lambda x, y: x / np.int64(0),
+    "overflow": lambda x, y: x * x * 1e10,
+    "overflow in exp": lambda x, y: np.exp(x),
+    "overflow in a sum": lambda x, y: x + x,
+    "overflow in power": lambda x, y: x**3,
+    "square": lambda x, y: x**2,
+    "inverse power": lambda x, y: x**-1,
+    "root power": lambda x, y: x**0.5,
+    "invalid minus": lambda x, y: np.exp(x) - np.exp(x),
+    "invalid sine": lambda x, y: np.sin(x / 0),
+    "floor divide": lambda x, y: x // y,
+    "remainder": lambda x, y: x % y,
+    "arcsin": lambda x, y: np.arcsin(x),
+    "hypot": lambda x, y: np.hypot(x, x),
+    "logaddexp": lambda x, y: np.logaddexp(x, y),
+    "where": lambda x, y: np.where(y != 0, x / y, 0),
+    "where of two": lambda x, y: np.where(x > 0, np.log(x), np.sqrt(x)),
+    "fused": lambda x, y: np.sqrt(np.log(x) + 1) / y,
+    "two on a line": lambda x, y: (np.log(x), 1 / y, np.log(x)),
+    "used twice": lambda x, y: (lambda z: z + z * 2)(np.log(x)),
+    "never used": lambda x, y: (np.log(x), y + 1)[1],
+    "mask afterwards": lambda x, y: np.log(x)[y > 0],
+    "maximum": lambda x, y: np.maximum(np.log(x), y),
+    "compare": lambda x, y: x / y > 0,
+    "sum": lambda x, y: (x / y).sum(),
+    "mean of rows": lambda x, y: np.log(x).mean(axis=0),
+    "sum overflows": lambda x, y: (np.abs(x) * 1e5).sum(),
+    "std": lambda x, y: (x / y).std(),
+    "norm": lambda x, y: np.linalg.norm(x / y, axis=-1),
+    "norm overflows": lambda x, y: np.linalg.norm(x * 1e3, axis=-1),
+    "extreme": lambda x, y: np.log(x).max(),
+    "position": lambda x, y: np.log(x).argmin(axis=0),
+    "cumulative": lambda x, y: np.cumsum(x / y),
+    "cast": lambda x, y: x.astype(np.int32),
+    "cast down": lambda x, y: (x * 1e300).astype(np.float32) if x.dtype == "f8" else x,
+    "slice": lambda x, y: np.log(x[1:]) - np.log(x[:-1]),
+    "scalar": lambda x, y: x.ravel()[0] / x.ravel()[1],
+    "scalar log": lambda x, y: np.log(x.ravel()[0]),
+    "modf": lambda x, y: np.modf(x / y),
+    "complex": lambda x, y: 1 / (x + 0j),
+    "out": lambda x, y: np.log(x, out=y),
+    "where argument": lambda x, y: np.log(x, where=x > 0, out=y),
+    "reduce with where": lambda x, y: np.add.reduce(x / y, where=np.isfinite(y)),
+    "none": lambda x, y: np.where(y != 0, x * 2, 0),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expressions(name, size):
+    kinds = ("f8", "f4") if size == "block" else ("f8",)
+    for kind in kinds:
+        for layout, x in layouts(SIZES[size], kind):
+            if kind == "f4" and layout != "contiguous":
+                continue
+            check(EXPRESSIONS[name], x, x[::-1].copy() if x.ndim == 1 else x)
+
+
+def many_lines(x, y):
+    a = np.log(x)
+    step("a")
+    b = a / y
+    c = np.sqrt(
+        b - 1  # a statement of several lines
+    )
+    d = np.exp(y)
+    with np.errstate(divide="ignore"):
+        e = 1 / y
+    with np.errstate(all="ignore"):
+        f = np.log(-x) / y
+    g = f * 1e300 * 1e300
+    return a, c, d, e, g
+
+
+def in_place(x, y):
+    x /= y
+    step("divided")
+    np.log(x, out=x)
+    x[1:] = np.sqrt(x[:-1])
+    y *= 1e300
+    y *= 1e300
+    y -= y
+
+
+def in_a_loop(x, y):
+    for _ in range(4):
+        x = np.log(x)
+        y = y / x
+    return y
+
+
+def in_a_helper(x, y):
+    return helper(helper(x)) + helper(y)
+
+
+def helper(x):
+    return np.log(x)
+
+
+@ufuse.jit
+def jitted_helper(x):
+    return 1 / x
+
+
+def in_a_jitted_helper(x, y):
+    return jitted_helper(x) + jitted_helper(jitted_helper(y))
+
+
+def value_asked_for(x, y):
+    a = np.log(x)
+    step(str(a.ravel()[0]))
+    b = a + 1
+    if np.isnan(b).any():
+        return np.sqrt(-np.abs(y))
+    return b / 0
+
+
+def warns_before_it_raises(x, y):
+    a = np.log(x)
+    step("warned")
+    y /= 0
+    raise KeyError(a.shape)
+
+
+def warns_before_numpy_raises(x, y):
+    a = 1 / x
+    return a + np.ones(1234)
+
+
+def warns_unused_before_it_raises(x, y):
+    np.log(x)
+    raise KeyError("stop")
+
+
+def pythons_own_warning(x, y):
+    import warnings
+
+    a = np.log(x)
+    warnings.warn("from the user", UserWarning, stacklevel=1)
+    return a / y
+
+
+def through_numpys_source(x, y):
+    return np.nanmean(x * np.nan), np.mean(x[:0]), np.std(x[:1], ddof=1), np.var(x / y)
+
+
+PROGRAMS = [
+    many_lines,
+    in_place,
+    in_a_loop,
+    in_a_helper,
+    in_a_jitted_helper,
+    value_asked_for,
+    warns_before_it_raises,
+    warns_before_numpy_raises,
+    warns_unused_before_it_raises,
+    pythons_own_warning,
+    through_numpys_source,
+]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs(program, size):
+    for layout, x in layouts(SIZES[size]):
+        if layout == "columns":
+            continue
+        trail = check(program, x, x[::-1].copy())
+        assert trail.warnings, "a program that does not warn tests nothing"
+
+
+@pytest.mark.parametrize("action", ["error", "once", "default", "module", "ignore", "always"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_filters(program, action):
+    check(program, numbers(40), numbers(40)[::-1].copy(), action=action)
+
+
+INTEGERS = {
+    "floor divide": lambda a, b: a // b,
+    "remainder": lambda a, b: a % b,
+    "both": lambda a, b: divmod(a, b),
+    "true divide": lambda a, b: a / b,
+    "in place": lambda a, b: operator.ifloordiv(a, b),
+    "fused": lambda a, b: (a + 1) // (b * 2) + a % b,
+    "where": lambda a, b: np.where(b != 0, a // b, 0),
+    "by a Python zero": lambda a, b: a // 0,
+    "smallest by -1": lambda a, b: a // -1,
+    "fmod": lambda a, b: np.fmod(a, b),
+    "scalars": lambda a, b: a[0] // b[0],
+    "scalars overflow": lambda a, b: a[0] * a[0] * a[0],
+    "scalars add": lambda a, b: np.iinfo(a.dtype).max + a[1],
+    "scalar minus": lambda a, b: -a[0],
+    "absolute": lambda a, b: abs(a[0]),
+    "logarithm": lambda a, b: np.log(b),
+    "reciprocal": lambda a, b: np.reciprocal(b),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers(name, size):
+    n = SIZES[size]
+    for kind in ("i8", "i4", "i1", "u2") if size != "large" else ("i8",):
+        a = np.arange(n).astype(kind)
+        a[0], a[1] = np.iinfo(kind).min, np.iinfo(kind).max
+        b = (np.arange(n) % 3).astype(kind)
+        check(INTEGERS[name], a, b)
+        check(INTEGERS[name], np.repeat(a, 2)[::2], np.repeat(b, 3)[::3])
+
+
+# ---- the error state
+
+
+STATES = [
+    {"all": "ignore"},
+    {"all": "warn"},
+    {"all": "raise"},
+    {"divide": "raise"},
+    {"invalid": "raise"},
+    {"over": "raise"},
+    {"divide": "ignore"},
+    {"divide": "ignore", "over": "ignore"},
+    {"under": "warn"},
+    {"under": "raise"},
+    {"divide": "raise", "invalid": "ignore"},
+]
+
+
+@pytest.mark.parametrize("state", STATES, ids=str)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_error_state_of_the_caller(program, state):
+    x = numbers(40)
+    y = x[::-1] * 1e-300
+    before = np.geterr()
+    with np.errstate(**state):
+        check(program, x, y)
+    assert np.geterr() == before
+
+
+def state_inside(x, y):
+    x += 1
+    step(1)
+    with np.errstate(divide="raise"):
+        step(2)
+        y += 1
+        a = x / (y * 0)
+        step(3)
+        y += 1
+    return a
+
+
+def state_caught(x, y):
+    try:
+        with np.errstate(all="raise"):
+            x *= 2
+            np.log(x)
+            x *= 1000
+    except FloatingPointError as error:
+        step(str(error))
+    x += 1
+    return x, np.geterr()["divide"]
+
+
+def state_set(x, y):
+    old = np.seterr(all="ignore")
+    a = np.log(x)
+    np.seterr(**old)
+    return a, np.log(y)
+
+
+def state_called(x, y):
+    with np.errstate(all="call", call=lambda kind, flag: step((kind, flag))):
+        a = np.log(x)
+        b = a / y
+    return b
+
+
+@np.errstate(divide="ignore")
+def state_decorates(x, y):
+    return np.log(x) + 1 / y
+
+
+def state_of_helper(x, y):
+    return state_decorates(x, y) + 1 / x
+
+
+def state_asked(x, y):
+    with np.errstate(over="ignore", divide="raise"):
+        return sorted(np.geterr().items())
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        state_inside,
+        state_caught,
+        state_set,
+        state_called,
+        state_decorates,
+        state_of_helper,
+        state_asked,
+    ],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.parametrize("size", SIZES)
+def test_error_state_inside(program, size):
+    before = np.geterr()
+    x = numbers(SIZES[size])
+    check(program, x, x[::-1].copy())
+    assert np.geterr() == before
+
+
+def test_error_state_is_restored_after_an_exception():
+    def function(x):
+        with np.errstate(all="ignore"):
+            x.reshape(99)
+
+    before = np.geterr()
+    check(function, np.ones(3))
+    assert np.geterr() == before
+
+
+# ---- the registry of warnings that were shown
+
+
+def shown(calls, action):
+    """The lines at which warnings are shown when functions are called one after the other."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action)
+        warnings.onceregistry.clear()
+        for function, args in calls:
+            function(*copied(args))
+    return [(w.lineno, str(w.message)) for w in caught]
+
+
+@pytest.mark.parametrize("action", ["default", "once", "module", "always"])
+def test_a_line_is_shown_as_often_as_in_numpy(action):
+    x = numbers(12)
+    for program in (helper, in_a_helper, many_lines, through_numpys_source):
+        args = (x,) if program is helper else (x, x)
+        jit = jitted(program)
+        theirs = shown([(program, args)] * 3, action)
+        assert shown([(jit, args)] * 3, action) == theirs
+        assert shown([(program, args), (jit, args), (program, args)], action) == theirs
+        if action != "always":
+            assert shown([(jit, args), (program, args)], action) == theirs
+
+
+def test_filters_by_module_and_message():
+    import warnings
+
+    x = numbers(12)
+    for rule in [
+        {"module": __name__.replace(".", r"\.")},
+        {"module": "no_such_module"},
+        {"message": "divide by zero"},
+        {"message": "invalid"},
+        {"category": RuntimeWarning},
+        {"category": UserWarning},
+        {"category": RuntimeWarning, "lineno": helper.__code__.co_firstlineno + 1},
+    ]:
+        seen = []
+        for function in (in_a_helper, jitted(in_a_helper)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                warnings.filterwarnings("ignore", **rule)
+                function(x, x)
+            seen.append([(str(w.message), w.lineno) for w in caught])
+        assert seen[0] == seen[1], rule
+
+
+def test_only_one_category_is_an_error():
+    import warnings
+
+    for rule in [
+        {"message": "invalid"},
+        {"message": "divide"},
+        {"module": "no_such_module"},
+        {"category": DeprecationWarning},
+    ]:
+
+        def call(function, rule=rule):
+            def inner(*arrays):
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("error", **rule)
+                    return function(*arrays)
+
+            return inner
+
+        for program in (many_lines, in_place):
+            args = (numbers(12), numbers(12))
+            theirs = run(call(program), copied(args))
+            ours = run(call(jitted(program)), copied(args))
+            compare(theirs, ours)
+
+
+SCRIPT = """
+    import sys
+    import numpy as np
+
+    if sys.argv[1] == "jitted":
+        import ufuse
+        jit = ufuse.jit
+    else:
+        jit = lambda function: function
+
+    @jit
+    def function(x, y):
+        print("begins", flush=True)
+        a = np.log(x)
+        print("log is taken", flush=True)
+        x += 1
+        b = a / y
+        return b - b
+
+    x = np.array([0.0, 1.0, -1.0, 2.0])
+    for _ in range(3):
+        try:
+            print(function(x, x * 0))
+        except RuntimeWarning as error:
+            print("raised", error)
+        print(x, flush=True)
+"""
+
+
+@pytest.mark.parametrize("option", ["error", "once", "default", "always", "ignore", None])
+def test_command_line(option, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    outputs = []
+    for how in ("plain", "jitted"):
+        filters = [] if option is None else ["-W", option]
+        done = subprocess.run(
+            [sys.executable, *filters, str(script), how],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        outputs.append((done.returncode, done.stdout, done.stderr))
+    assert outputs[1] == outputs[0]
+
+
+def test_nothing_is_printed_by_a_quiet_function(capfd):
+    function = ufuse.jit(lambda x: np.sqrt(x * x + 1).sum(axis=0))
+    same(function(numbers(12) * 0), np.sqrt(numbers(12) * 0 + 1).sum(axis=0))
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,158 @@
+"""Is a recorded call replayed only where Python would have done the same again?"""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+import ufuse
+from same import check, same
+
+FACTOR = 2.0
+TABLE = [1.0]
+X = np.linspace(0.5, 2.0, 12).reshape(3, 4)
+
+
+def helper(x):
+    return x + 1
+
+
+def scaled(x):
+    return helper(x) * FACTOR
+
+
+def counted(f):
+    """``f`` jitted, and how often its Python ran."""
+    runs = []
+    jitted = ufuse.jit(f)
+    traced = jitted._trace
+
+    def trace(*args, **kwargs):
+        runs.append(1)
+        return traced(*args, **kwargs)
+
+    jitted.plan()
+    if jitted._replay is not None:
+        jitted._replay = ufuse._core.Dispatcher(trace, [(d, n, v) for d, n, v in _guards_of(f)])
+    return jitted, runs
+
+
+def _guards_of(f):
+    from ufuse.twin import twin_of
+
+    return twin_of(f).guards(set())
+
+
+def test_python_runs_once_per_signature():
+    f, runs = counted(scaled)
+    for _ in range(3):
+        same(f(X), scaled(X))
+    assert len(runs) == 1
+    same(f(X.T), scaled(X.T))
+    same(f(X.astype("f")), scaled(X.astype("f")))
+    assert len(runs) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("FACTOR", 5.0), ("helper", lambda x: x - 3), ("np", np), ("len", lambda x: 7)],
+)
+def test_guards(monkeypatch, name, value):
+    def f(x):
+        return helper(x) * FACTOR + len(x) + np.sin(x)
+
+    f = types.FunctionType(f.__code__, sys.modules[__name__].__dict__, "f")
+    g = ufuse.jit(f)
+    same(g(X), f(X))
+    same(g(X), f(X))
+    monkeypatch.setattr(sys.modules[__name__], name, value, raising=False)
+    same(g(X), f(X))
+    same(g(X), f(X))
+    monkeypatch.undo()
+    same(g(X), f(X))
+
+
+def test_code_that_is_replaced():
+    def f(x):
+        return x + 1
+
+    g = ufuse.jit(f)
+    same(g(X), X + 1)
+    f.__code__ = (lambda x: x * 10).__code__
+    same(g(X), X * 10)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + TABLE[0],
+        lambda x: print(end="") or x * 2,
+        lambda x: x + np.random.rand(),
+        lambda x: x * id(x) * 0,
+        lambda x: (lambda: x * 2)(),
+    ],
+    ids=["list", "print", "random", "id", "nested"],
+)
+def test_what_is_not_pure(function):
+    f = ufuse.jit(function)
+    f(X)
+    if f._replay is not None:
+        assert function.__code__.co_names == ()
+
+
+def test_global_list_that_changes():
+    f = ufuse.jit(lambda x: x + TABLE[0])
+    same(f(X), X + 1)
+    TABLE[0] = 3.0
+    same(f(X), X + 3)
+    TABLE[0] = 1.0
+
+
+def test_results_are_fresh():
+    f = ufuse.jit(lambda x: (x * 2, x))
+    a, x1 = f(X)
+    b, x2 = f(X)
+    assert a is not b
+    assert not np.may_share_memory(a, b)
+    assert x1 is X
+    assert x2 is X
+
+
+def test_writes_to_arguments():
+    def f(x, y):
+        x[1:] += y[:-1]
+        x *= 2
+        return x.sum()
+
+    for _ in range(3):
+        check(f, X, X * 3)
+        check(f, X[::-1], X * 3)
+        check(f, np.asfortranarray(X), X[:, ::-1])
+
+
+def test_warnings_come_each_time():
+    for _ in range(3):
+        check(lambda x: np.log(x - 1), X)
+
+
+def test_error_state():
+    f = ufuse.jit(lambda x: np.log(x - 1))
+    with np.errstate(all="ignore"):
+        f(X)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        f(X)
+
+
+def test_exceptions():
+    def f(x, y):
+        return x + y
+
+    for _ in range(2):
+        check(f, X, X)
+        check(f, X, np.ones(3))
+
+
+def test_python_numbers():
+    f = ufuse.jit(lambda x, n: x * n + n)
+    for n in (1, 2, 2.0, 1j, True, 3, 1):
+        same(f(X, n), X * n + n)
