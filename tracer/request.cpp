@@ -17,6 +17,15 @@ bool is_free(const ir::Node& node) {
          node.op == ir::Op::Broadcast;
 }
 
+// Whether an array of this layout fits into fresh memory for its elements, where a replay lets runs
+// write.
+bool is_dense(const Layout& layout) {
+  auto bytes = static_cast<std::intptr_t>(ir::size_of(layout.dtype));
+  for (std::int64_t n : layout.shape) bytes *= n;
+  const ByteRange reach = byte_range(nullptr, layout);
+  return reach.low == nullptr && reinterpret_cast<std::intptr_t>(reach.high) <= bytes;
+}
+
 }  // namespace
 
 Session::Storages Session::live() {
@@ -216,6 +225,7 @@ void Session::run(std::vector<Want>& wants) {
     }
     request.alias.push_back(direct ? std::max(same, -1) : -1);
     outputs.push_back(buffer_of(target.memory, target.layout));
+    request.layouts.push_back(target.layout);
     targets.push_back(std::move(target));
   }
 
@@ -349,8 +359,8 @@ void Session::record_plan(std::span<const LazyArray> results) {
       plan->params.push_back({row.dtype, row.bits, row.argument});
     for (std::size_t i = 0; i < run->wants.size(); ++i) {
       const auto& storage = run->wants[i].storage;
-      plan->outputs.push_back(
-          {run->wants[i].layout, storage ? storage->argument : -1, run->alias[i]});
+      if (run->alias[i] < 0 && !is_dense(run->layouts[i])) return;  // see is_dense
+      plan->outputs.push_back({run->layouts[i], storage ? storage->argument : -1, run->alias[i]});
     }
   }
   for (const LazyArray& result : results) {

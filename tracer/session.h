@@ -226,6 +226,7 @@ class Session final : public numpy_shim::Context {
     std::vector<InputRow> inputs;
     std::vector<ParamRow> params;
     std::vector<Want> wants;
+    std::vector<Layout> layouts;  // in which the run writes them
     std::vector<int> alias;
     std::uint32_t report_mask = 0;
   };

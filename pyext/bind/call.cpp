@@ -2,6 +2,7 @@
 #include "pyext/bind/call.h"
 
 #include <cstring>
+#include <string_view>
 
 #include "pyext/bind/backends.h"
 #include "pyext/bind/lazy_array.h"
@@ -109,9 +110,9 @@ py::object Call::add_argument(PyObject* object) {
   return lazy;
 }
 
-tracer::Origin Call::here() {
-  // Handlers of the package stand between the user's line and the operation; it is the user's line
-  // that counts.
+// The nearest frame whose code is `wanted`; its code object is noted.
+template <class Wanted>
+tracer::Origin Call::frame_where(Wanted wanted) {
   PyFrameObject* frame = PyEval_GetFrame();
   py::object held;
   while (frame != nullptr) {
@@ -124,14 +125,26 @@ tracer::Origin Call::here() {
       // Python's own word for code without a module.
       const py::object module =
           name && PyUnicode_Check(name) ? borrow(name) : py::object(py::str("<string>"));
-      const char* text = PyUnicode_AsUTF8(module.ptr());
-      codes_.push_back({code, module, std::strncmp(text, "ufuse.", 6) == 0});
+      const std::string_view text = PyUnicode_AsUTF8(module.ptr());
+      const std::string_view top = text.substr(0, text.find('.'));
+      codes_.push_back(
+          {code, module, text.starts_with("ufuse."), top == "numpy" || top == "scipy"});
     }
-    if (!codes_[it->second].ours) return {it->second, PyFrame_GetLasti(frame)};
+    if (wanted(codes_[it->second])) return {it->second, PyFrame_GetLasti(frame)};
     frame = PyFrame_GetBack(frame);
     held = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(frame));
   }
   return {};
+}
+
+// Handlers of the package stand between the caller's line and the operation: it is the caller's
+// line, often one of NumPy's own, that warnings name.
+tracer::Origin Call::here() {
+  return frame_where([](const Code& code) { return !code.ours; });
+}
+
+tracer::Origin Call::users_line() {
+  return frame_where([](const Code& code) { return !code.ours && !code.library; });
 }
 
 void Call::enter(bool scalar_operator) { session_.enter(here(), scalar_operator); }
@@ -160,7 +173,7 @@ std::pair<std::string, int> Call::place_of(const tracer::Origin& origin) const {
 }
 
 void Call::record(tracer::Event::Kind kind, const char* reason, std::string detail) {
-  session_.record({kind, reason, std::move(detail), here(), nullptr});
+  session_.record({kind, reason, std::move(detail), users_line(), nullptr});
 }
 
 LazyArray Call::capture(PyArrayObject* array) {

@@ -43,6 +43,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // Notes where the operation that follows stands in the user's program.
   void enter(bool scalar_operator = false);
   tracer::Origin here();
+  // The same, outside NumPy's and SciPy's own source: what the user is told.
+  tracer::Origin users_line();
   // The operation stands in this function of NumPy's _methods.py, which the ndarray method that was
   // called runs.
   void enter_method(const char* name);
@@ -79,8 +81,12 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
  private:
   struct Code {
     py::object code, module_name;
-    bool ours = false;  // of the package itself
+    bool ours = false;     // of the package itself
+    bool library = false;  // of NumPy or SciPy
   };
+  template <class Wanted>
+  tracer::Origin frame_where(Wanted wanted);
+
   tracer::Session session_;
   bool traceable_ = true;
   bool immediate_ = false;

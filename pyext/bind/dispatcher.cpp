@@ -177,10 +177,12 @@ struct State {
   Signature signature;       // reused; the interpreter's lock is held while it is read
   std::uint64_t replayed = 0, traced = 0;
 
+  // `...` as the value: the name must be missing.
   bool guards_hold() const {
-    for (const Guard& guard : guards)
-      if (PyDict_GetItemWithError(guard.dictionary.ptr(), guard.name.ptr()) != guard.value.ptr())
-        return false;
+    for (const Guard& guard : guards) {
+      PyObject* wanted = guard.value.ptr() == Py_Ellipsis ? nullptr : guard.value.ptr();
+      if (PyDict_GetItemWithError(guard.dictionary.ptr(), guard.name.ptr()) != wanted) return false;
+    }
     return true;
   }
 };

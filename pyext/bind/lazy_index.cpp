@@ -2,19 +2,13 @@
 // masked assignment of a scalar.
 #include "numpy_shim/view.h"
 #include "pyext/bind/lazy_ops.h"
+#include "pyext/bind/operators.h"
 
 namespace ufuse::pyext {
 namespace {
 
 using numpy_shim::IndexItem;
 using numpy_shim::View;
-
-PyObject* operator_function(const char* name) {
-  static PyObject* module = PyImport_ImportModule("operator");
-  PyObject* function = PyObject_GetAttrString(module, name);
-  Py_XDECREF(function);
-  return function;
-}
 
 std::optional<std::int64_t> slice_bound(PyObject* object) {
   if (object == Py_None) return std::nullopt;

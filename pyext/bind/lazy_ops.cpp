@@ -1,4 +1,4 @@
-// The number protocol of lazy arrays, ufunc calls and reductions.
+// Ufunc calls and reductions of lazy arrays.
 #include "pyext/bind/lazy_ops.h"
 
 #include <algorithm>
@@ -6,19 +6,13 @@
 #include <cstring>
 
 #include "numpy_shim/promote.h"
+#include "pyext/bind/operators.h"
 #include "pyext/bind/ufunc_registry.h"
 
 namespace ufuse::pyext {
 namespace {
 
 using tracer::Operand;
-
-PyObject* operator_function(const char* name) {
-  static PyObject* module = PyImport_ImportModule("operator");
-  PyObject* function = PyObject_GetAttrString(module, name);
-  Py_XDECREF(function);  // the module keeps it
-  return function;
-}
 
 bool is_integer(const Operand& operand) {
   return operand.weak ? operand.weak->kind == numpy_shim::WeakScalar::Kind::Int
@@ -79,17 +73,6 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
   return parsed;
 }
 
-// The result goes into `out`, which is returned.
-py::object into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
-  const LazyArray& target = as_lazy(out)->array;
-  if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
-    throw Unsupported("arguments");
-  if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported("shape");
-  const Operand value = call.session().operand(result);
-  call.session().assign(target, value, result.storage.use_count() == 1 ? result.storage : nullptr);
-  return borrow(out);
-}
-
 // Does the user's line apply an operator here, rather than call a ufunc? NumPy scalars hand
 // operators over as ufunc calls.
 bool is_at_operator() {
@@ -105,25 +88,6 @@ bool is_at_operator() {
   return PyUnicode_CompareWithASCIIString(name.ptr(), "BINARY_OP") == 0;
 }
 
-// Python's operators: slot, slot of the in-place form, NumPy's ufunc, functions of module operator.
-struct BinaryOperator {
-  int slot, in_place_slot;
-  const char *ufunc, *function, *in_place;
-};
-constexpr std::array kBinary = {
-    BinaryOperator{Py_nb_add, Py_nb_inplace_add, "add", "add", "iadd"},
-    BinaryOperator{Py_nb_subtract, Py_nb_inplace_subtract, "subtract", "sub", "isub"},
-    BinaryOperator{Py_nb_multiply, Py_nb_inplace_multiply, "multiply", "mul", "imul"},
-    BinaryOperator{Py_nb_true_divide, Py_nb_inplace_true_divide, "divide", "truediv", "itruediv"},
-    BinaryOperator{Py_nb_floor_divide, Py_nb_inplace_floor_divide, "floor_divide", "floordiv",
-                   "ifloordiv"},
-    BinaryOperator{Py_nb_remainder, Py_nb_inplace_remainder, "remainder", "mod", "imod"},
-    BinaryOperator{Py_nb_lshift, Py_nb_inplace_lshift, "left_shift", "lshift", "ilshift"},
-    BinaryOperator{Py_nb_rshift, Py_nb_inplace_rshift, "right_shift", "rshift", "irshift"},
-    BinaryOperator{Py_nb_and, Py_nb_inplace_and, "bitwise_and", "and_", "iand"},
-    BinaryOperator{Py_nb_or, Py_nb_inplace_or, "bitwise_or", "or_", "ior"},
-    BinaryOperator{Py_nb_xor, Py_nb_inplace_xor, "bitwise_xor", "xor", "ixor"},
-};
 // np.float64(2) + lazy scalar: the operator it stands for; null for any other ufunc call.
 PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
   if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
@@ -157,6 +121,16 @@ void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Opera
 
 }  // namespace
 
+py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
+  const LazyArray& target = as_lazy(out)->array;
+  if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
+    throw Unsupported("arguments");
+  if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported("shape");
+  const Operand value = call.session().operand(result);
+  call.session().assign(target, value, result.storage.use_count() == 1 ? result.storage : nullptr);
+  return borrow(out);
+}
+
 py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs,
                       PyObject* numpy) {
   if (numpy == nullptr) numpy = operator_of_scalars(object, args, kwargs);
@@ -188,7 +162,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         py::list made;
         for (std::size_t i = 0; i < results.size(); ++i) {
           PyObject* out = i < parsed.outs.size() ? parsed.outs[i] : nullptr;
-          made.append(out ? into(call, std::move(results[i]), out, parsed.options.same_kind)
+          made.append(out ? write_into(call, std::move(results[i]), out, parsed.options.same_kind)
                           : make_lazy(results[i]));
           if (immediate) call.session().force({&as_lazy(made[i].ptr())->array, 1});
         }
@@ -268,7 +242,7 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         if (!out) return to_python(call, std::move(result));
         if (result.layout.shape != as_lazy(out)->array.layout.shape) throw Unsupported("shape");
         const bool immediate = call.take_immediate();
-        const py::object written = into(call, std::move(result), out, true);
+        const py::object written = write_into(call, std::move(result), out, true);
         if (immediate) call.session().force({&as_lazy(out)->array, 1});
         return written;
       },
@@ -311,221 +285,6 @@ py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* 
         return numpy_call(function.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason,
                           true);
       });
-}
-
-namespace {
-
-struct UnaryOperator {
-  int slot;
-  const char *ufunc, *function;
-};
-constexpr std::array kUnary = {
-    UnaryOperator{Py_nb_negative, "negative", "neg"},
-    UnaryOperator{Py_nb_positive, "positive", "pos"},
-    UnaryOperator{Py_nb_absolute, "absolute", "abs"},
-    UnaryOperator{Py_nb_invert, "invert", "invert"},
-};
-
-template <std::size_t I>
-PyObject* binary(PyObject* a, PyObject* b) {
-  return guard([&] {
-    static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
-    static PyObject* const function = operator_function(kBinary[I].function);
-    PyObject* args[] = {a, b};
-    return call_ufunc(ufunc, args, nullptr, function).release().ptr();
-  });
-}
-
-template <std::size_t I>
-PyObject* unary(PyObject* a) {
-  return guard([&] {
-    static PyObject* const ufunc = numpy_ufunc(kUnary[I].ufunc);
-    static PyObject* const function = operator_function(kUnary[I].function);
-    PyObject* args[] = {a};
-    return call_ufunc(ufunc, args, nullptr, function).release().ptr();
-  });
-}
-
-PyObject* divide_with_remainder(PyObject* a, PyObject* b) {
-  return guard([&] {
-    static PyObject* const builtin = PyDict_GetItemString(PyEval_GetBuiltins(), "divmod");
-    PyObject* args[] = {a, b};
-    return call_ufunc(numpy_ufunc("divmod"), args, nullptr, builtin).release().ptr();
-  });
-}
-
-// An array is changed in place; a NumPy scalar is no lvalue, so Python rebinds the name.
-py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObject* numpy,
-                         std::span<PyObject* const> numpy_args) {
-  return native_or(
-      tracing_call(args[0]),
-      [&](Call& call) {
-        call.enter();
-        std::vector<Operand> operands;
-        for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
-        check_promotion(args, operands);
-        LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
-        const bool immediate = call.take_immediate();
-        py::object written = into(call, std::move(result), args[0], true);
-        if (immediate) call.session().force({&as_lazy(args[0])->array, 1});
-        return written;
-      },
-      [&](const std::string& reason) {
-        py::tuple packed(numpy_args.size());
-        for (std::size_t i = 0; i < numpy_args.size(); ++i) packed[i] = borrow(numpy_args[i]);
-        return numpy_call(numpy, packed.ptr(), nullptr, reason, false);
-      });
-}
-
-template <std::size_t I>
-PyObject* in_place(PyObject* a, PyObject* b) {
-  return guard([&] {
-    static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
-    static PyObject* const function = operator_function(kBinary[I].in_place);
-    PyObject* args[] = {a, b};
-    if (as_lazy(a)->array.scalar) return call_ufunc(ufunc, args, nullptr, function).release().ptr();
-    return call_in_place(ufunc, args, function, args).release().ptr();
-  });
-}
-
-// ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version
-// (fast_scalar_power in number.c).
-const char* power_shortcut(PyObject* base, PyObject* exponent) {
-  if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
-  const DType dtype = as_lazy(base)->array.layout.dtype;
-  const bool inexact = ir::is_in(dtype, ir::kInexact);
-  const bool since_2_3 = numpy().major > 2 || (numpy().major == 2 && numpy().minor >= 3);
-  if (since_2_3) {
-    if (PyLong_CheckExact(exponent)) {
-      int overflow = 0;
-      const long value = PyLong_AsLongAndOverflow(exponent, &overflow);
-      if (overflow == 0 && value == 2) return "square";
-      return overflow == 0 && value == -1 && inexact ? "reciprocal" : nullptr;
-    }
-    return PyFloat_CheckExact(exponent) && PyFloat_AS_DOUBLE(exponent) == 0.5 && inexact ? "sqrt"
-                                                                                         : nullptr;
-  }
-  double value = 0;
-  bool is_float = false;
-  if (PyLong_Check(exponent)) {
-    value = PyLong_AsDouble(exponent);
-  } else if (PyFloat_Check(exponent)) {  // np.float64 too
-    value = PyFloat_AS_DOUBLE(exponent);
-    is_float = true;
-  } else if (const auto kind = scalar_dtype(exponent); kind && ir::is_in(*kind, ir::kReal)) {
-    value = PyFloat_AsDouble(exponent);
-    is_float = ir::is_in(*kind, ir::kFloat);
-  } else {
-    return nullptr;
-  }
-  if (PyErr_Occurred()) PyErr_Clear();
-  if (!inexact) return value == 2.0 && !is_float ? "square" : nullptr;
-  if (value == 1.0) return "positive";
-  if (value == -1.0) return "reciprocal";
-  if (value == 0.0) return "_ones_like";
-  if (value == 0.5) return "sqrt";
-  return value == 2.0 ? "square" : nullptr;
-}
-
-PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
-  return guard([&] {
-    if (modulo != Py_None) return borrow(Py_NotImplemented).release().ptr();
-    PyObject* args[] = {a, b};
-    PyObject* pow = operator_function("pow");
-    // A lazy exponent or a shortcut of old NumPys without a ufunc of its own is decided by NumPy.
-    const bool by_value =
-        is_lazy(b) && as_lazy(b)->array.layout.shape.empty() && is_lazy(a) && !numpy().nep50;
-    const char* shortcut = power_shortcut(a, b);
-    if (by_value || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
-      return numpy_call(pow, {a, b}, "promotion", true).release().ptr();
-    if (shortcut) return call_ufunc(numpy_ufunc(shortcut), {args, 1}).release().ptr();
-    return call_ufunc(numpy_ufunc("power"), args, nullptr, pow).release().ptr();
-  });
-}
-
-PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
-  if (as_lazy(a)->array.scalar) return power(a, b, modulo);
-  return guard([&] {
-    PyObject* args[] = {a, b};
-    const char* shortcut = power_shortcut(a, b);
-    if (shortcut && std::strcmp(shortcut, "_ones_like") != 0)
-      return call_in_place(numpy_ufunc(shortcut), {args, 1}, operator_function("ipow"), args)
-          .release()
-          .ptr();
-    return call_in_place(numpy_ufunc("power"), args, operator_function("ipow"), args)
-        .release()
-        .ptr();
-  });
-}
-
-PyObject* matmul(PyObject* a, PyObject* b) {
-  return guard([&] {
-    return numpy_call(operator_function("matmul"), {a, b}, "generalized_ufunc", true)
-        .release()
-        .ptr();
-  });
-}
-
-PyObject* matmul_in_place(PyObject* a, PyObject* b) {
-  return guard([&] {
-    return numpy_call(operator_function("imatmul"), {a, b}, "generalized_ufunc", false)
-        .release()
-        .ptr();
-  });
-}
-
-PyObject* compare(PyObject* a, PyObject* b, int op) {
-  static constexpr std::array kUfuncs = {"less",      "less_equal", "equal",
-                                         "not_equal", "greater",    "greater_equal"};
-  static constexpr std::array kOperators = {"lt", "le", "eq", "ne", "gt", "ge"};
-  return guard([&] {
-    PyObject* args[] = {a, b};
-    return call_ufunc(numpy_ufunc(kUfuncs[op]), args, nullptr, operator_function(kOperators[op]))
-        .release()
-        .ptr();
-  });
-}
-
-int truth(PyObject* self) {
-  return guard([&] { return PyObject_IsTrue(force(self, "bool").ptr()); }, -1);
-}
-PyObject* to_int(PyObject* self) {
-  return guard([&] { return PyNumber_Long(force(self, "int").ptr()); });
-}
-PyObject* to_float(PyObject* self) {
-  return guard([&] { return PyNumber_Float(force(self, "float").ptr()); });
-}
-PyObject* to_index(PyObject* self) {
-  return guard([&] { return PyNumber_Index(force(self, "index").ptr()); });
-}
-
-template <std::size_t... I>
-void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
-  (slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)}), ...);
-  (slots.push_back({kBinary[I].in_place_slot, reinterpret_cast<void*>(in_place<I>)}), ...);
-}
-
-template <std::size_t... I>
-void add_unary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
-  (slots.push_back({kUnary[I].slot, reinterpret_cast<void*>(unary<I>)}), ...);
-}
-
-}  // namespace
-
-void add_number_slots(std::vector<PyType_Slot>& slots) {
-  add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
-  add_unary_slots(slots, std::make_index_sequence<kUnary.size()>());
-  slots.insert(slots.end(),
-               {{Py_nb_divmod, reinterpret_cast<void*>(divide_with_remainder)},
-                {Py_nb_power, reinterpret_cast<void*>(power)},
-                {Py_nb_inplace_power, reinterpret_cast<void*>(power_in_place)},
-                {Py_nb_matrix_multiply, reinterpret_cast<void*>(matmul)},
-                {Py_nb_inplace_matrix_multiply, reinterpret_cast<void*>(matmul_in_place)},
-                {Py_nb_bool, reinterpret_cast<void*>(truth)},
-                {Py_nb_int, reinterpret_cast<void*>(to_int)},
-                {Py_nb_float, reinterpret_cast<void*>(to_float)},
-                {Py_nb_index, reinterpret_cast<void*>(to_index)},
-                {Py_tp_richcompare, reinterpret_cast<void*>(compare)}});
 }
 
 }  // namespace ufuse::pyext

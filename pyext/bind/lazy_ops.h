@@ -25,6 +25,9 @@ py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* 
 std::optional<ir::Dims> to_axes(PyObject* object);
 std::int64_t to_integer(PyObject* object);
 ir::Dims to_dims(PyObject* object);
+// The result goes into `out`, a lazy array, which is returned; throws Unsupported where a ufunc
+// would not write there.
+py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind);
 // target[...] = value
 void assign(Call& call, const LazyArray& target, PyObject* value);
 

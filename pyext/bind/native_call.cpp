@@ -1,6 +1,7 @@
 // See native_call.h.
 #include "pyext/bind/native_call.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "numpy_shim/promote.h"
@@ -230,6 +231,12 @@ void check_promotion(std::span<PyObject* const> objects, std::span<const Operand
     }
   }
   if (!any_0d || one_dtype) return;
+  // The largest dtype stays what it is beside any number that is no more than it.
+  const auto largest = [](const Operand& x) {
+    if (x.weak) return x.weak->kind != WeakScalar::Kind::Complex;
+    return x.layout.dtype == DType::Float64;
+  };
+  if (std::ranges::all_of(operands, largest)) return;
   py::tuple real(objects.size());
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const Operand& operand = operands[i];

@@ -144,6 +144,15 @@ py::list reasons() {
   return rows;
 }
 
+// How each name of NumPy is run where the rule does not say it: rows (module, name, form, what).
+py::list surface() {
+  py::list rows;
+#define SURFACE(module, name, form, what) rows.append(py::make_tuple(module, name, #form, what));
+#include "numpy_shim/surface.def"
+#undef SURFACE
+  return rows;
+}
+
 // `with backend("interpreted"):`
 class ChosenBackend {
  public:
@@ -191,6 +200,7 @@ void bind_session(py::module_& m) {
       "reports", reports,
       "What ran natively in the active or last call: dicts of groups, bytes_moved, bytes_minimum.");
   m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
+  m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
   m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");
   m.def(
       "set_errmask", [](std::uint8_t mask) { active_call().session().set_report_mask(mask); },

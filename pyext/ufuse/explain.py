@@ -177,14 +177,16 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     memo: dict[int, Any] = {}
     their_args, their_kwargs = copied(args, memo), copied(kwargs, memo)
     start = time.perf_counter()
-    function(*their_args, **their_kwargs)
+    function._trace(*their_args, **their_kwargs)
     seconds = time.perf_counter() - start
     name = str(getattr(function, "__qualname__", repr(function)))
     reason = plan_reason(plan)
     if reason:
         return Explanation(name, "plain", reason, (), (), 0, 0, seconds)
     notes, groups, moved, minimum = last_call()
-    return Explanation(name, "traced", "", notes, groups, moved, minimum, seconds)
+    # A call that asked Python for nothing is recorded, and later ones run without Python.
+    mode = "replayed" if function._replay is not None and not notes else "traced"
+    return Explanation(name, mode, "", notes, groups, moved, minimum, seconds)
 
 
 def plan_reason(plan: Any) -> str:

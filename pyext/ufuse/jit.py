@@ -103,6 +103,9 @@ class Function:
             raise TypeError(f"ufuse.jit needs a callable, not {type(function).__name__!r}")
         self._options = options
         self._plan: tuple[Any, Plan] | None = None
+        # For a pure function: calls of a known signature run without Python.
+        self._replay: Callable[..., Any] | None = None
+        self._codes: list[tuple[types.FunctionType, types.CodeType, Any]] = []
         for name in ("__module__", "__name__", "__qualname__", "__doc__", "__type_params__"):
             if hasattr(function, name):
                 self.__dict__[name] = getattr(function, name)
@@ -153,29 +156,45 @@ class Function:
 
             callee = swap.swap(function)
             plan = Plan(callee, None, "", 0, False)
+        guards = twin.guards(set()) if plan.pure and not (self._args or self._keywords) else None
+        if guards is None:
+            self._replay, self._codes = None, []
+        else:
+            self._codes = [(f, f.__code__, f.__defaults__) for f in twin.functions(set())]
+            self._replay = _core.Dispatcher(self._trace, guards)
         # A plain function is scanned anew each time: what made it plain may have changed.
         self._plan = (twin, plan) if plan.reason is None else None
         return plan
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if self._args or self._keywords:
-            args, kwargs = self._args + args, {**self._keywords, **kwargs}
-        plan = self.plan()
-        start = time.perf_counter_ns() if _watchers() else 0
         try:
-            if plan.reason is not None or not tame():
-                # Plain NumPy; inside another traced call it gets real arrays.
-                return _core.call_numpy(
-                    self._function, plan.reason or "error_state", False, *args, **kwargs
-                )
-            if _core.session_active():
-                return plan.callee(*args, **kwargs)
-            result = run(plan.callee, args, kwargs, self._options)
+            replay = self._replay
+            if replay is None or _watchers():
+                return self._trace(*args, **kwargs)
+            for function, code, defaults in self._codes:
+                if function.__code__ is not code or function.__defaults__ is not defaults:
+                    return self._trace(*args, **kwargs)
+            return replay(*args, **kwargs)
         except BaseException as error:
             # A bare `raise` adds no entry for this frame, so the traceback starts at the caller's
             # line and goes on with the user's own.
             error.__traceback__ = without_ours(error.__traceback__)
             raise
+
+    def _trace(self, /, *args: Any, **kwargs: Any) -> Any:
+        """A call through Python, whether or not it has been recorded."""
+        if self._args or self._keywords:
+            args, kwargs = self._args + args, {**self._keywords, **kwargs}
+        plan = self.plan()
+        if plan.reason is not None or not tame():
+            # Plain NumPy; inside another traced call it gets real arrays.
+            return _core.call_numpy(
+                self._function, plan.reason or "error_state", False, *args, **kwargs
+            )
+        if _core.session_active():
+            return plan.callee(*args, **kwargs)
+        start = time.perf_counter_ns() if _watchers() else 0
+        result = run(plan.callee, args, kwargs, self._options)
         if start:
             for watcher in _watchers():
                 watcher(self._name(), start, time.perf_counter_ns())

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from . import locking, swap
+from . import locking, scan, swap
 
 _MISSING = object()
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
@@ -130,8 +130,9 @@ class Twin:
 
     def _swap(self, value: Any) -> Any:
         swapped = swap.swap(value)
-        if isinstance(swapped, types.FunctionType) and isinstance(value, types.FunctionType):
-            child = _twins.get(value)
+        inner = getattr(value, "_function", value)
+        if isinstance(swapped, types.FunctionType) and isinstance(inner, types.FunctionType):
+            child = _twins.get(inner)
             if child is not None and child is not self:
                 self._children.append(child)
         return swapped
@@ -175,6 +176,37 @@ class Twin:
             if cell.cell_contents is not value:
                 return False
         return all(child.up_to_date(seen) for child in self._children)
+
+    def guards(self, seen: set[int]) -> list[tuple[dict[str, Any], str, Any]] | None:
+        """What must stay as it is for a recorded call to be good: ``(globals, name, value)``.
+
+        ``...`` as the value says that the name must be missing. None when there is more to a call
+        than that: a closure, or a helper that is not pure.
+        """
+        original = self.original()
+        if original is None or original.__closure__ or not scan.scan(original).pure:
+            return None
+        seen.add(id(self))
+        real = original.__globals__
+        rows = [(real, name, real.get(name, ...)) for name in set(names_used(self._code))]
+        for child in self._children:
+            if child._stable or id(child) in seen:
+                continue
+            more = child.guards(seen)
+            if more is None:
+                return None
+            rows += more
+        return rows
+
+    def functions(self, seen: set[int]) -> Iterator[types.FunctionType]:
+        """The user's functions that this twin and its helpers stand for."""
+        original = self.original()
+        if original is None or self._stable or id(self) in seen:
+            return
+        seen.add(id(self))
+        yield original
+        for child in self._children:
+            yield from child.functions(seen)
 
 
 def twin_of(function: types.FunctionType) -> Twin:

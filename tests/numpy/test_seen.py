@@ -21,11 +21,11 @@ def softmax(x):
 class TestExplain:
     def test_traced(self):
         found = ufuse.jit(softmax).explain(X)
-        assert found.mode == "traced"
+        assert found.mode == "replayed"
         assert len(found.groups) == 1
         assert found.notes == ()
         assert found.bytes_minimum >= X.nbytes
-        assert "softmax: traced" in str(found)
+        assert "softmax: replayed" in str(found)
         assert "<table>" in found._repr_html_()
 
     def test_notes_have_lines(self):
