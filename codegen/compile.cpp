@@ -204,8 +204,8 @@ std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
     bound.loops = std::move(k);
     kernels.push_back(std::move(bound));
   }
-  auto executable = std::make_shared<CompiledGraph>(std::move(kernels), std::move(plan.temps),
-                                                    std::move(report), state_->threads, state_->pool);
+  auto executable = std::make_shared<CompiledGraph>(
+      std::move(kernels), std::move(plan.temps), std::move(report), state_->threads, state_->pool);
   const std::lock_guard lock(state_->mutex);
   if (state_->prepared.size() >= kMaxPrepared) state_->prepared.clear();
   return state_->prepared.emplace(std::move(key), std::move(executable)).first->second;

@@ -1,5 +1,5 @@
-// The compiled backend: graph -> plan -> loops -> C++ text -> machine code -> run. pyext creates one; tracer runs through it as an
-// ir::Backend. This folder sees neither Python nor tracer.
+// The compiled backend: graph -> plan -> loops -> C++ text -> machine code -> run. pyext creates
+// one; tracer runs through it as an ir::Backend. This folder sees neither Python nor tracer.
 #pragma once
 
 #include <memory>

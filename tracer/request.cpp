@@ -147,6 +147,10 @@ void Session::compute(Storages wanted, bool with_sinks) {
   if (with_sinks)
     for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
   run(wants);
+  // A value that raised when it was computed was asked for again, which computed nothing.
+  const bool owed = std::ranges::any_of(
+      repeats_, [&](const Repeat& r) { return !r.told && raised_.contains(r.node.value); });
+  if (owed) host_.replay(*this, {});
   prune_computed();
 }
 
@@ -306,6 +310,7 @@ void Session::restart() {
   graph_ = {};
   info_.clear();
   repeats_.clear();
+  raised_.clear();
   reduce_records_.clear();
   call_records_.clear();
   inputs_.clear();

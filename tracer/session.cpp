@@ -3,6 +3,7 @@
 #include "tracer/session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "numpy_shim/layout.h"
 #include "numpy_shim/promote.h"
@@ -175,12 +176,12 @@ NodeId Session::input_of(const LazyArray& array) {
   return ir::input(graph_, id, array.layout.dtype, array.layout.shape);
 }
 
-// Gives nodes made since `first` the current line, and notes lines that asked for a node that was
-// there already.
+// Gives nodes made since `first` the current line, and notes who asked for a node that was
+// there already: another line, or the same one again.
 void Session::settle(std::size_t first, std::span<const NodeId> results) {
   if (graph_.size() > info_.size()) info_.resize(graph_.size(), current_);
   for (NodeId node : results)
-    if (node.value < first && may_raise(node) && info_[node.value].origin != current_.origin)
+    if (node.value < first && may_raise(node))
       repeats_.push_back({node, current_.origin, graph_.size()});
 }
 
@@ -322,6 +323,43 @@ std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
       return storage;
   }
   return nullptr;
+}
+
+std::vector<Session::Told> Session::take_untold() {
+  std::vector<Told> told;
+  for (auto& [node, raised] : raised_) {
+    if (std::exchange(raised.told, true)) continue;
+    for (const std::string& message : raised.messages)
+      told.push_back({node, info_[node].origin, message});
+  }
+  for (Repeat& repeat : repeats_) {
+    const auto it = raised_.find(repeat.node.value);
+    if (it == raised_.end() || std::exchange(repeat.told, true)) continue;
+    for (const std::string& message : it->second.messages)
+      told.push_back({repeat.position, repeat.origin, message});
+  }
+  std::ranges::stable_sort(told, {}, &Told::position);
+  return told;
+}
+
+bool Session::has_pending_raises() const {
+  for (std::size_t i = 0; i < info_.size(); ++i)
+    if (!info_[i].computed && may_raise(graph_.at(i))) return true;
+  return false;
+}
+
+bool Session::write_pending(const ByteRange& range) {
+  bool shared = false;
+  std::vector<LazyArray> dirty;
+  for (const auto& weak : storages_) {
+    auto storage = weak.lock();
+    if (!storage || !storage->memory || storage->role == Role::Captured) continue;
+    if (!range.overlaps(byte_range(storage->memory.data, storage->layout))) continue;
+    shared |= storage->writeable;
+    if (storage->value) dirty.push_back(whole(std::move(storage)));
+  }
+  if (!dirty.empty()) force(dirty);
+  return shared;
 }
 
 void Session::record(Event event) {

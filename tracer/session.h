@@ -118,6 +118,9 @@ class Session final : public numpy_shim::Context {
   // Puts values into memory: these (and live arrays they are made of), or all that live.
   void force(std::span<const LazyArray> arrays);
   void flush();
+  // Before memory is read past the session: what is pending for it is written. Whether the session
+  // may write to it at all.
+  bool write_pending(const ByteRange& range);
   // Memory of somebody else's may have changed: what is known of it is forgotten. Everything must
   // be flushed before.
   void forget_memory();
@@ -155,14 +158,27 @@ class Session final : public numpy_shim::Context {
   const ReduceRecord* reduce_record(NodeId node) const;
   const CallRecord* call_record(NodeId node) const;
   const Want* computed(NodeId node) const;
-  // Further lines at which an equal node was asked for, and how many nodes there were then: NumPy
-  // would warn at each.
+  // Each further time that an equal node was asked for, and how many nodes there were then: NumPy
+  // would warn every time.
   struct Repeat {
     NodeId node;
     Origin origin;
     std::size_t position;
+    bool told = false;
   };
-  std::span<const Repeat> repeats() const { return repeats_; }
+  // What NumPy says when it computes a node, as a replay found it.
+  void note_raised(NodeId node, std::vector<std::string> messages) {
+    raised_.try_emplace(node.value, Raised{std::move(messages)});
+  }
+  // What has not been told yet of nodes that raised, in the program's order.
+  struct Told {
+    std::size_t position;
+    Origin origin;
+    std::string message;
+  };
+  std::vector<Told> take_untold();
+  // Whether something pending may raise.
+  bool has_pending_raises() const;
   bool may_raise(NodeId node) const;
 
   // An operation that turned out to have no native form may have left nodes behind. They are
@@ -203,6 +219,11 @@ class Session final : public numpy_shim::Context {
   NodeInfo current_;
   std::vector<NodeInfo> info_;  // one per node
   std::vector<Repeat> repeats_;
+  struct Raised {
+    std::vector<std::string> messages;
+    bool told = false;
+  };
+  std::unordered_map<std::uint32_t, Raised> raised_;
   std::unordered_map<std::uint32_t, ReduceRecord> reduce_records_;
   std::unordered_map<std::uint32_t, CallRecord> call_records_;
   std::vector<InputRow> inputs_;

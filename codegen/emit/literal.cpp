@@ -39,8 +39,8 @@ std::string literal(ir::DType dtype, const ir::Scalar& bits) {
                  ? type + "{" + f32(low & 0xffffffff) + ", " + f32(low >> 32) + "}"
                  : type + "{" + f64(low) + ", " + f64(bits.bits[1]) + "}";
     case ir::Kind::UInt:
-      return "(" + type + ")" + std::to_string(low & (~0ul >> (64 - 8 * ir::size_of(dtype)))) + "u" +
-             (ir::size_of(dtype) == 8 ? "l" : "");
+      return "(" + type + ")" + std::to_string(low & (~0ul >> (64 - 8 * ir::size_of(dtype)))) +
+             "u" + (ir::size_of(dtype) == 8 ? "l" : "");
     case ir::Kind::Int:
       break;
   }

@@ -1,6 +1,7 @@
 #include "codegen/emit/printer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <set>
 #include <string_view>
@@ -22,12 +23,14 @@ using loop::Stmt;
 using loop::ValueId;
 using loop::VarId;
 
-// A loop over lanes that runs in blocks: which of its inner loops (segments) makes and uses each value.
+// A loop over lanes that runs in blocks: which of its inner loops (segments) makes and uses each
+// value.
 struct Lanes {
   VarId var = -1;
-  std::string base, count;                          // text: first element of the block, how many
+  std::string base, count;  // text: first element of the block, how many
   int block = loop::kBlock;
-  std::unordered_map<ValueId, int> segment_of;      // where made; Call and Fold results: -1, they are arrays
+  std::unordered_map<ValueId, int>
+      segment_of;  // where made; Call and Fold results: -1, they are arrays
   std::unordered_map<ValueId, const Stmt*> loads;   // made anew wherever they are used
   std::unordered_map<ValueId, const Stmt*> stores;  // call results that go straight to memory
   std::set<ValueId> arrays;
@@ -58,8 +61,8 @@ class Printer {
     for (const std::string& name : rows_) line("rt::release(" + name + ");");
     text_ += "}\n\nextern \"C\" unsigned ufuse_kernel(const rt::Args* args) {\n";
     if (serial) {
-      text_ += "  return rt::run_range([&](rt::Index, rt::Index, rt::Flags& flags) {\n    rows(" + call +
-               "args, flags);\n  }, 0, 1);\n}\n";
+      text_ += "  return rt::run_range([&](rt::Index, rt::Index, rt::Flags& flags) {\n    rows(" +
+               call + "args, flags);\n  }, 0, 1);\n}\n";
     } else {
       const Number extent = k_.vars[index(k_.parallel)].extent;
       text_ += "  const rt::Index n = " +
@@ -180,8 +183,8 @@ class Printer {
     for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
       const Buffer& b = k_.buffers[i];
       if (b.role != Buffer::Role::Row) continue;
-      line(type_of(b.dtype) + "* __restrict " + names_[i] + " = rt::row<" + type_of(b.dtype) + ">(" +
-           number(b.length) + ");");
+      line(type_of(b.dtype) + "* __restrict " + names_[i] + " = rt::row<" + type_of(b.dtype) +
+           ">(" + number(b.length) + ");");
       rows_.push_back(names_[i]);
     }
   }
@@ -237,8 +240,9 @@ class Printer {
   std::string expression(const Stmt& s) const {
     const std::string type = type_of(dtype(s.result));
     if (s.helper != Stmt::Helper::None) {
-      static constexpr const char* kNames[] = {"", "rt::root_less", "rt::root_doubt", "rt::arg_key<false>",
-                                               "rt::arg_key<true>"};
+      static constexpr const char* kNames[] = {
+          "",          "rt::root_less", "rt::root_doubt", "rt::arg_key<false>", "rt::arg_key<true>",
+          "rt::opaque"};
       std::string arguments = use(s.args[0]);
       if (s.args.size() > 1) arguments += ", " + use(s.args[1]);
       return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");
@@ -269,8 +273,9 @@ class Printer {
       steps.push_back("sizeof " + name);
     }
     for (std::size_t i = 0; i < s.results.size(); ++i) {
-      const std::string name = s.results[i] >= 0 ? value_name(s.results[i])
-                                                 : "unused" + std::to_string(i) + "_" + std::to_string(serial_);
+      const std::string name = s.results[i] >= 0
+                                   ? value_name(s.results[i])
+                                   : "unused" + std::to_string(i) + "_" + std::to_string(serial_);
       line(type_of(entry.outputs[i]) + " " + name + ";");
       pointers.push_back("(char*)&" + name);
       steps.push_back("sizeof " + name);
@@ -279,7 +284,8 @@ class Printer {
     print_invocation(s, entry, pointers, steps, "1");
   }
 
-  void print_invocation(const Stmt& s, const ir::LoopEntry& entry, const std::vector<std::string>& pointers,
+  void print_invocation(const Stmt& s, const ir::LoopEntry& entry,
+                        const std::vector<std::string>& pointers,
                         const std::vector<std::string>& steps, const std::string& count) {
     line("{  // " + entry.ufunc);
     ++indent_;
@@ -297,7 +303,8 @@ class Printer {
     const std::string lo = shared ? "lo" : "0", hi = shared ? "hi" : extent(var);
     if (!s.exact.empty()) return print_doubtful(s, lo, hi);
     if (s.lanes && needs_blocks(s.body)) return print_blocks(s, lo, hi);
-    open("for (rt::Index " + name(var) + " = " + lo + "; " + name(var) + " < " + hi + "; ++" + name(var) + ")");
+    open("for (rt::Index " + name(var) + " = " + lo + "; " + name(var) + " < " + hi + "; ++" +
+         name(var) + ")");
     print_body(s.body);
     close();
   }
@@ -306,9 +313,10 @@ class Printer {
   void print_doubtful(const Stmt& s, const std::string& lo, const std::string& hi) {
     const std::string& i = name(s.vars[0]);
     const std::string base = "b" + i.substr(1), end = "e" + i.substr(1);
-    const std::string range = "for (rt::Index " + i + " = " + base + "; " + i + " < " + end + "; ++" + i + ")";
-    open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base + " += " +
-         std::to_string(loop::kBlock) + ")");
+    const std::string range =
+        "for (rt::Index " + i + " = " + base + "; " + i + " < " + end + "; ++" + i + ")";
+    open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
+         " += " + std::to_string(loop::kBlock) + ")");
     line("const rt::Index " + end + " = " + base + " + rt::block(" + hi + " - " + base + ", " +
          std::to_string(loop::kBlock) + ");");
     line("rt::i64 doubt = 0;");
@@ -335,11 +343,13 @@ class Printer {
     close_fold_loops(s);
   }
   static bool starts_at_first(const Stmt& s) {
-    return s.arg >= 0 || (s.initial < 0 && ir::reduction_info(s.reduction).identity == ir::Identity::None);
+    return s.arg >= 0 ||
+           (s.initial < 0 && ir::reduction_info(s.reduction).identity == ir::Identity::None);
   }
   void open_fold_loops(const Stmt& s) {
     for (VarId v : s.vars)
-      open("for (rt::Index " + name(v) + " = 0; " + name(v) + " < " + extent(v) + "; ++" + name(v) + ")");
+      open("for (rt::Index " + name(v) + " = 0; " + name(v) + " < " + extent(v) + "; ++" + name(v) +
+           ")");
   }
   void close_fold_loops(const Stmt& s) {
     for (std::size_t i = 0; i < s.vars.size(); ++i) close();
@@ -365,7 +375,8 @@ class Printer {
     if (s.arg >= 0) {
       const std::string best = best_name(s) + at;
       const std::string take = "take" + value_name(s.result);
-      line("const bool " + take + " = " + first + " | (" + e + (s.arg == 1 ? " > " : " < ") + best + ");");
+      line("const bool " + take + " = " + first + " | (" + e + (s.arg == 1 ? " > " : " < ") + best +
+           ");");
       line(best + " = " + take + " ? " + e + " : " + best + ";");
       line(acc + " = " + take + " ? " + name(s.vars.back()) + " : " + acc + ";");
       return;
@@ -401,17 +412,19 @@ class Printer {
     }
     line(type + " " + acc + " = " + (s.initial >= 0 ? use(s.initial) : "{}") + ";");
     for (std::size_t i = 0; i + 1 < s.vars.size(); ++i)
-      open("for (rt::Index " + name(s.vars[i]) + " = 0; " + name(s.vars[i]) + " < " + extent(s.vars[i]) + "; ++" +
-           name(s.vars[i]) + ")");
+      open("for (rt::Index " + name(s.vars[i]) + " = 0; " + name(s.vars[i]) + " < " +
+           extent(s.vars[i]) + "; ++" + name(s.vars[i]) + ")");
     print_element(s, run);
     if (s.order == ir::Order::Pairwise) {
       const std::string chunk = s.chunk > 0 ? std::to_string(s.chunk) : "0";
-      line(acc + " = rt::" + (parallel ? "parallel_sum" : "sum") + "<" + type + ">(" + acc + ", " + n + ", " + chunk +
-           ", f" + acc + (parallel ? ", args->threads, flags" : "") + ");");
+      line(acc + " = rt::" + (parallel ? "parallel_sum" : "sum") + "<" + type + ">(" + acc + ", " +
+           n + ", " + chunk + ", f" + acc + (parallel ? ", args->threads, flags" : "") + ");");
     } else {
-      line("const auto add" + acc + " = [](" + type + " a, " + type + " b) { return " + combine(s, "a", "b") + "; };");
-      line(acc + " = rt::" + (parallel ? "parallel_fold" : "fold") + "(" + acc + ", " + n + ", f" + acc + ", add" + acc +
-           (parallel ? ", " + identity(s) + ", args->threads, flags" : "") + ");");
+      line("const auto add" + acc + " = [](" + type + " a, " + type + " b) { return " +
+           combine(s, "a", "b") + "; };");
+      line(acc + " = rt::" + (parallel ? "parallel_fold" : "fold") + "(" + acc + ", " + n + ", f" +
+           acc + ", add" + acc + (parallel ? ", " + identity(s) + ", args->threads, flags" : "") +
+           ");");
     }
     for (std::size_t i = 0; i + 1 < s.vars.size(); ++i) close();
   }
@@ -433,18 +446,20 @@ class Printer {
     const std::string where = parallel ? "rt::parallel_" : "rt::";
     if (s.arg >= 0) {
       print_element(s, run);
-      return line("const " + type + " " + acc + " = " + where + "arg_extremum<" + type_of(dtype(s.element)) + ", " +
-                  (s.arg == 1 ? "true" : "false") + ">(" + n + ", f" + acc + tail + ");");
+      return line("const " + type + " " + acc + " = " + where + "arg_extremum<" +
+                  type_of(dtype(s.element)) + ", " + (s.arg == 1 ? "true" : "false") + ">(" + n +
+                  ", f" + acc + tail + ");");
     }
     const std::string largest = s.reduction == ir::Reduction::Max ? "true" : "false";
     const std::string in_doubt = s.order == ir::Order::Extremum ? "true" : "false";
     line("rt::Extremum<" + type + ", " + largest + ", " + in_doubt + "> x" + acc + ";");
     if (s.initial >= 0) line("x" + acc + ".start(" + use(s.initial) + ");");
     for (std::size_t i = 0; i + 1 < s.vars.size(); ++i)
-      open("for (rt::Index " + name(s.vars[i]) + " = 0; " + name(s.vars[i]) + " < " + extent(s.vars[i]) + "; ++" +
-           name(s.vars[i]) + ")");
+      open("for (rt::Index " + name(s.vars[i]) + " = 0; " + name(s.vars[i]) + " < " +
+           extent(s.vars[i]) + "; ++" + name(s.vars[i]) + ")");
     print_element(s, run);
-    line("x" + acc + "." + (parallel ? "parallel_run" : "run") + "(" + n + ", f" + acc + (parallel ? tail : "") + ");");
+    line("x" + acc + "." + (parallel ? "parallel_run" : "run") + "(" + n + ", f" + acc +
+         (parallel ? tail : "") + ");");
     for (std::size_t i = 0; i + 1 < s.vars.size(); ++i) close();
     line("const " + type + " " + acc + " = x" + acc + ".result(flags);");
   }
@@ -457,13 +472,15 @@ class Printer {
   }
   static bool needs_blocks(const Body& body) {
     return std::any_of(body.begin(), body.end(), [](const Stmt& s) {
-      return s.kind == Stmt::Kind::Call || (s.kind == Stmt::Kind::Fold && s.form == Stmt::Form::Lanes);
+      return s.kind == Stmt::Kind::Call ||
+             (s.kind == Stmt::Kind::Fold && s.form == Stmt::Form::Lanes);
     });
   }
   bool is_lane(const Stmt& s) const {
     const VarId var = lanes_->var;
     const auto any = [&](const std::vector<ValueId>& values) {
-      return std::any_of(values.begin(), values.end(), [&](ValueId v) { return v >= 0 && depends(v, var); });
+      return std::any_of(values.begin(), values.end(),
+                         [&](ValueId v) { return v >= 0 && depends(v, var); });
     };
     if (s.kind == Stmt::Kind::Store) {
       return any(s.args) || std::any_of(s.access.terms.begin(), s.access.terms.end(),
@@ -487,8 +504,8 @@ class Printer {
     walk(s.body, [&](const Stmt& inner) { calls |= inner.kind == Stmt::Kind::Call; });
     lanes.block = calls || lanes.arrays.size() > 4 ? loop::kBlock : loop::kWideBlock;
     const std::string block = std::to_string(lanes.block);
-    open("for (rt::Index " + lanes.base + " = " + lo + "; " + lanes.base + " < " + hi + "; " + lanes.base +
-         " += " + block + ")");
+    open("for (rt::Index " + lanes.base + " = " + lo + "; " + lanes.base + " < " + hi + "; " +
+         lanes.base + " += " + block + ")");
     const bool whole = var != k_.parallel && k_.vars[index(var)].extent.literal();
     line("const rt::Index " + lanes.count + " = " +
          (whole ? hi : "rt::block(" + hi + " - " + lanes.base + ", " + block + ")") + ";");
@@ -508,7 +525,8 @@ class Printer {
     });
     std::set<int> loaded;  // what is overwritten in place is stored last
     walk(k_.body, [&](const Stmt& s) {
-      if (s.kind == Stmt::Kind::Load && k_.buffers[index(s.access.buffer)].role != Buffer::Role::Row)
+      if (s.kind == Stmt::Kind::Load &&
+          k_.buffers[index(s.access.buffer)].role != Buffer::Role::Row)
         loaded.insert(s.access.buffer);
     });
     std::set<ValueId> made;
@@ -518,8 +536,10 @@ class Printer {
           loaded.contains(s.access.buffer))
         continue;
       const auto& terms = s.access.terms;
-      const auto lane = std::find_if(terms.begin(), terms.end(), [&](const loop::Term& t) { return t.var == lanes_->var; });
-      if (lane != terms.end() && lane->stride.literal() && lane->stride.value == 1) lanes_->stores[s.args[0]] = &s;
+      const auto lane = std::find_if(terms.begin(), terms.end(),
+                                     [&](const loop::Term& t) { return t.var == lanes_->var; });
+      if (lane != terms.end() && lane->stride.literal() && lane->stride.value == 1)
+        lanes_->stores[s.args[0]] = &s;
     }
   }
   bool stored_by_call(const Stmt& s) const {
@@ -589,8 +609,23 @@ class Printer {
     auto it = lanes_->segment_of.find(v);
     if (it == lanes_->segment_of.end() || it->second == segment || it->second == -2) return;
     if (segment >= 0 && lanes_->loads.contains(v)) return;  // loaded again there
-    if (segment < 0 && direct(v) != nullptr) return;        // the call reads the memory itself
+    if (segment < 0 && direct(v) != nullptr && as_numpy_walks(*direct(v)))
+      return;  // the call reads the memory itself
     lanes_->arrays.insert(v);
+  }
+  // NumPy's inner loops may give other bits for other strides, so they get the stride that NumPy's
+  // iterator hands them: along the shortest axis, which is never walked backwards unless it is the
+  // only one.
+  bool as_numpy_walks(const Stmt& load) const {
+    const auto& terms = load.access.terms;
+    const auto lane = std::find_if(terms.begin(), terms.end(),
+                                   [&](const loop::Term& t) { return t.var == lanes_->var; });
+    if (lane == terms.end()) return false;
+    if (load.index == 1) return true;
+    const std::int64_t stride = lane->stride.value;
+    return stride > 0 && load.access.fixed.empty() &&
+           std::all_of(terms.begin(), terms.end(),
+                       [&](const loop::Term& t) { return std::abs(t.stride.value) >= stride; });
   }
   // The load behind a call's operand, if it can be read in place with its own stride.
   const Stmt* direct(ValueId v) const {
@@ -598,13 +633,15 @@ class Printer {
     return it == lanes_->loads.end() ? nullptr : it->second;
   }
 
-  // Prints a body: runs of lane statements become inner loops. `fold`: the reduction whose body this is.
+  // Prints a body: runs of lane statements become inner loops. `fold`: the reduction whose body
+  // this is.
   void print_segments(const Body& body, const Stmt* fold) {
     std::vector<const Stmt*> open_segment;
     const auto flush = [&] {
       // Loads alone make no segment: whoever uses them loads again.
-      if (!std::all_of(open_segment.begin(), open_segment.end(),
-                       [&](const Stmt* s) { return lanes_->loads.contains(s->result) && !lanes_->arrays.contains(s->result); }))
+      if (!std::all_of(open_segment.begin(), open_segment.end(), [&](const Stmt* s) {
+            return lanes_->loads.contains(s->result) && !lanes_->arrays.contains(s->result);
+          }))
         print_segment(open_segment, nullptr);
       open_segment.clear();
     };
@@ -699,8 +736,7 @@ class Printer {
       else if (s.results[i] >= 0)
         name = value_name(s.results[i]);
       else
-        line(type_of(entry.outputs[i]) + " " + name + "[" +
-             std::to_string(block_size()) + "];");
+        line(type_of(entry.outputs[i]) + " " + name + "[" + std::to_string(block_size()) + "];");
       pointers.push_back("(char*)" + name);
       steps.push_back("sizeof(" + type_of(entry.outputs[i]) + ")");
     }
@@ -710,8 +746,8 @@ class Printer {
 
   std::string lane_range() const {
     const std::string& i = name(lanes_->var);
-    return "for (rt::Index " + i + " = " + lanes_->base + "; " + i + " < " + lanes_->base + " + " + lanes_->count +
-           "; ++" + i + ")";
+    return "for (rt::Index " + i + " = " + lanes_->base + "; " + i + " < " + lanes_->base + " + " +
+           lanes_->count + "; ++" + i + ")";
   }
   void print_fold_block(const Stmt& s) {
     const std::string size = "[" + std::to_string(block_size()) + "]";
@@ -719,7 +755,8 @@ class Printer {
     open(lane_range());
     if (s.initial >= 0 && direct(s.initial) != nullptr && !lanes_->arrays.contains(s.initial))
       print_scalar(*direct(s.initial));
-    line(use(s.result) + " = " + (s.initial >= 0 ? use(s.initial) : type_of(dtype(s.result)) + "{}") + ";");
+    line(use(s.result) + " = " +
+         (s.initial >= 0 ? use(s.initial) : type_of(dtype(s.result)) + "{}") + ";");
     if (s.arg >= 0) line(best_name(s) + "[" + lane_index() + "] = {};");
     close();
     const bool first = starts_at_first(s);
@@ -732,10 +769,12 @@ class Printer {
   }
 
   bool one_segment(const Stmt& s) const {
-    return std::none_of(s.body.begin(), s.body.end(), [](const Stmt& t) { return ends_segment(t); }) &&
+    return std::none_of(s.body.begin(), s.body.end(),
+                        [](const Stmt& t) { return ends_segment(t); }) &&
            !lanes_->arrays.contains(s.element);
   }
-  // Row after row, as they lie in memory; some at a time where the lanes are so few that a row is a trifle.
+  // Row after row, as they lie in memory; some at a time where the lanes are so few that a row is a
+  // trifle.
   void print_rows(const Stmt& s, bool first) {
     const std::string i = name(s.vars[0]), n = extent(s.vars[0]), base = "r" + i.substr(1);
     const std::string at = "[" + lane_index() + "]", acc = value_name(s.result);
@@ -750,7 +789,8 @@ class Printer {
       reload(s.element, made);
       line(type_of(dtype(s.result)) + " acc = " + acc + at + ";");
       if (s.arg >= 0) line(type_of(dtype(s.element)) + " best = " + best_name(s) + at + ";");
-      if (!to.empty()) open("for (rt::Index " + i + " = " + from + "; " + i + " < " + to + "; ++" + i + ")");
+      if (!to.empty())
+        open("for (rt::Index " + i + " = " + from + "; " + i + " < " + to + "; ++" + i + ")");
       for (const Stmt& t : s.body) print_scalar(t);
       if (s.arg >= 0) {
         const std::string e = use(s.element);

@@ -1,5 +1,6 @@
-// A kernel as C++ text: one range function and one extern "C" entry. It decides nothing: what runs in blocks, in lanes, in
-// parallel stands in the loop IR. The text goes to codegen/jit behind the runtime preamble, and to people who ask for it.
+// A kernel as C++ text: one range function and one extern "C" entry. It decides nothing: what runs
+// in blocks, in lanes, in parallel stands in the loop IR. The text goes to codegen/jit behind the
+// runtime preamble, and to people who ask for it.
 #pragma once
 
 #include <string>

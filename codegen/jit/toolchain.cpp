@@ -45,10 +45,11 @@ constexpr std::array kFlags = {"-O3",
                                "-fno-rtti",
                                "-w",
                                "-fno-stack-protector"};
-// g++ only. -fno-tree-sink: a division whose quotient np.where may not choose is done all the same, and raises its flag, as in
-// NumPy. -fno-loop-unroll-and-jam: rows of a reduction in the order in which they lie in memory, one stream instead of two.
+// g++ only. -fno-tree-sink: a division whose quotient np.where may not choose is done all the same,
+// and raises its flag, as in NumPy. -fno-loop-unroll-and-jam: rows of a reduction in the order in
+// which they lie in memory, one stream instead of two.
 constexpr std::array kGccFlags = {"-fno-tree-sink", "-fno-loop-unroll-and-jam"};
-constexpr const char* kFastFlag = "-ffp-contract=fast";
+constexpr std::array kFastFlags = {"-ffp-contract=fast", "-DUFUSE_FAST"};
 
 Argv flags_for(bool is_clang) {
   return is_clang ? Argv{} : Argv(kGccFlags.begin(), kGccFlags.end());
@@ -328,7 +329,7 @@ Finished Toolchain::run_direct(const fs::path& folder, Numerics numerics,
   const std::string object = folder / "kernel.o", library = folder / "kernel.so";
   Argv compile = compile_, assemble = assemble_, link = link_;
   append(compile, flags_for(is_clang_));
-  if (numerics == Numerics::Fast) compile.push_back(kFastFlag);
+  if (numerics == Numerics::Fast) append(compile, Argv(kFastFlags.begin(), kFastFlags.end()));
   append(compile, {(folder / "kernel.cpp").string(), "-o", "-"});
   append(assemble, {"-o", object, "--"});
   append(link, {"-o", library, object, openmp_});
@@ -356,7 +357,7 @@ void Toolchain::build_by_driver(const fs::path& folder, Numerics numerics,
   Argv argv = driver_;
   append(argv, Argv(kFlags.begin(), kFlags.end()));
   append(argv, flags_for(is_clang_));
-  if (numerics == Numerics::Fast) argv.push_back(kFastFlag);
+  if (numerics == Numerics::Fast) append(argv, Argv(kFastFlags.begin(), kFastFlags.end()));
   // g++ -fopenmp adds -lgomp at the end of the link, which --as-needed drops, because libomp before
   // it has the same entry points. clang would look for a libomp of its own, so only its compiler
   // proper is told.

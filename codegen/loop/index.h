@@ -10,8 +10,8 @@
 
 namespace ufuse::codegen::loop {
 
-// base + fixed + sum of var * factor. `fixed` comes from unrolled variables and belongs to the text; `base` comes from the
-// starts of slices and is added to a pointer at run time.
+// base + fixed + sum of var * factor. `fixed` comes from unrolled variables and belongs to the
+// text; `base` comes from the starts of slices and is added to a pointer at run time.
 struct Affine {
   std::int64_t base = 0;
   std::int64_t fixed = 0;

@@ -1,6 +1,7 @@
-// What is a kernel before it is text? Loop nests over scalar values: about seven kinds of statement, each with fields for everything
-// that matters to speed, so that passes rewrite data and the printer decides nothing. Made by lower.cpp, rewritten by
-// passes.cpp, printed by codegen/emit. It knows no array semantics: shapes, strides and orders have become loops and addresses.
+// What is a kernel before it is text? Loop nests over scalar values: about seven kinds of
+// statement, each with fields for everything that matters to speed, so that passes rewrite data and
+// the printer decides nothing. Made by lower.cpp, rewritten by passes.cpp, printed by codegen/emit.
+// It knows no array semantics: shapes, strides and orders have become loops and addresses.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +43,16 @@ struct Access {
 };
 
 struct Buffer {
-  enum class Role : std::uint8_t { Input, Output, Temp, Row };  // Row: scratch of one thread, `length` elements
+  enum class Role : std::uint8_t {
+    Input,
+    Output,
+    Temp,
+    Row
+  };  // Row: scratch of one thread, `length` elements
   Role role = Role::Input;
-  int index = 0;                // of the request's input or output, or of the plan's temporary
-  std::int64_t offset = 0;      // elements from the operand's first element (a view's start); known only when bound
+  int index = 0;  // of the request's input or output, or of the plan's temporary
+  std::int64_t offset =
+      0;  // elements from the operand's first element (a view's start); known only when bound
   ir::DType dtype = ir::DType::Float64;
   bool written = false;
   std::string name;
@@ -72,9 +79,10 @@ struct Stmt {
     Redo,     // the kernel's result is in doubt where args[0] is true
     Doubt,    // the loop's fast body is in doubt where args[0] is not 0
   };
-  // What a Compute does that is no row of ops.def (codegen/runtime/folds.h): comparing square roots without taking them; integers
-  // whose order is that in which argmin and argmax prefer floats.
-  enum class Helper : std::uint8_t { None, RootLess, RootDoubt, ArgMinKey, ArgMaxKey };
+  // What a Compute does that is no row of ops.def (codegen/runtime/folds.h): comparing square roots
+  // without taking them; integers whose order is that in which argmin and argmax prefer floats; a
+  // constant that the compiler must not compute with, since 0/0 has to raise its flag at run time.
+  enum class Helper : std::uint8_t { None, RootLess, RootDoubt, ArgMinKey, ArgMaxKey, Opaque };
   Kind kind = Kind::Compute;
   ValueId result = -1;
   std::vector<ValueId> results;  // Call: by output slot, -1 where nobody asks
@@ -83,14 +91,16 @@ struct Stmt {
   ir::Op op = ir::Op::Const;
   Helper helper = Helper::None;
   ir::Scalar constant;
-  int index = 0;  // Param: position in Kernel::params; Call: position in Kernel::calls
+  int index = 0;  // Param: position in Kernel::params; Call: in Kernel::calls; Load: axes longer
+                  // than 1 of the array read
   std::vector<VarId> vars;
   Body body;
   bool lanes = false;  // Loop: innermost, runs in blocks of kBlock lanes where its body needs that
   Body exact;          // Loop: runs over a block again in place of `body` where that met a Doubt
   // Fold.
   enum class Form : std::uint8_t {
-    Lanes,       // accumulators beside every lane (or one scalar outside lanes), loops over vars in order
+    Lanes,       // accumulators beside every lane (or one scalar outside lanes), loops over vars in
+                 // order
     Horizontal,  // along the last of vars: its elements are one run of vector lanes
     Parallel,    // Horizontal, shared out over the threads; only in a kernel's outermost loops
   };
@@ -103,22 +113,25 @@ struct Stmt {
   ValueId initial = -1;
 };
 
-inline constexpr int kBlock = 256;      // lanes per block: NumPy's inner loops are at their best, and still in L1
-inline constexpr int kWideBlock = 8192;  // without calls: long stretches of each row; accumulators stay in L2
-inline constexpr int kMaxUnroll = 16;   // extents up to this are part of the text
-inline constexpr int kRowsAtOnce = 4;   // of a reduction beside few lanes, whose accumulators then stay in registers
+inline constexpr int kBlock =
+    256;  // lanes per block: NumPy's inner loops are at their best, and still in L1
+inline constexpr int kWideBlock =
+    8192;  // without calls: long stretches of each row; accumulators stay in L2
+inline constexpr int kMaxUnroll = 16;  // extents up to this are part of the text
+inline constexpr int kRowsAtOnce =
+    4;  // of a reduction beside few lanes, whose accumulators then stay in registers
 
 struct Kernel {
   std::vector<Var> vars;
   std::vector<Value> values;
   std::vector<Buffer> buffers;
-  std::vector<std::int64_t> sizes;       // values of the symbols
-  std::vector<std::uint32_t> params;     // the request's params used
-  std::vector<std::uint32_t> calls;      // rows of the LoopTable used
+  std::vector<std::int64_t> sizes;    // values of the symbols
+  std::vector<std::uint32_t> params;  // the request's params used
+  std::vector<std::uint32_t> calls;   // rows of the LoopTable used
   Body body;
-  VarId parallel = -1;                   // the loop whose range is shared out; -1: a Parallel fold, or one thread
-  std::vector<std::string> ops;          // what is fused, for people
-  double cost_ns = 0;                    // estimate for one thread
+  VarId parallel = -1;  // the loop whose range is shared out; -1: a Parallel fold, or one thread
+  std::vector<std::string> ops;  // what is fused, for people
+  double cost_ns = 0;            // estimate for one thread
 };
 
 std::string print(const Kernel& kernel);  // for golden files and logs

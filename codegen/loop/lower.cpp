@@ -95,7 +95,8 @@ class Lowerer {
       stack_.back().body->push_back(std::move(loop));
     }
     out_.kernel.body = std::move(root);
-    const bool few = domain_.size() == 1 && out_.kernel.vars[static_cast<std::size_t>(domain_[0])].extent.literal();
+    const bool few = domain_.size() == 1 &&
+                     out_.kernel.vars[static_cast<std::size_t>(domain_[0])].extent.literal();
     out_.kernel.parallel = parallel_fold_ || domain_.empty() || few ? -1 : choose_parallel();
     out_.kernel.cost_ns = cost_ * cost::kNsPerOp;
     return std::move(out_);
@@ -268,6 +269,11 @@ class Lowerer {
     return result;
   }
 
+  ValueId opaque(ValueId v) {
+    return is_in(dtype_of(v), ir::kFloat) ? compute_helper(Stmt::Helper::Opaque, dtype_of(v), {v})
+                                          : v;
+  }
+
   // The node's value at `index`, computed once per scope.
   ValueId value(NodeId node, const Index& index) {
     const auto key = std::make_pair(node.value, index);
@@ -288,7 +294,7 @@ class Lowerer {
       case Op::Input:
         throw InternalError("lower: input without a place");
       case Op::Const:
-        return constant(n.dtype, n.constant);
+        return opaque(constant(n.dtype, n.constant));
       case Op::Param: {
         Stmt stmt;
         stmt.kind = Stmt::Kind::Compute;
@@ -315,6 +321,9 @@ class Lowerer {
         return value(n.inputs[0], inner);
       }
       case Op::Slice: {
+        // NumPy computes the elements that are dropped too, and warns of them.
+        if (element_count(n.shape) < element_count(g_[n.inputs[0]].shape) && may_warn(n.inputs[0]))
+          return need(n.inputs[0], n.dtype, index);
         Index inner(index.size());
         for (std::size_t i = 0; i < index.size(); ++i) {
           inner[i] = index[i].scaled(n.ints[index.size() + i]);
@@ -345,6 +354,12 @@ class Lowerer {
     std::vector<ValueId> values(n.inputs.size());
     for (std::size_t i : order) values[i] = value(n.inputs[i], index);
     return values;
+  }
+  bool may_warn(NodeId node) {
+    if (r_.places.contains(node.value)) return false;
+    const ir::Node& n = g_[node];
+    if (raises_flags(n)) return true;
+    return std::any_of(n.inputs.begin(), n.inputs.end(), [&](NodeId in) { return may_warn(in); });
   }
   int fold_depth(NodeId node) {
     if (auto it = fold_depth_.find(node.value); it != fold_depth_.end()) return it->second;
@@ -447,6 +462,8 @@ class Lowerer {
     Stmt stmt;
     stmt.kind = Stmt::Kind::Load;
     stmt.access = access(place, g_[node].dtype, index, /*write=*/false);
+    stmt.index = static_cast<int>(std::count_if(place.shape.begin(), place.shape.end(),
+                                                [](std::int64_t n) { return n != 1; }));
     // Two nodes may be views of one element.
     std::vector<Memo>& memos = loads_[stmt.access];
     for (const Memo& memo : memos)
@@ -525,11 +542,12 @@ class Lowerer {
   ValueId through_row(NodeId node, const ir::Node& n, const Index& index, std::size_t h) {
     const VarId run = stack_[h].vars.back();
     const std::vector<VarId> wanted = vars_of(index);
-    const bool needs_outer = std::any_of(
-        stack_[h].vars.begin(), stack_[h].vars.end() - 1,
-        [&](VarId v) { return std::binary_search(wanted.begin(), wanted.end(), v); });
-    const bool in_lanes = std::any_of(stack_.begin(), stack_.begin() + static_cast<std::ptrdiff_t>(h),
-                                      [](const Scope& s) { return s.lanes; });
+    const bool needs_outer =
+        std::any_of(stack_[h].vars.begin(), stack_[h].vars.end() - 1,
+                    [&](VarId v) { return std::binary_search(wanted.begin(), wanted.end(), v); });
+    const bool in_lanes =
+        std::any_of(stack_.begin(), stack_.begin() + static_cast<std::ptrdiff_t>(h),
+                    [](const Scope& s) { return s.lanes; });
     if (needs_outer || stack_[h].parallel || extent(run) > cost::kMaxRow || h + 1 != stack_.size())
       return need(node, n.dtype, index);
     if (in_lanes) {
@@ -607,7 +625,8 @@ class Lowerer {
     const bool small = total <= kMaxUnroll && unrolled_ * total <= cost::kUnrollBudget;
     if (!small && repetitions(depth, wanted) > 1) return need(node, n.dtype, index);
     const bool alone = executions(depth) <= cost::kFewRuns;
-    bool parallel = alone && total >= cost::kParallelRun && (is_arg || n.order != ir::Order::Sequential);
+    bool parallel =
+        alone && total >= cost::kParallelRun && (is_arg || n.order != ir::Order::Sequential);
     if (parallel && node != target_) return need(node, n.dtype, index);
     note(is_arg ? (n.id == 0 ? "argmin" : "argmax")
                 : std::string(ir::reduction_info(n.reduction).name) + ".reduce");
@@ -628,7 +647,8 @@ class Lowerer {
     if (lane == nullptr) return true;
     // Probe: strides of the leaves along the lane and along the innermost reduced axis.
     const VarId probe = static_cast<VarId>(out_.kernel.vars.size());
-    Index inner = operand_index(n, index, [&](std::size_t) { return Affine::of(probe); }, true);
+    Index inner = operand_index(
+        n, index, [&](std::size_t) { return Affine::of(probe); }, true);
     double along_run = 0, along_lane = 0;
     probe_strides(n.inputs[0], inner, probe, lane->vars[0], along_run, along_lane);
     return along_run <= along_lane;
@@ -638,7 +658,8 @@ class Lowerer {
     if (std::optional<Place> place = view_of(g_, r_.places, node)) {
       for (std::size_t i = 0; i < index.size(); ++i)
         for (const auto& [var, factor] : index[i].terms) {
-          const double step = std::min(64.0, std::abs(static_cast<double>(place->strides[i] * factor)));
+          const double step =
+              std::min(64.0, std::abs(static_cast<double>(place->strides[i] * factor)));
           if (var == run) along_run += step;
           if (var == lane) along_lane += step;
         }
@@ -676,8 +697,9 @@ class Lowerer {
     return inner;
   }
 
-  // Positions of extreme square roots are mostly those of the extreme squares, and roots are slow. Where two squares are so close
-  // that their roots may be equal, or one has none, the block is computed again with roots.
+  // Positions of extreme square roots are mostly those of the extreme squares, and roots are slow.
+  // Where two squares are so close that their roots may be equal, or one has none, the block is
+  // computed again with roots.
   bool can_defer(const ir::Node& n) {
     const ir::Node& x = g_[n.inputs[0]];
     return defer_ && n.op == Op::ArgReduce && x.op == Op::Sqrt && stack_.back().lanes &&
@@ -708,7 +730,8 @@ class Lowerer {
     doubt(best, best);
     for (std::size_t i = 1; i < squares.size(); ++i) {
       doubt(squares[i], best);
-      const std::vector<ValueId> pair = largest ? std::vector{best, squares[i]} : std::vector{squares[i], best};
+      const std::vector<ValueId> pair =
+          largest ? std::vector{best, squares[i]} : std::vector{squares[i], best};
       const ValueId take = compute_helper(Stmt::Helper::RootLess, DType::Bool, pair);
       at = compute(Op::Where, DType::Int64, {take, constant(DType::Int64, {{i, 0}}), at});
       if (i + 1 < squares.size()) best = compute(Op::Where, dtype, {take, squares[i], best});
@@ -735,9 +758,8 @@ class Lowerer {
         at[i] = rest % extents[i];
         rest /= extents[i];
       }
-      elements.push_back(value(operand, operand_index(n, index, [&](std::size_t i) {
-                                 return Affine::at(at[i]);
-                               })));
+      elements.push_back(value(
+          operand, operand_index(n, index, [&](std::size_t i) { return Affine::at(at[i]); })));
     }
     unrolled_ /= std::max<std::int64_t>(1, total);
     if (roots) return unrolled_arg_of_roots(elements, n.id == 1);
@@ -756,7 +778,8 @@ class Lowerer {
     return at;
   }
   DType dtype_of(ValueId v) const { return out_.kernel.values[static_cast<std::size_t>(v)].dtype; }
-  // Floats as integers, so that a plain comparison prefers the first NaN and takes both zeros for equal.
+  // Floats as integers, so that a plain comparison prefers the first NaN and takes both zeros for
+  // equal.
   ValueId arg_key(ValueId x, bool largest) {
     const DType dtype = dtype_of(x);
     if (!is_in(dtype, ir::kFloat)) return x;
@@ -774,7 +797,7 @@ class Lowerer {
     const Op op = ir::reduction_info(n.reduction).combine;
     ValueId acc = initial_value(n);
     const auto add = [&](ValueId a, ValueId b) { return compute(op, n.dtype, {a, b}); };
-    if (n.order == ir::Order::Pairwise) {
+    if (n.order == ir::Order::Pairwise && !x.empty()) {
       std::size_t run = 1;
       for (std::size_t i = extents.size() - n.run_axes; i < extents.size(); ++i)
         run *= static_cast<std::size_t>(extents[i]);
@@ -784,6 +807,7 @@ class Lowerer {
           acc = add(acc, pairwise(x, c, std::min(chunk, lo + run - c), n.dtype));
       return acc;
     }
+    if (x.empty()) return opaque(acc);
     std::size_t i = 0;
     if (acc < 0) acc = x[i++];
     for (; i < x.size(); ++i) acc = add(acc, x[i]);
@@ -839,22 +863,25 @@ class Lowerer {
     if (horizontal && !merge_run(n, shape)) return new_value(n.dtype, vars_of(index));
     Stmt fold;
     fold.kind = Stmt::Kind::Fold;
-    fold.form = parallel      ? Stmt::Form::Parallel
-                : horizontal  ? Stmt::Form::Horizontal
-                              : Stmt::Form::Lanes;
+    fold.form = parallel     ? Stmt::Form::Parallel
+                : horizontal ? Stmt::Form::Horizontal
+                             : Stmt::Form::Lanes;
     fold.order = n.order;
     fold.chunk = n.chunk;
     fold.reduction = n.reduction;
-    if (n.op == Op::ArgReduce) fold.arg = static_cast<int>(n.id);
-    else fold.initial = initial_value(n);
-    for (std::int64_t axis : n.ints) fold.vars.push_back(new_var(shape[static_cast<std::size_t>(axis)]));
+    if (n.op == Op::ArgReduce)
+      fold.arg = static_cast<int>(n.id);
+    else
+      fold.initial = initial_value(n);
+    for (std::int64_t axis : n.ints)
+      fold.vars.push_back(new_var(shape[static_cast<std::size_t>(axis)]));
     Scope& scope = push(fold.vars, fold.body);
     scope.horizontal = horizontal;
     scope.parallel = parallel;
     parallel_fold_ |= parallel;
-    fold.element = value(n.inputs[0], operand_index(n, index, [&](std::size_t i) {
-                           return Affine::of(fold.vars[i]);
-                         }));
+    fold.element =
+        value(n.inputs[0],
+              operand_index(n, index, [&](std::size_t i) { return Affine::of(fold.vars[i]); }));
     if (fold.arg >= 0 && !horizontal) fold.element = arg_key(fold.element, fold.arg == 1);
     cost_ += cost::kLoad * executions(stack_.size() - 1);
     stack_.pop_back();
@@ -877,9 +904,11 @@ class Lowerer {
     const std::size_t kept = order.size();
     order.insert(order.end(), n.ints.begin(), n.ints.end());
     Dims merged;
-    for (std::size_t i = 0; i < kept + outer; ++i) merged.push_back(shape[static_cast<std::size_t>(order[i])]);
+    for (std::size_t i = 0; i < kept + outer; ++i)
+      merged.push_back(shape[static_cast<std::size_t>(order[i])]);
     std::int64_t length = 1;
-    for (std::size_t i = kept + outer; i < rank; ++i) length *= shape[static_cast<std::size_t>(order[i])];
+    for (std::size_t i = kept + outer; i < rank; ++i)
+      length *= shape[static_cast<std::size_t>(order[i])];
     merged.push_back(length);
     Dims identity(rank);
     std::iota(identity.begin(), identity.end(), std::int64_t{0});
@@ -898,13 +927,15 @@ class Lowerer {
     }
     n.inputs[0] = x;
     n.ints.clear();
-    for (std::size_t i = kept; i < merged.size(); ++i) n.ints.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = kept; i < merged.size(); ++i)
+      n.ints.push_back(static_cast<std::int64_t>(i));
     n.run_axes = 1;
     shape = merged;
     return true;
   }
 
-  // A transpose pushed down through elementwise nodes to where it is a view (or to what is no elementwise node).
+  // A transpose pushed down through elementwise nodes to where it is a view (or to what is no
+  // elementwise node).
   NodeId sink_transpose(NodeId x, const Dims& order) {
     const ir::Node n = g_[x];
     const bool elementwise = n.op == Op::Cast || n.op == Op::Ufunc || ir::is_elementwise_row(n.op);

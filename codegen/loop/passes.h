@@ -1,11 +1,13 @@
-// Loop -> Loop: rewrites that only make a kernel faster. Called by schedule/plan.cpp after lowering.
+// Loop -> Loop: rewrites that only make a kernel faster. Called by schedule/plan.cpp after
+// lowering.
 #pragma once
 
 #include "codegen/loop/ir.h"
 
 namespace ufuse::codegen::loop {
 
-// Merges two nested loops into one where every address advances as if they were one (contiguous arrays become 1-d).
+// Merges two nested loops into one where every address advances as if they were one (contiguous
+// arrays become 1-d).
 void collapse(Kernel& kernel);
 
 // The extent of the innermost loop over lanes, 0 when there is none.

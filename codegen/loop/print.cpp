@@ -1,4 +1,5 @@
-// Loop IR as text, for golden files and UFUSE_LOGS=fusion. One statement a line; run-time numbers as n<symbol>.
+// Loop IR as text, for golden files and UFUSE_LOGS=fusion. One statement a line; run-time numbers
+// as n<symbol>.
 #include <string>
 
 #include "codegen/loop/ir.h"
@@ -60,11 +61,12 @@ class LoopPrinter {
       case Stmt::Kind::Load:
         return line(typed(s.result) + " = load " + access(s.access));
       case Stmt::Kind::Compute: {
-        static constexpr const char* kHelpers[] = {"", "root_less", "root_doubt", "argmin_key",
-                                                   "argmax_key"};
+        static constexpr const char* kHelpers[] = {"",           "root_less",  "root_doubt",
+                                                   "argmin_key", "argmax_key", "opaque"};
         const bool row = s.helper == Stmt::Helper::None;
-        std::string text = typed(s.result) + " = " +
-                           (row ? std::string(ir::op_name(s.op)) : kHelpers[static_cast<int>(s.helper)]) + args(s);
+        std::string text =
+            typed(s.result) + " = " +
+            (row ? std::string(ir::op_name(s.op)) : kHelpers[static_cast<int>(s.helper)]) + args(s);
         if (s.op == ir::Op::Const) text += " 0x" + hex(s.constant.bits[0]);
         if (s.op == ir::Op::Param) text += " p" + std::to_string(s.index);
         return line(text);

@@ -1,6 +1,6 @@
-// What do reductions along a run need? The order-free, extremum and arg-extremum folds over a callable element, serial and shared
-// out over threads. Embedded after support.h into each generated source; unit tests compile it through the Jit. Pairwise sums stand
-// in support.h.
+// What do reductions along a run need? The order-free, extremum and arg-extremum folds over a
+// callable element, serial and shared out over threads. Embedded after support.h into each
+// generated source; unit tests compile it through the Jit. Pairwise sums stand in support.h.
 #ifndef UFUSE_CODEGEN_RUNTIME_FOLDS_H_
 #define UFUSE_CODEGEN_RUNTIME_FOLDS_H_
 
@@ -11,6 +11,13 @@ inline T param(const Param& p) {
   T value;
   __builtin_memcpy(&value, p.bits, sizeof(T));
   return value;
+}
+// The same number, which the compiler does not know: what is computed with it happens at run time
+// and raises its flags.
+template <class T>
+inline T opaque(T x) {
+  asm("" : "+m"(x));
+  return x;
 }
 inline Index block(Index left, Index size) { return left < size ? left : size; }
 
@@ -35,7 +42,9 @@ inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flag
 // Pieces of a run that threads work on; their number depends on the length only.
 constexpr Index kPieces = 256;
 inline Index piece_count(Index n) { return n < kPieces * 4096 ? (n + 4095) / 4096 : kPieces; }
-inline Index piece_start(Index n, Index pieces, Index i) { return n / pieces * i + n % pieces * i / pieces; }
+inline Index piece_start(Index n, Index pieces, Index i) {
+  return n / pieces * i + n % pieces * i / pieces;
+}
 
 // Any order gives the same bits.
 template <class T, class F, class G>
@@ -44,13 +53,15 @@ inline T fold(T acc, Index n, const F& f, const G& op) {
   return acc;
 }
 template <class T, class F, class G>
-inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, int threads, Flags& flags) {
+inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, int threads,
+                       Flags& flags) {
   T part[kPieces];
   const Index pieces = piece_count(n);
   flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
     for (Index p = first; p < last; ++p) {
       const Index lo = piece_start(n, pieces, p), hi = piece_start(n, pieces, p + 1);
-      part[p] = fold(identity, hi - lo, [&](Index i) { return f(lo + i); }, op);
+      part[p] = fold(
+          identity, hi - lo, [&](Index i) { return f(lo + i); }, op);
     }
   }));
   for (Index p = 0; p < pieces; ++p) acc = op(acc, part[p]);
@@ -67,7 +78,8 @@ inline T better(T acc, T x) {
   return kMax ? maximum(acc, x) : minimum(acc, x);
 }
 
-// Numbers as integers in the order of their values (-0 below +0): vector units compare these without raising flags. Its own inverse.
+// Numbers as integers in the order of their values (-0 below +0): vector units compare these
+// without raising flags. Its own inverse.
 template <class T>
 inline auto order_key(T x) {
   if constexpr (sizeof(T) == 8 && is_float<T>) {
@@ -101,7 +113,8 @@ inline auto arg_key(T x) {
   return x != x ? (kMax ? (Key)~kLowest : kLowest) : key;
 }
 
-// The extreme of f(lo) ... f(hi - 1), at least one element: explicit vectors, since g++ 12 takes extremes one by one.
+// The extreme of f(lo) ... f(hi - 1), at least one element: explicit vectors, since g++ 12 takes
+// extremes one by one.
 template <class T, bool kMax, class F>
 inline T extreme(Index lo, Index hi, const F& f) {
   using Key = decltype(order_key(T{}));
@@ -135,7 +148,8 @@ inline T extreme(Index lo, Index hi, const F& f) {
       }
     for (int u = 1; u < 4; ++u) r[0] = (kMax ? r[u] > r[0] : r[u] < r[0]) ? r[u] : r[0];
     best = r[0][0];
-    for (int k = 1; k < kStep; ++k) best = (kMax ? r[0][k] > best : r[0][k] < best) ? r[0][k] : best;
+    for (int k = 1; k < kStep; ++k)
+      best = (kMax ? r[0][k] > best : r[0][k] < best) ? r[0][k] : best;
     for (int k = 0; k < kStep; ++k) nan |= odd[k] != 0;
   }
   for (; i < hi; ++i) {
@@ -150,8 +164,9 @@ inline T extreme(Index lo, Index hi, const F& f) {
   return first;
 }
 
-// minimum and maximum over runs. Where NumPy's own vector order would show (kDoubt: zeros of both signs tie, or NaNs with
-// different bits meet), result() asks for the answer to be computed by NumPy.
+// minimum and maximum over runs. Where NumPy's own vector order would show (kDoubt: zeros of both
+// signs tie, or NaNs with different bits meet), result() asks for the answer to be computed by
+// NumPy.
 template <class T, bool kMax, bool kDoubt>
 class Extremum {
  public:
@@ -161,7 +176,9 @@ class Extremum {
     note(x);
   }
   template <class F>
-  void run(Index n, const F& f) { range(0, n, f); }
+  void run(Index n, const F& f) {
+    range(0, n, f);
+  }
   template <class F>
   void parallel_run(Index n, const F& f, int threads, Flags& flags) {
     Extremum part[kPieces];
@@ -245,7 +262,8 @@ inline Index parallel_arg_extremum(Index n, const F& f, int threads, Flags& flag
   const Index pieces = piece_count(n);
   flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
     for (Index p = first; p < last; ++p)
-      at[p] = arg_range<T, kMax>(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f, part[p]);
+      at[p] =
+          arg_range<T, kMax>(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f, part[p]);
   }));
   Index best = 0;
   for (Index p = 1; p < pieces; ++p)
@@ -253,8 +271,9 @@ inline Index parallel_arg_extremum(Index n, const F& f, int threads, Flags& flag
   return at[best];
 }
 
-// Comparing square roots without taking them. Bits of floats from +0 to infinity are in the order of their values; eight units in
-// the last place apart, the roots round to different numbers. Closer ones, NaNs and negative numbers are in doubt.
+// Comparing square roots without taking them. Bits of floats from +0 to infinity are in the order
+// of their values; eight units in the last place apart, the roots round to different numbers.
+// Closer ones, NaNs and negative numbers are in doubt.
 inline i32 root_bits(f32 x) { return __builtin_bit_cast(i32, x); }
 inline i64 root_bits(f64 x) { return __builtin_bit_cast(i64, x); }
 template <class T>

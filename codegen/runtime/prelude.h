@@ -119,7 +119,7 @@ inline T minimum(T x, T y) {
 // of a complex multiplication, for one); a product behind the barrier stays rounded.
 template <class T>
 inline T multiply(T x, T y) {
-#if __has_builtin(__builtin_assoc_barrier)
+#if __has_builtin(__builtin_assoc_barrier) && !defined(UFUSE_FAST)
   if constexpr (is_float<T>) return __builtin_assoc_barrier(x * y);
 #endif
   return (T)(x * y);

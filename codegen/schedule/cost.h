@@ -1,5 +1,6 @@
-// Every number that decides how a graph is cut into loops. Changes speed, never results. Figures are nanoseconds or counts
-// measured on current x86-64 server cores; bench/ shows what a change does.
+// Every number that decides how a graph is cut into loops. Changes speed, never results. Figures
+// are nanoseconds or counts measured on current x86-64 server cores; bench/ shows what a change
+// does.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ constexpr double of_op(ir::Op op) {
   }
 }
 
-inline constexpr std::int64_t kUnrollBudget = 64;     // elements of unrolled reductions in one another
-inline constexpr std::int64_t kMaxRow = 1 << 14;      // longest row of scratch: stays in L2
-inline constexpr double kFewRuns = 8;                 // so few runs are shared out inside, not between
+inline constexpr std::int64_t kUnrollBudget = 64;  // elements of unrolled reductions in one another
+inline constexpr std::int64_t kMaxRow = 1 << 14;   // longest row of scratch: stays in L2
+inline constexpr double kFewRuns = 8;              // so few runs are shared out inside, not between
 inline constexpr std::int64_t kParallelRun = 1 << 15;  // from this length on
-inline constexpr std::int64_t kParallelExtent = 64;   // a loop this long feeds all threads
+inline constexpr std::int64_t kParallelExtent = 64;    // a loop this long feeds all threads
 
 }  // namespace ufuse::codegen::cost

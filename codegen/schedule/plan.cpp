@@ -16,7 +16,7 @@ using ir::NodeId;
 using loop::Buffer;
 using loop::Target;
 
-constexpr int kMaxDepth = 200;         // needs within needs: more is a mistake of ours
+constexpr int kMaxDepth = 200;          // needs within needs: more is a mistake of ours
 constexpr std::int64_t kShortAxis = 8;  // an innermost axis up to here is unrolled
 
 class Planner {
@@ -33,9 +33,13 @@ class Planner {
     }
     std::vector<std::vector<Target>> groups;
     std::vector<Target> in_place;
+    std::vector<NodeId> empty;
     for (std::size_t k = 0; k < g_.outputs.size(); ++k) {
       const NodeId node = g_.outputs[k];
-      if (element_count(g_[node].shape) == 0) continue;
+      if (element_count(g_[node].shape) == 0) {
+        empty.push_back(node);
+        continue;
+      }
       Target target{node, place_of(layouts_.outputs[k], Buffer::Role::Output, static_cast<int>(k))};
       if (!layouts_.alias.empty() && layouts_.alias[k] >= 0) {
         in_place.push_back(std::move(target));
@@ -52,14 +56,15 @@ class Planner {
     }
     // What others are made of first: they read it instead of computing it again.
     const auto first_node = [](const std::vector<Target>& group) {
-      return std::min_element(group.begin(), group.end(), [](const Target& a, const Target& b) {
-               return a.node.value < b.node.value;
-             })->node.value;
+      return std::min_element(
+                 group.begin(), group.end(),
+                 [](const Target& a, const Target& b) { return a.node.value < b.node.value; })
+          ->node.value;
     };
-    std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
-      return first_node(a) < first_node(b);
-    });
+    std::stable_sort(groups.begin(), groups.end(),
+                     [&](const auto& a, const auto& b) { return first_node(a) < first_node(b); });
     for (auto& group : groups) emit(std::move(group), {}, 0);
+    for (NodeId node : empty) emit_sources(node);
     emit_in_place(in_place);
     return std::move(plan_);
   }
@@ -79,6 +84,18 @@ class Planner {
     return place;
   }
 
+  // What an empty result is made of is computed where NumPy would warn of it (the mean of no rows
+  // is 0/0).
+  void emit_sources(NodeId node) {
+    for (NodeId in : std::vector<NodeId>(g_[node].inputs)) {
+      if (places_.contains(in.value)) continue;
+      if (element_count(g_[in].shape) > 0 && raises_flags(g_[in]))
+        emit({temporary(in)}, {}, 0);
+      else
+        emit_sources(in);
+    }
+  }
+
   // Memory of our own for a node, in C order.
   Target temporary(NodeId node) {
     const ir::Node& n = g_[node];
@@ -91,7 +108,8 @@ class Planner {
     return {node, std::move(place)};
   }
 
-  // A reshaped value is written as what it was, through the destination seen in the old shape, where its strides allow that.
+  // A reshaped value is written as what it was, through the destination seen in the old shape,
+  // where its strides allow that.
   Target unshaped(Target target) const {
     while (g_[target.node].op == ir::Op::Reshape && !view_of(g_, places_, target.node)) {
       const NodeId source = g_[target.node].inputs[0];
@@ -106,7 +124,8 @@ class Planner {
 
   using Overwritten = std::unordered_map<int, std::size_t>;
 
-  // One nest for the targets, after nests for whatever it needs in memory. False: an input would be overwritten too early.
+  // One nest for the targets, after nests for whatever it needs in memory. False: an input would be
+  // overwritten too early.
   bool emit(std::vector<Target> targets, const Overwritten& overwritten, int depth) {
     if (depth > kMaxDepth) throw InternalError("plan: a value needs itself in memory");
     int rounds = 0;
@@ -159,8 +178,8 @@ class Planner {
     return loop::lane_extent(unrolled.kernel) > lanes ? std::move(unrolled) : std::move(first);
   }
 
-  // Outputs that overwrite inputs: all in one nest that reads each element just where it writes it, or else through memory of
-  // their own, copied when everything has been read.
+  // Outputs that overwrite inputs: all in one nest that reads each element just where it writes it,
+  // or else through memory of their own, copied when everything has been read.
   void emit_in_place(const std::vector<Target>& targets) {
     if (targets.empty()) return;
     const bool one_shape = std::all_of(targets.begin(), targets.end(), [&](const Target& t) {

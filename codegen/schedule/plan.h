@@ -1,5 +1,6 @@
-// How a graph is cut into kernels: which values get memory, which loops share a nest, what runs after what. Called by
-// compile.cpp; asks loop/lower for one nest at a time and gives memory to whatever a nest says it needs.
+// How a graph is cut into kernels: which values get memory, which loops share a nest, what runs
+// after what. Called by compile.cpp; asks loop/lower for one nest at a time and gives memory to
+// whatever a nest says it needs.
 #pragma once
 
 #include <vector>

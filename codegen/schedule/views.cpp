@@ -28,7 +28,8 @@ Dims contiguous_strides(const Dims& shape) {
 
 namespace {
 
-// The stretches of axes of `from` that each become one stretch of `to` with the same number of elements.
+// The stretches of axes of `from` that each become one stretch of `to` with the same number of
+// elements.
 struct Stretch {
   std::size_t from, from_end, to, to_end;
 };
@@ -153,6 +154,14 @@ NodeId sink_broadcast(ir::Graph& g, const Places& places, const ir::Node& n, con
 }
 
 }  // namespace
+
+bool raises_flags(const ir::Node& node) {
+  if (node.op == Op::Ufunc) return true;
+  if (!is_in(node.dtype, ir::kInexact)) return node.op == Op::Cast;
+  if (node.op == Op::Reduce)
+    return node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod;
+  return node.op == Op::Cast || (ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp);
+}
 
 NodeId sink_reshape(ir::Graph& g, const Places& places, NodeId x, const Dims& shape) {
   const ir::Node n = g[x];  // a copy: the graph grows below

@@ -1,5 +1,5 @@
-// Where a value lies in memory, and which nodes are mere views of that. Used by lowering (loads) and by the plan (which
-// value must be given memory of its own). It knows layouts, not loops.
+// Where a value lies in memory, and which nodes are mere views of that. Used by lowering (loads)
+// and by the plan (which value must be given memory of its own). It knows layouts, not loops.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,23 @@ struct Place {
 };
 using Places = std::unordered_map<std::uint32_t, Place>;  // by NodeId::value
 
-// The memory that `node` is a view of, if it is one: a placed node seen through slices, transposes, broadcasts, reshapes.
+// The memory that `node` is a view of, if it is one: a placed node seen through slices, transposes,
+// broadcasts, reshapes.
 std::optional<Place> view_of(const ir::Graph& g, const Places& places, ir::NodeId node);
 
-// The same elements in C order under another shape, without moving them; empty when the strides do not allow it.
-std::optional<ir::Dims> reshape_strides(const ir::Dims& shape, const ir::Dims& strides, const ir::Dims& to);
+// The same elements in C order under another shape, without moving them; empty when the strides do
+// not allow it.
+std::optional<ir::Dims> reshape_strides(const ir::Dims& shape, const ir::Dims& strides,
+                                        const ir::Dims& to);
 
 ir::Dims contiguous_strides(const ir::Dims& shape);
 std::int64_t element_count(const ir::Dims& shape);
 
-// `x` reshaped, with the reshape pushed down through elementwise nodes to views that can bear it; no id when some leaf cannot.
+// Does computing this node raise floating-point flags that NumPy may report?
+bool raises_flags(const ir::Node& node);
+
+// `x` reshaped, with the reshape pushed down through elementwise nodes to views that can bear it;
+// no id when some leaf cannot.
 ir::NodeId sink_reshape(ir::Graph& g, const Places& places, ir::NodeId x, const ir::Dims& shape);
 
 }  // namespace ufuse::codegen

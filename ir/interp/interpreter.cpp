@@ -2,6 +2,7 @@
 // user. Flags are read node by node, because NumPy's own loops may clear what others have raised.
 #include "ir/interp/interpreter.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -144,6 +145,7 @@ class Evaluation {
     const LoopEntry& entry = loops_.at(node.id);
     std::vector<Value> operands = operands_of(node);
     const Dims order = interp::walking_order(operands);
+    for (Value& operand : operands) operand = walked_forwards(std::move(operand));
     for (DType dtype : entry.outputs)
       operands.push_back(interp::allocate(dtype, node.shape, order));
     interp::run_loop(entry.loop, entry.data, operands);
@@ -152,6 +154,14 @@ class Evaluation {
     Value result = results[node.slot];
     if (results.size() > 1) calls_.emplace(key, std::move(results));
     return result;
+  }
+
+  // NumPy's iterator turns reversed axes round, but for the only one of a 1-d array; its loops see
+  // no negative stride then, and the elements come to the same as those of a packed copy.
+  static Value walked_forwards(Value value) {
+    const auto longer = std::ranges::count_if(value.shape, [](std::int64_t n) { return n != 1; });
+    const bool back = std::ranges::any_of(value.strides, [](std::int64_t s) { return s < 0; });
+    return back && longer > 1 ? interp::contiguous(value) : value;
   }
 
   static std::vector<std::uint32_t> raw(const std::vector<NodeId>& ids) {

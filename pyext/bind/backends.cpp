@@ -19,22 +19,24 @@ std::atomic<int>& first_tried() {
   return index;
 }
 
-codegen::Compiler& compiler() {
-  static auto* compiler = new codegen::Compiler(loop_table());
-  return *compiler;
+codegen::Compiler& compiler(bool fast) {
+  static auto* exact = new codegen::Compiler(loop_table());
+  static auto* contracting = new codegen::Compiler(loop_table(), codegen::Numerics::Fast);
+  return fast ? *contracting : *exact;
 }
 
-ir::Backend* backend(int index) {
+ir::Backend* backend(int index, bool fast) {
   static auto* interpreter = new ir::Interpreter(&loop_table());
-  if (index == 0) return &compiler();
+  if (index == 0) return &compiler(fast);
   return index == 1 ? interpreter : nullptr;
 }
 
 }  // namespace
 
-std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts) {
+std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
+                                              bool fast) {
   for (int i = first_tried(); i < 2; ++i) {
-    ir::Backend* tried = backend(i);
+    ir::Backend* tried = backend(i, fast);
     try {
       return tried->prepare(graph, layouts);
     } catch (const Unsupported&) {
@@ -54,7 +56,10 @@ void set_backend(const std::string& name) {
 }
 std::string current_backend() { return kNames[static_cast<std::size_t>(first_tried().load())]; }
 
-void set_num_threads(int threads) { compiler().threads().set_limit(threads); }
-int get_num_threads() { return compiler().threads().limit(); }
+void set_num_threads(int threads) {
+  compiler(false).threads().set_limit(threads);
+  compiler(true).threads().set_limit(threads);
+}
+int get_num_threads() { return compiler(false).threads().limit(); }
 
 }  // namespace ufuse::pyext

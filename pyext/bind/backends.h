@@ -11,7 +11,8 @@ namespace ufuse::pyext {
 
 // The first backend that has a form for the graph: compiled loops, then the interpreter; null:
 // NumPy, node by node.
-std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts);
+std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
+                                              bool fast);
 // "compiled" (the default), "interpreted" or "numpy": the first backend that is tried.
 void set_backend(const std::string& name);
 std::string current_backend();

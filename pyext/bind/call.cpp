@@ -1,6 +1,7 @@
 // See call.h.
 #include "pyext/bind/call.h"
 
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
@@ -16,27 +17,47 @@ namespace {
 // fusion across them saves.
 constexpr std::size_t kCopyBytes = 64 * 1024;
 
+// What threads leave behind when they end: they have no lock of Python's any more, and taking it
+// while Python ends would end the process. Freed by whoever begins a call next; without locks, so
+// that a forked child finds none of them held.
+struct Leftover {
+  std::vector<std::shared_ptr<Call>> calls;
+  Leftover* next = nullptr;
+};
+std::atomic<Leftover*> leftovers{nullptr};
+
+void free_leftovers() {
+  if (leftovers.load(std::memory_order_relaxed) == nullptr) return;
+  Leftover* leftover = leftovers.exchange(nullptr, std::memory_order_acquire);
+  while (leftover != nullptr) {
+    const std::unique_ptr<Leftover> freed(leftover);
+    leftover = freed->next;
+  }
+}
+
 // The calls of one thread. It dies with its thread, without Python's lock and perhaps after Python.
 struct Calls {
   std::vector<std::shared_ptr<Call>> stack;
   std::shared_ptr<Call> last;
   bool recording = false;
+  Calls() = default;
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
   ~Calls() {
     if (stack.empty() && !last) return;
-    if (!Py_IsInitialized()) {
-      new auto(std::move(*this));  // nobody is left to free Python objects
-      return;
+    auto* leftover = new Leftover{std::move(stack), leftovers.load(std::memory_order_relaxed)};
+    leftover->calls.push_back(std::move(last));
+    while (!leftovers.compare_exchange_weak(leftover->next, leftover, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
     }
-    const PyGILState_STATE state = PyGILState_Ensure();
-    stack.clear();
-    last.reset();
-    PyGILState_Release(state);
   }
-  Calls() = default;
-  Calls(Calls&&) = default;
 };
 
 thread_local Calls calls;
+
+tracer::ByteRange byte_range_of(PyArrayObject* array) {
+  return tracer::byte_range(PyArray_DATA(array), layout_of(array));
+}
 
 py::object array_at(const ir::Buffer& buffer, bool writeable) {
   return array_on({buffer.dtype, buffer.shape, buffer.strides}, buffer.data, writeable, nullptr);
@@ -82,7 +103,10 @@ Call* Call::active() { return calls.stack.empty() ? nullptr : calls.stack.back()
 std::shared_ptr<Call> Call::last() { return calls.last; }
 bool Call::is_recording() { return calls.recording; }
 bool Call::set_recording(bool recording) { return std::exchange(calls.recording, recording); }
-void Call::push(std::shared_ptr<Call> call) { calls.stack.push_back(std::move(call)); }
+void Call::push(std::shared_ptr<Call> call) {
+  free_leftovers();
+  calls.stack.push_back(std::move(call));
+}
 
 std::shared_ptr<Call> Call::pop() {
   std::shared_ptr<Call> call = std::move(calls.stack.back());
@@ -179,7 +203,12 @@ void Call::record(tracer::Event::Kind kind, const char* reason, std::string deta
 LazyArray Call::capture(PyArrayObject* array) {
   auto* object = reinterpret_cast<PyObject*>(array);
   session_.mark_impure();
-  const bool fixed = !PyArray_ISWRITEABLE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+  // An argument under another name.
+  if (const auto it = arguments_.find(object); it != arguments_.end() && is_lazy(it->second.ptr()))
+    return as_lazy(it->second.ptr())->array;
+  const bool shared = session_.write_pending(byte_range_of(array));
+  const bool fixed =
+      !shared && !PyArray_ISWRITEABLE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
   const bool small = static_cast<std::size_t>(PyArray_NBYTES(array)) <= kCopyBytes;
   if (fixed || !small) {
     immediate_ |= !fixed;
@@ -232,7 +261,7 @@ void Call::copy(const ir::Buffer& to, const ir::Buffer& from) {
 
 std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
                                                     const ir::RunArgs& layouts) {
-  return pyext::prepare(graph, layouts);
+  return pyext::prepare(graph, layouts, fast_);
 }
 
 ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& args) {

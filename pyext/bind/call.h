@@ -27,6 +27,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   ~Call() override;
 
   tracer::Session& session() { return session_; }
+  void set_options(bool fast, bool debug) { fast_ = fast, debug_ = debug; }
+  bool debug() const { return debug_; }
   // The call that is being traced on this thread; null: none.
   static Call* active();
   // The last one that ended on this thread; null: none.
@@ -90,6 +92,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   tracer::Session session_;
   bool traceable_ = true;
   bool immediate_ = false;
+  bool fast_ = false;   // numerics="fast"
+  bool debug_ = false;  // our own defects are raised
   py::list results_;
   std::size_t argument_count_ = 0;
   std::vector<Code> codes_;

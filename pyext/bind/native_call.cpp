@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "numpy_shim/promote.h"
+#include "pyext/bind/numpy_replay.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -153,6 +154,55 @@ py::object wrap_result(Call& call, py::object result, const std::vector<PyObject
                    object);
 }
 
+// What is pending for arrays that NumPy is about to read under another name.
+void write_pending(Call& call, PyObject* object, int depth = 0) {
+  if (PyArray_Check(object)) {
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    char *low = PyArray_BYTES(array), *high = low + PyArray_ITEMSIZE(array);
+    for (int a = 0; a < PyArray_NDIM(array); ++a) {
+      if (PyArray_DIM(array, a) == 0) return;
+      const npy_intp span = (PyArray_DIM(array, a) - 1) * PyArray_STRIDE(array, a);
+      (span < 0 ? low : high) += span;
+    }
+    call.session().write_pending({low, high});
+  } else if (depth > 8) {
+    return;
+  } else if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    for (Py_ssize_t i = 0; i < size; ++i)
+      write_pending(call, PySequence_Fast_GET_ITEM(object, i), depth + 1);
+  } else if (PyDict_CheckExact(object)) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);)
+      write_pending(call, value, depth + 1);
+  }
+}
+
+// A ufunc, a method of one, or an operator: one call of NumPy, whose warnings are errors of
+// floating point.
+bool is_of_ufunc(PyObject* func) {
+  if (PyObject_TypeCheck(func, &PyUFunc_Type)) return true;
+  if (!PyCFunction_Check(func)) return false;
+  static auto* operators = new py::object(py::module_::import("_operator"));
+  PyObject* owner = PyCFunction_GET_SELF(func);
+  return owner && (owner == operators->ptr() || PyObject_TypeCheck(owner, &PyUFunc_Type));
+}
+
+// Runs a ufunc while something that stands before it waits and may warn: only when it warns itself
+// is the rest computed, and warns, first.
+template <class Compute>
+py::object compute_in_order(Call& call, const Compute& compute) {
+  const std::optional<std::uint8_t> mask = current_report_mask();
+  if (!mask) return compute();
+  WarningLog log;
+  const tracer::Origin origin = call.here();
+  py::object result = log.run(*mask, compute);
+  const std::vector<std::string> messages = log.take();
+  if (!messages.empty()) call.session().flush();
+  for (const std::string& message : messages) warn(call, origin, message);
+  return result;
+}
+
 std::string name_of(PyObject* func) {
   py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
   if (!name || !PyUnicode_Check(name.ptr())) {
@@ -165,8 +215,9 @@ std::string name_of(PyObject* func) {
 }  // namespace
 
 bool is_debugging() {
-  static const bool debugging = std::getenv("UFUSE_DEBUG") != nullptr;
-  return debugging;
+  static const bool everywhere = std::getenv("UFUSE_DEBUG") != nullptr;
+  const Call* call = Call::active();
+  return everywhere || (call != nullptr && call->debug());
 }
 
 Operand to_operand(Call& call, PyObject* object) {
@@ -294,9 +345,17 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
     call->record(tracer::Event::Kind::NumpyCall, reason.c_str(), name_of(func));
     if (!pure) call->session().flush();
   }
+  if (call) {
+    write_pending(*call, args);
+    if (kwargs) write_pending(*call, kwargs);
+  }
   const py::object real_args = unwrap(args);
   const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
-  py::object result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  const auto compute = [&] {
+    return steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  };
+  const bool in_order = !call || !is_of_ufunc(func) || !call->session().has_pending_raises();
+  py::object result = in_order ? compute() : compute_in_order(*call, compute);
   if (!call) return result;
   if (!pure) call->session().forget_memory();
   return wrap_result(*call, std::move(result), lazies);

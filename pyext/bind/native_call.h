@@ -34,7 +34,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
 py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,
                       const std::string& reason, bool pure);
 
-// Raise InternalErrors instead of answering with NumPy (UFUSE_DEBUG is set).
+// Raise InternalErrors instead of answering with NumPy (UFUSE_DEBUG is set, or jit's debug).
 bool is_debugging();
 
 template <class Native, class Numpy>

@@ -25,14 +25,47 @@ py::object module_attribute(const char* module, const char* name) {
   return py::module_::import(module).attr(name);
 }
 
+}  // namespace
+
+WarningLog::WarningLog()
+    : errstate_(numpy().module.attr("errstate")),
+      log_(module_attribute("types", "SimpleNamespace")(py::arg("write") = lines_.attr("append"))) {
+}
+
+py::object WarningLog::run(std::uint8_t mask, const std::function<py::object()>& compute) {
+  const auto mode = [&](int bit) { return mask & bit ? "log" : "ignore"; };
+  const py::object state =
+      errstate_(py::arg("call") = log_, py::arg("divide") = mode(1), py::arg("over") = mode(2),
+                py::arg("under") = mode(4), py::arg("invalid") = mode(8));
+  state.attr("__enter__")();
+  const auto leave = [&] { state.attr("__exit__")(py::none(), py::none(), py::none()); };
+  py::object made;
+  try {
+    made = compute();
+  } catch (py::error_already_set&) {
+    leave();
+    throw;
+  }
+  leave();
+  return made;
+}
+
+std::vector<std::string> WarningLog::take() {
+  std::vector<std::string> messages;
+  for (py::handle line : lines_) {
+    // "Warning: overflow encountered in exp\n"
+    const std::string text = py::str(line);
+    messages.push_back(text.substr(9, text.size() - 10));
+  }
+  lines_.attr("clear")();
+  return messages;
+}
+
+namespace {
+
 class Replay {
  public:
-  Replay(Call& call, Session& session)
-      : call_(call), session_(session), errstate_(numpy().module.attr("errstate")) {
-    // NumPy writes to a log what it would have warned of; Python's warnings machinery would ask who
-    // is calling.
-    log_ = module_attribute("types", "SimpleNamespace")(py::arg("write") = lines_.attr("append"));
-  }
+  Replay(Call& call, Session& session) : call_(call), session_(session) {}
 
   py::object value(NodeId root) {
     // Operands first, without recursion: a chain may be long.
@@ -76,19 +109,8 @@ class Replay {
 
   void compute(NodeId id) {
     const std::uint8_t mask = session_.may_raise(id) ? session_.node_info(id).report_mask : 0;
-    const auto mode = [&](int bit) { return mask & bit ? "log" : "ignore"; };
-    const py::object state =
-        errstate_(py::arg("call") = log_, py::arg("divide") = mode(1), py::arg("over") = mode(2),
-                  py::arg("under") = mode(4), py::arg("invalid") = mode(8));
-    state.attr("__enter__")();
-    py::object made = computed(id);
-    state.attr("__exit__")(py::none(), py::none(), py::none());
-    for (py::handle line : lines_) {
-      // "Warning: overflow encountered in exp\n"
-      const std::string text = py::str(line);
-      raised.push_back({id, text.substr(9, text.size() - 10)});
-    }
-    lines_.attr("clear")();
+    py::object made = log_.run(mask, [&] { return computed(id); });
+    for (std::string& message : log_.take()) raised.push_back({id, std::move(message)});
     values_.emplace(id.value, std::move(made));
   }
 
@@ -275,42 +297,35 @@ class Replay {
 
   Call& call_;
   Session& session_;
-  py::object errstate_, log_;
-  py::list lines_;
+  WarningLog log_;
   std::unordered_map<std::uint32_t, py::object> values_;
   std::unordered_map<std::uint32_t, std::vector<std::pair<Node, py::object>>>
       all_outputs_;  // by first operand
 };
 
-// One warning for each line that asked for a node's value, in the order of the program.
+// One warning for each time that a node's value was asked for, in the order of the program.
 void issue(Call& call, Session& session, const std::vector<Replay::Raised>& raised) {
-  struct Due {
-    std::size_t position;
-    tracer::Origin origin;
-    std::string message;
-  };
-  std::vector<Due> due;
-  for (const Replay::Raised& one : raised) {
-    due.push_back({one.node.value, session.node_info(one.node).origin, one.message});
-    for (const Session::Repeat& repeat : session.repeats())
-      if (repeat.node == one.node) due.push_back({repeat.position, repeat.origin, one.message});
+  for (std::size_t i = 0; i < raised.size();) {
+    const NodeId node = raised[i].node;
+    std::vector<std::string> messages;
+    for (; i < raised.size() && raised[i].node == node; ++i) messages.push_back(raised[i].message);
+    session.note_raised(node, std::move(messages));
   }
-  std::ranges::stable_sort(due, {}, &Due::position);
-
-  const py::object warn_explicit = module_attribute("warnings", "warn_explicit");
-  const py::object modules = module_attribute("sys", "modules");
-  for (const Due& one : due) {
-    const auto [file, line] = call.place_of(one.origin);
-    const py::object name = call.module_of(one.origin);
-    py::object registry = py::none();
-    if (PyObject* module = PyDict_GetItem(modules.ptr(), name.ptr()))
-      registry = py::object(borrow(module).attr("__dict__"))
-                     .attr("setdefault")("__warningregistry__", py::dict());
-    warn_explicit(one.message, borrow(PyExc_RuntimeWarning), file, line, name, registry);
-  }
+  for (const Session::Told& one : session.take_untold()) warn(call, one.origin, one.message);
 }
 
 }  // namespace
+
+void warn(const Call& call, const tracer::Origin& origin, const std::string& message) {
+  const auto [file, line] = call.place_of(origin);
+  const py::object name = call.module_of(origin);
+  py::object registry = py::none();
+  if (PyObject* module = PyDict_GetItem(module_attribute("sys", "modules").ptr(), name.ptr()))
+    registry = py::object(borrow(module).attr("__dict__"))
+                   .attr("setdefault")("__warningregistry__", py::dict());
+  module_attribute("warnings", "warn_explicit")(message, borrow(PyExc_RuntimeWarning), file, line,
+                                                name, registry);
+}
 
 void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
   Replay replay(call, session);

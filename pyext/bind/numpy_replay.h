@@ -2,11 +2,32 @@
 // and where no backend has a form.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "pyext/bind/call.h"
 
 namespace ufuse::pyext {
+
+// Hears what NumPy would have warned of, in NumPy's words: Python's warnings machinery would ask
+// who is calling.
+class WarningLog {
+ public:
+  WarningLog();
+  // Computes with these flags logged and all others ignored.
+  py::object run(std::uint8_t mask, const std::function<py::object()>& compute);
+  // What was said since it was asked last.
+  std::vector<std::string> take();
+
+ private:
+  py::list lines_;
+  py::object errstate_, log_;
+};
+
+// A RuntimeWarning at a line of the user's.
+void warn(const Call& call, const tracer::Origin& origin, const std::string& message);
 
 // Fills the wants' memory; then issues the warnings that came up, at the lines of the nodes that
 // caused them.

@@ -17,7 +17,11 @@ Call& active_call() {
   return *call;
 }
 
-void begin() { Call::push(std::make_shared<Call>()); }
+void begin(bool fast, bool debug) {
+  auto call = std::make_shared<Call>();
+  call->set_options(fast, debug);
+  Call::push(std::move(call));
+}
 
 py::object wrap(py::handle object) { return active_call().add_argument(object.ptr()); }
 
@@ -172,7 +176,9 @@ class ChosenBackend {
 PyObject* array_function_handler() { return the_array_function_handler; }
 
 void bind_session(py::module_& m) {
-  m.def("begin", begin, "Begin a traced call on this thread; finish or abort must follow.");
+  m.def("begin", begin, py::arg("fast") = false, py::arg("debug") = false,
+        "Begin a traced call on this thread; finish or abort must follow. The arguments are "
+        "options of jit.");
   m.def(
       "session_active", [] { return Call::active() != nullptr; },
       "Whether a call is being traced on this thread.");

@@ -240,7 +240,7 @@ def run(
 ) -> Any:
     """Call a twin once in a session of its own; the answer is real."""
     arguments = tree.Arguments()
-    _core.begin()
+    _core.begin(options.numerics == "fast", options.debug)
     try:
         lazy_args = [arguments.wrap(value) for value in args]
         lazy_kwargs = {name: arguments.wrap(value) for name, value in kwargs.items()}
@@ -280,8 +280,8 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
         A function, lambda, method, closure, ``functools.partial`` or callable object; also a
         ``staticmethod`` or ``classmethod``. Left out, ``jit`` returns a decorator.
     numerics : {"exact", "fast"}
-        "exact" gives NumPy's bits. "fast" allows contraction, free order of sums and other
-        routines for exp, sin and the like: 1 to 2 ULP per operation.
+        "exact" gives NumPy's bits. "fast" allows contraction (``a * b + c`` rounded once) in this
+        function's compiled loops: results may differ by 1 to 2 ULP per operation.
     debug : bool
         Raise what went wrong inside ufuse instead of answering with NumPy.
 

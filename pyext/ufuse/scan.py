@@ -44,6 +44,16 @@ _KEEPERS = frozenset(
         "__setstate__",
     ]
 )
+# Methods and functions that write into an array that is their object or first argument.
+_WRITING_METHODS = frozenset(
+    ["fill", "sort", "partition", "put", "itemset", "setfield", "byteswap", "resize"]
+)
+_WRITING_FUNCTIONS = frozenset(
+    ["at", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle"]
+    + ["setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "iand", "ior"]
+)
+# Attributes of arrays that are no arrays.
+_FACTS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"])
 # Builtins that see or change names behind the code's back.
 _REFLECTIVE = frozenset(
     ["exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "compile", "breakpoint"]
@@ -127,6 +137,11 @@ _CONSTANTS = (int, float, complex, str, bytes, types.NoneType, np.generic, np.dt
 
 # Error states under which an operation cannot run later than it stands.
 _ERROR_STATE = frozenset({"errstate", "seterr", "seterrcall"})
+_LASTING = frozenset({"seterr", "seterrcall"})  # beyond the call
+# Who sees a warning, and when, is decided by the filters in force at its line.
+_FILTERS = frozenset(
+    ["catch_warnings", "simplefilter", "filterwarnings", "resetwarnings", "showwarning"]
+)
 _STRICT_MODES = frozenset({"raise", "call", "print", "log"})
 
 # Where LOAD_GLOBAL puts the NULL of a call: below the function before Python 3.13, above it since.
@@ -239,7 +254,10 @@ class _Scanner:
             else:
                 for root in self.roots(base, seen):
                     # An attribute of a parameter may be anything its object holds, except for the
-                    # views that arrays have as attributes.
+                    # views that arrays have as attributes, and what is no array.
+                    if origin[2] in _FACTS:
+                        yield FRESH
+                        continue
                     own = root == FRESH or origin[2] in ("T", "real", "imag", "mT")
                     yield root if own else FOREIGN
         elif kind == "args":
@@ -263,9 +281,35 @@ class _Scanner:
     def fail(self, reason: str, detail: str) -> None:
         raise _Finding(reason, detail, self.line)
 
-    def call(self, callee: Origin, arguments: list[Origin]) -> None:
+    def call(self, callee: Origin, arguments: list[Origin], keywords: tuple[str, ...]) -> None:
+        """``arguments`` as they are popped: the last one first."""
         if callee[0] == "attr" and callee[2] in _KEEPERS:
             self.stores.append((callee[1], FRESH, "store_in_container", self.line))
+        if callee[0] == "attr" and callee[2] in _WRITING_METHODS:
+            self.stores.append((callee[1], FRESH, "store_in_array", self.line))
+        name = callee[2] if callee[0] == "attr" else callee[1] if callee[0] == "global" else None
+        if name in _WRITING_FUNCTIONS and arguments:
+            self.stores.append((arguments[-1], FRESH, "store_in_array", self.line))
+        for keyword, argument in zip(reversed(keywords), arguments, strict=False):
+            if keyword == "out":
+                self.stores.append((argument, FRESH, "store_in_array", self.line))
+
+    def holds_no_array(self, origin: Origin) -> bool:
+        """Whether storing a constant into this object cannot write into an array's memory."""
+        if origin[0] not in ("global", "free"):
+            return False
+        return type(self.lookup(origin[1], origin[0] == "free")) in (dict, list, set)
+
+    def is_number(self, origin: Origin) -> bool:
+        """Whether a global or free name is a number or text at the moment."""
+        if origin[0] == "local":
+            sources = self.assigned.get(origin[1], [])
+            return bool(sources) and all(
+                s in (FRESH, CONST) or (s[0] != "local" and self.is_number(s)) for s in sources
+            )
+        if origin[0] not in ("global", "free"):
+            return False
+        return isinstance(self.lookup(origin[1], origin[0] == "free"), _CONSTANTS)
 
     def load_global(self, name: str) -> None:
         if name in _MEMORY_GLOBALS:
@@ -292,7 +336,9 @@ class _Scanner:
 
     def run(self, code: types.CodeType, nested: bool) -> None:
         names = _ERROR_STATE.intersection(code.co_names)
-        if "seterrcall" in names or (names and _STRICT_MODES.intersection(_texts(code))):
+        if found := _FILTERS.intersection(code.co_names):
+            self.fail("error_state", f"`{min(found)}` changes who sees a warning")
+        if names & _LASTING or (names and _STRICT_MODES.intersection(_texts(code))):
             self.fail("error_state", "floating-point errors shall raise or call somebody at once")
         if code.co_flags & _GENERATOR and not nested:
             self.fail("generator", "a generator or coroutine keeps its values between calls")
@@ -323,6 +369,8 @@ class _Scanner:
 
     def block(self, code: types.CodeType, nested: bool) -> None:
         stack: list[Origin] = []
+        keywords: tuple[str, ...] = ()  # of the call that follows
+        constant: Any = None  # the last one loaded
         at_label: dict[int, list[Origin]] = {}
 
         def pop(n: int = 1) -> Origin:
@@ -342,7 +390,10 @@ class _Scanner:
                 stack = at_label[instruction.offset]
             before = list(stack)
 
-            if op in ("RESUME", "NOP", "CACHE", "PRECALL", "KW_NAMES", "EXTENDED_ARG", "NOT_TAKEN"):
+            if op == "KW_NAMES":
+                keywords = code.co_consts[arg or 0]
+                continue
+            if op in ("RESUME", "NOP", "CACHE", "PRECALL", "EXTENDED_ARG", "NOT_TAKEN"):
                 continue
             if op in ("COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR"):
                 continue
@@ -362,6 +413,7 @@ class _Scanner:
                 push(self.name_origin(code, value[1], nested))
             elif op in ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT"):
                 push(CONST)
+                constant = value
             elif op in ("LOAD_GLOBAL", "LOAD_NAME"):
                 self.load_global(value)
                 pair: list[Origin] = [("global", value)]
@@ -391,16 +443,18 @@ class _Scanner:
             elif op in ("CALL", "CALL_KW"):
                 if op == "CALL_KW":
                     pop()
+                    keywords = constant if isinstance(constant, tuple) else ()
                 arguments = [pop() for _ in range(arg or 0)]
                 upper, lower = pop(), pop()
                 callee = upper if lower == NULL else lower
-                self.call(callee, arguments)
+                self.call(callee, arguments, keywords)
+                keywords = ()
                 push(self.result_of(callee, arguments))
             elif op == "CALL_FUNCTION_EX":
                 depth = -dis.stack_effect(instruction.opcode, arg or 0) + 1
                 items = [pop() for _ in range(depth)]
                 callee = next((o for o in reversed(items) if o != NULL), FOREIGN)
-                self.call(callee, items)
+                self.call(callee, items, ())
                 push(self.result_of(callee, items))
             elif op in ("STORE_SUBSCR", "STORE_SLICE"):
                 pop(2 if op == "STORE_SLICE" else 1)
@@ -473,7 +527,12 @@ class _Scanner:
                 for root in self.roots(container):
                     if root[0] == "param":
                         self.mutated.add(root[1])
-                    elif root[0] == "foreign" and value != CONST and reason != "inplace":
+                    elif root[0] != "foreign":
+                        continue
+                    elif reason == "inplace":
+                        if not self.is_number(container):
+                            self.fail("store_in_array", "what is changed may be an array's memory")
+                    elif value != CONST or not self.holds_no_array(container):
                         self.fail(reason, "a value is stored in an object from outside")
         except _Finding as found:
             return Scan(found.reason, found.detail, found.line, frozenset(self.mutated), False)

@@ -262,7 +262,7 @@ def _swap_builtin(function: Any) -> Any:
     return function
 
 
-class Caller(functools.partial):  # type: ignore[type-arg]
+class Caller(functools.partial):
     """Calls a function with real arrays, at the place where it stands.
 
     A partial of ``_core.call_numpy``: the call has no Python frame of its own, so NumPy's warnings

@@ -228,8 +228,21 @@ def logs_in_a_loop(x):
     return [np.log(x) for _ in range(3)]
 
 
-@pytest.mark.xfail(strict=True, reason="Session::settle notes no repeat at the same instruction")
-@pytest.mark.parametrize("program", [logs_twice, logs_in_a_loop], ids=lambda f: f.__name__)
+def logs_again_later(x):
+    a = np.log(x)
+    step(float(a[1]))
+    b = np.log(x)
+    return a + b
+
+
+def logs_and_looks(x):
+    return [float(np.log(x).max()) for _ in range(3)]
+
+
+AGAIN = [logs_twice, logs_in_a_loop, logs_again_later, logs_and_looks]
+
+
+@pytest.mark.parametrize("program", AGAIN, ids=lambda f: f.__name__)
 def test_one_line_is_reached_again_with_equal_values(program):
     check(program, numbers(12))
 
@@ -282,9 +295,6 @@ def error_in_a_helper(x, y):
     return a
 
 
-LATE = pytest.mark.xfail(
-    strict=True, reason="after warnings.simplefilter inside of a function, operations still wait"
-)
 INSIDE = [(f, a) for f in (ignored_inside, error_inside) for a in ("always", "default", "ignore")]
 OBSERVED = [(recorded_inside, "always"), (error_in_a_helper, "always")]
 
@@ -294,7 +304,7 @@ OBSERVED = [(recorded_inside, "always"), (error_in_a_helper, "always")]
     [
         *INSIDE,
         *[(f, "error") for f in (ignored_inside, recorded_inside, error_inside, error_in_a_helper)],
-        *[pytest.param(*case, marks=LATE) for case in OBSERVED],
+        *OBSERVED,
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )

@@ -155,11 +155,8 @@ def test_the_argument_is_the_result():
 
 
 @pytest.mark.parametrize("function", [np.exp, np.log, np.tanh, np.sin], ids=lambda f: f.__name__)
-def test_functions_of_views(function, request):
+def test_functions_of_views(function):
     """Their bits depend on the stride that NumPy's inner loop is handed."""
-    if function in (np.exp, np.log):
-        reason = "np.exp(x[:, ::-1]): the inner loop gets another stride than NumPy gives it"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     with np.errstate(all="ignore"):
         for view in (X[::-1], X[:, ::-1], X[::-1, ::2], X[::2, ::-1].T, X.T[::-1], X[::-2, ::-3]):
             check(lambda x: function(x) - 1.0, view)
@@ -671,26 +668,17 @@ def other_view_written(x):
 
 
 KEPT = [OUTSIDE]
-UNSEEN = pytest.mark.xfail(
-    strict=True,
-    reason="an argument is read at the end of the call, although the same memory is written by "
-    "another name in between",
-)
-STALE = pytest.mark.xfail(
-    strict=True,
-    reason="a global is captured from memory although a write to it is pending (Call::capture)",
-)
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(2, 7)], ids=["whole", "part"])
 @pytest.mark.parametrize(
     "function",
     [
-        pytest.param(argument_written_then_global_read, marks=STALE),
-        pytest.param(global_written_then_argument_read, marks=UNSEEN),
-        pytest.param(attribute_written_then_argument_read, marks=UNSEEN),
-        pytest.param(container_written_then_argument_read, marks=UNSEEN),
-        pytest.param(other_view_written, marks=UNSEEN),
+        argument_written_then_global_read,
+        global_written_then_argument_read,
+        attribute_written_then_argument_read,
+        container_written_then_argument_read,
+        other_view_written,
     ],
     ids=lambda f: f.__name__,
 )

@@ -479,3 +479,13 @@ class TestExceptions:
                     jitted(f)(X)
             else:
                 jitted(f)(X)
+
+
+def test_fast_numerics_contract_and_only_where_asked():
+    def madd(x, y, z):
+        return x * y + z
+
+    args = np.random.default_rng(3).normal(size=(3, 10000))
+    check(madd, *args)
+    fast = ufuse.jit(madd, numerics="fast")(*args)
+    assert np.abs(fast - madd(*args)).max() <= np.spacing(np.abs(args).max() ** 2) * 2

@@ -1,11 +1,15 @@
 """Does the scan find every way in which a lazy array could leave a function unseen?"""
 
+import warnings
+
 import numpy as np
 import pytest
 from ufuse.scan import scan
 
 KEPT = []
 TABLE = {}
+OUTSIDE = np.zeros(3)
+STEPS = 3
 
 
 @pytest.fixture(autouse=True, name="backend")
@@ -67,6 +71,42 @@ def makes_class(x):
     return Holder
 
 
+def writes_global_array(x):
+    OUTSIDE[...] = 0
+    return x
+
+
+def writes_global_in_place(x):
+    outside = OUTSIDE
+    outside += 1
+    return x
+
+
+def writes_kept_array(x):
+    KEPT[0][1:] += 1
+    return x
+
+
+def fills_attribute(self, x):
+    self.y.fill(0)
+    return x
+
+
+def writes_out(x):
+    np.add(1, 2, out=OUTSIDE)
+    return x
+
+
+def changes_filters(x):
+    with warnings.catch_warnings():
+        return np.log(x)
+
+
+def changes_error_state(x):
+    np.seterr(all="ignore")
+    return np.log(x)
+
+
 def outer():
     n = 0
 
@@ -92,6 +132,13 @@ def outer():
         (executes, "reflection"),
         (walks_memory, "memory_exposed"),
         (makes_class, "class_body"),
+        (writes_global_array, "store_in_container"),
+        (writes_global_in_place, "store_in_array"),
+        (writes_kept_array, "store_in_array"),
+        (fills_attribute, "store_in_array"),
+        (writes_out, "store_in_array"),
+        (changes_filters, "error_state"),
+        (changes_error_state, "error_state"),
         (outer(), "store_outer"),
     ],
 )
@@ -150,9 +197,19 @@ def inner_state(x):
     return m
 
 
+def counts_in_table(x):
+    TABLE["calls"] = 1
+    n = x.shape[0]
+    n -= 1
+    steps = STEPS
+    steps *= 2
+    return x * n
+
+
 @pytest.mark.parametrize(
     ("function", "mutated"),
     [
+        (counts_in_table, set()),
         (writes_argument, {"u"}),
         (local_containers, set()),
         (loops_and_unpacking, {"x", "n"}),

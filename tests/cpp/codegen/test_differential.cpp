@@ -1,6 +1,7 @@
-// Do compiled loops give the interpreter's bits? Random graphs over random layouts (strided, reversed, transposed, broadcast, tiny
-// and empty axes), with every kind of node, NaN, infinities and signed zeros among the numbers, one thread and two. The seed
-// is printed when something differs; UFUSE_SEED=n runs one seed, UFUSE_ROUNDS=n more of them.
+// Do compiled loops give the interpreter's bits? Random graphs over random layouts (strided,
+// reversed, transposed, broadcast, tiny and empty axes), with every kind of node, NaN, infinities
+// and signed zeros among the numbers, one thread and two. The seed is printed when something
+// differs; UFUSE_SEED=n runs one seed, UFUSE_ROUNDS=n more of them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ class Program {
  public:
   explicit Program(unsigned seed) : rng_(seed) {
     halve_ = loops.add({"halve", {DType::Float64}, {DType::Float64}, halve_loop, nullptr});
-    split_ = loops.add({"split", {DType::Float64}, {DType::Float64, DType::Float64}, split_loop, nullptr});
+    split_ = loops.add(
+        {"split", {DType::Float64}, {DType::Float64, DType::Float64}, split_loop, nullptr});
     const int rank = pick(0, 3);
     std::int64_t total = 1;
     for (int i = 0; i < rank; ++i) {
@@ -61,7 +63,9 @@ class Program {
     }
     for (int i = 0, n = pick(1, 3); i < n; ++i) values_.push_back(new_input());
     for (int i = 0, n = pick(1, 12); i < n; ++i) grow();
-    for (int i = 0, n = pick(1, 3); i < n; ++i) graph.outputs.push_back(values_[values_.size() - 1 - index(std::min<std::size_t>(values_.size(), 4))]);
+    for (int i = 0, n = pick(1, 3); i < n; ++i)
+      graph.outputs.push_back(
+          values_[values_.size() - 1 - index(std::min<std::size_t>(values_.size(), 4))]);
     for (NodeId out : graph.outputs) {
       alias.push_back(pick(0, 2) == 0 ? overwritable(graph[out]) : -1);
       if (alias.back() >= 0)
@@ -82,7 +86,8 @@ class Program {
 
   ir::RunArgs args() const { return {inputs, {}, outputs, alias}; }
   std::vector<std::vector<char>> run(ir::Backend& backend, ir::RunStatus& status) {
-    for (std::size_t i = 0; i < memory.size(); ++i) std::copy(before_[i].begin(), before_[i].end(), memory[i].begin());
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      std::copy(before_[i].begin(), before_[i].end(), memory[i].begin());
     const ir::RunArgs args = this->args();
     status = backend.prepare(graph, args)->run(args);
     std::vector<std::vector<char>> results;
@@ -92,35 +97,46 @@ class Program {
 
  private:
   int pick(int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(rng_); }
-  std::size_t index(std::size_t n) { return static_cast<std::size_t>(pick(0, static_cast<int>(n) - 1)); }
+  std::size_t index(std::size_t n) {
+    return static_cast<std::size_t>(pick(0, static_cast<int>(n) - 1));
+  }
   std::int64_t extent() {
     static constexpr int kExtents[] = {0, 1, 1, 2, 3, 5, 8, 16, 17, 40, 130, 300, 700};
     return kExtents[pick(pick(0, 20) == 0 ? 0 : 1, 12)];
   }
   DType dtype() {
-    static constexpr DType kTypes[] = {DType::Float64, DType::Float64, DType::Float64, DType::Float32,
-                                       DType::Int64,   DType::Int32,   DType::UInt8,   DType::Bool,
-                                       DType::Complex128};
+    static constexpr DType kTypes[] = {DType::Float64, DType::Float64, DType::Float64,
+                                       DType::Float32, DType::Int64,   DType::Int32,
+                                       DType::UInt8,   DType::Bool,    DType::Complex128};
     return kTypes[pick(0, 8)];
   }
 
   double number() {
     switch (pick(0, 24)) {
-      case 0: return 0.0;
-      case 1: return -0.0;
-      case 2: return pick(0, 3) == 0 ? std::numeric_limits<double>::quiet_NaN() : 1;
-      case 3: return pick(0, 3) == 0 ? std::numeric_limits<double>::infinity() : 2;
-      case 4: return pick(-3, 3);
-      default: return std::normal_distribution<double>(0, 3)(rng_);
+      case 0:
+        return 0.0;
+      case 1:
+        return -0.0;
+      case 2:
+        return pick(0, 3) == 0 ? std::numeric_limits<double>::quiet_NaN() : 1;
+      case 3:
+        return pick(0, 3) == 0 ? std::numeric_limits<double>::infinity() : 2;
+      case 4:
+        return pick(-3, 3);
+      default:
+        return std::normal_distribution<double>(0, 3)(rng_);
     }
   }
   void store(char* at, DType dtype) {
     const double x = number();
     const auto put = [&](auto value) { std::memcpy(at, &value, sizeof value); };
     switch (dtype) {
-      case DType::Float64: return put(x);
-      case DType::Float32: return put(static_cast<float>(x));
-      case DType::Bool: return put(static_cast<char>(pick(0, 1)));
+      case DType::Float64:
+        return put(x);
+      case DType::Float32:
+        return put(static_cast<float>(x));
+      case DType::Bool:
+        return put(static_cast<char>(pick(0, 1)));
       case DType::Complex128:
         put(x);
         at += 8;
@@ -155,12 +171,14 @@ class Program {
     }
     memory.emplace_back(static_cast<std::size_t>(step) + 16);
     char* data = memory.back().data();
-    for (std::size_t at = 0; at + ir::size_of(dtype) <= static_cast<std::size_t>(step); at += ir::size_of(dtype))
+    for (std::size_t at = 0; at + ir::size_of(dtype) <= static_cast<std::size_t>(step);
+         at += ir::size_of(dtype))
       store(data + at, dtype);
     b.data = data + start;
     return b;
   }
-  // An input that this node's value may overwrite: same dtype and shape, no element twice, not overwritten yet.
+  // An input that this node's value may overwrite: same dtype and shape, no element twice, not
+  // overwritten yet.
   int overwritable(const ir::Node& node) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const ir::Buffer& b = inputs[i];
@@ -189,7 +207,8 @@ class Program {
     const DType from = graph[x].dtype;
     if (from == dtype) return x;
     if (is_in(dtype, ir::kComplex) || is_in(dtype, ir::kFloat)) {
-      if (is_in(from, ir::kComplex) && is_in(dtype, ir::kFloat)) x = ir::elementwise(graph, Op::RealPart, {x});
+      if (is_in(from, ir::kComplex) && is_in(dtype, ir::kFloat))
+        x = ir::elementwise(graph, Op::RealPart, {x});
       return ir::cast(graph, x, dtype);
     }
     if (is_in(from, ir::kInexact)) x = ir::elementwise(graph, Op::NotEqual, {x, x});
@@ -209,7 +228,8 @@ class Program {
         made = ir::ufunc(graph, loops, halve_, 0, {as(x, DType::Float64)});
         break;
       case 1:
-        made = ir::ufunc(graph, loops, split_, static_cast<std::uint32_t>(pick(0, 1)), {as(x, DType::Float64)});
+        made = ir::ufunc(graph, loops, split_, static_cast<std::uint32_t>(pick(0, 1)),
+                         {as(x, DType::Float64)});
         break;
       case 2:
         made = reduced(x);
@@ -231,7 +251,10 @@ class Program {
       case 4: {
         std::int64_t n = 1;
         for (std::int64_t e : extents_) n *= e;
-        made = ir::reshape(graph, ir::elementwise(graph, Op::Conjugate, {as(ir::reshape(graph, x, {n}), DType::Float64)}), extents_);
+        made = ir::reshape(
+            graph,
+            ir::elementwise(graph, Op::Conjugate, {as(ir::reshape(graph, x, {n}), DType::Float64)}),
+            extents_);
         break;
       }
       default:
@@ -241,14 +264,16 @@ class Program {
   }
 
   NodeId elementwise(NodeId x) {
-    static constexpr Op kOps[] = {Op::Add, Op::Subtract, Op::Multiply, Op::Divide, Op::Negative, Op::Absolute, Op::Sqrt,
-                                  Op::Square, Op::Sign, Op::Floor, Op::Maximum, Op::Minimum, Op::Equal, Op::Less,
-                                  Op::GreaterEqual, Op::LogicalAnd, Op::LogicalNot, Op::BitXor, Op::Invert, Op::IsNan,
-                                  Op::Where, Op::CopySign, Op::LeftShift};
+    static constexpr Op kOps[] = {
+        Op::Add,    Op::Subtract, Op::Multiply,     Op::Divide,     Op::Negative,   Op::Absolute,
+        Op::Sqrt,   Op::Square,   Op::Sign,         Op::Floor,      Op::Maximum,    Op::Minimum,
+        Op::Equal,  Op::Less,     Op::GreaterEqual, Op::LogicalAnd, Op::LogicalNot, Op::BitXor,
+        Op::Invert, Op::IsNan,    Op::Where,        Op::CopySign,   Op::LeftShift};
     const Op op = kOps[index(std::size(kOps))];
     const ir::OpInfo& row = ir::op_info(op);
     DType type = graph[x].dtype;
-    if (!is_in(type, row.accepts)) type = is_in(DType::Float64, row.accepts) ? DType::Float64 : DType::Int64;
+    if (!is_in(type, row.accepts))
+      type = is_in(DType::Float64, row.accepts) ? DType::Float64 : DType::Int64;
     if (op == Op::Where)
       return ir::elementwise(graph, op, {as(value(), DType::Bool), as(x, type), as(value(), type)});
     std::vector<NodeId> operands{as(x, type)};
@@ -270,13 +295,17 @@ class Program {
       axes.resize(1);
       if (extents_[static_cast<std::size_t>(axes[0])] == 0) return x;
       NodeId operand = as(x, type);
-      if (pick(0, 1) == 0 && is_in(type, ir::kFloat)) operand = ir::elementwise(graph, Op::Sqrt, {ir::elementwise(graph, Op::Square, {operand})});
+      if (pick(0, 1) == 0 && is_in(type, ir::kFloat))
+        operand = ir::elementwise(graph, Op::Sqrt, {ir::elementwise(graph, Op::Square, {operand})});
       r = ir::arg_reduce(graph, pick(0, 1) == 0, operand, axes[0]);
     } else {
       const auto kind = static_cast<ir::Reduction>(pick(0, 9));
       const ir::ReductionInfo& row = ir::reduction_info(kind);
       DType type = graph[x].dtype;
-      if (!is_in(type, row.accepts)) type = is_in(DType::Float64, row.accepts) ? DType::Float64 : is_in(DType::Int64, row.accepts) ? DType::Int64 : DType::Bool;
+      if (!is_in(type, row.accepts))
+        type = is_in(DType::Float64, row.accepts) ? DType::Float64
+               : is_in(DType::Int64, row.accepts) ? DType::Int64
+                                                  : DType::Bool;
       if (row.identity == ir::Identity::None && count == 0) return x;
       ir::ReduceOrder order;
       if (is_in(type, ir::kInexact)) {
@@ -294,7 +323,8 @@ class Program {
     Dims follow(rank, -1);
     std::int64_t kept = 0;
     for (std::size_t i = 0; i < rank; ++i)
-      if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) == axes.end()) follow[i] = kept++;
+      if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) == axes.end())
+        follow[i] = kept++;
     return ir::broadcast(graph, r, extents_, follow);
   }
 
@@ -315,7 +345,8 @@ class Program {
   static void fill_bytes(const ir::Buffer& b) {
     each(b, [&](char* at) { std::memset(at, 0x5a, ir::size_of(b.dtype)); });
   }
-  // Elements in C order; of two NaNs any payload is as good (which operand's survives is the compiler's choice).
+  // Elements in C order; of two NaNs any payload is as good (which operand's survives is the
+  // compiler's choice).
   static std::vector<char> bytes(const ir::Buffer& b) {
     std::vector<char> all;
     each(b, [&](char* at) {
@@ -326,10 +357,15 @@ class Program {
         all.insert(all.end(), raw, raw + sizeof zero);
       };
       switch (b.dtype) {
-        case DType::Float64: return canonical(double{}, 0);
-        case DType::Float32: return canonical(float{}, 0);
-        case DType::Complex128: canonical(double{}, 0); return canonical(double{}, 8);
-        default: all.insert(all.end(), at, at + ir::size_of(b.dtype));
+        case DType::Float64:
+          return canonical(double{}, 0);
+        case DType::Float32:
+          return canonical(float{}, 0);
+        case DType::Complex128:
+          canonical(double{}, 0);
+          return canonical(double{}, 8);
+        default:
+          all.insert(all.end(), at, at + ir::size_of(b.dtype));
       }
     });
     return all;
@@ -360,7 +396,8 @@ void check(unsigned seed) {
     if (!same) {
       std::string report = ir::print(program.graph, &program.loops);
       for (int a : program.alias) report += "alias " + std::to_string(a) + "\n";
-      for (const auto& group : compiler.describe(program.graph, program.args()).groups) report += group.source;
+      for (const auto& group : compiler.describe(program.graph, program.args()).groups)
+        report += group.source;
       FAIL("seed " << seed << ", " << threads << " threads\n" << report);
     }
   }
@@ -369,7 +406,8 @@ void check(unsigned seed) {
 }  // namespace
 
 TEST_CASE("random graphs: compiled loops give the interpreter's bits") {
-  if (const char* one = std::getenv("UFUSE_SEED")) return check(static_cast<unsigned>(std::stoul(one)));
+  if (const char* one = std::getenv("UFUSE_SEED"))
+    return check(static_cast<unsigned>(std::stoul(one)));
   const char* more = std::getenv("UFUSE_ROUNDS");
   const unsigned rounds = more != nullptr ? static_cast<unsigned>(std::stoul(more)) : 60;
   for (unsigned seed = 1; seed <= rounds; ++seed) {

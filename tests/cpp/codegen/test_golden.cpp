@@ -1,6 +1,7 @@
-// Does a graph still become the loops and the C++ text that a person has read and found good? Each file of tests/golden holds
-// a graph and the memory it runs on (written by hand), then the loops and the C++ made of them. UFUSE_UPDATE_GOLDEN=1
-// writes the made parts anew: read the diff before you commit it.
+// Does a graph still become the loops and the C++ text that a person has read and found good? Each
+// file of tests/golden holds a graph and the memory it runs on (written by hand), then the loops
+// and the C++ made of them. UFUSE_UPDATE_GOLDEN=1 writes the made parts anew: read the diff before
+// you commit it.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -49,7 +50,8 @@ ir::Dims dims(std::istream& in) {
   return result;
 }
 
-// "input float64 [1000, 2]" or "... [1000, 2] strides [8, 8000]" (bytes); "call exp float64 -> float64".
+// "input float64 [1000, 2]" or "... [1000, 2] strides [8, 8000]" (bytes); "call exp float64 ->
+// float64".
 struct Memory {
   ir::LoopTable loops;
   std::vector<ir::Buffer> inputs, outputs;
@@ -115,8 +117,11 @@ TEST_CASE("golden loops and C++") {
     }
     if (update) {
       std::ofstream out(entry.path());
-      out << golden.head << "[graph]\n" << golden.sections["graph"] << "[memory]\n"
-          << golden.sections["memory"] << "[loops]\n" << loops << "[cpp]\n" << cpp;
+      out << golden.head << "[graph]\n"
+          << golden.sections["graph"] << "[memory]\n"
+          << golden.sections["memory"] << "[loops]\n"
+          << loops << "[cpp]\n"
+          << cpp;
     } else {
       CHECK(golden.sections["loops"] == loops);
       CHECK(golden.sections["cpp"] == cpp);
