@@ -234,20 +234,28 @@ class Printer {
     if (lanes_ != nullptr && lanes_->arrays.contains(v))
       line(use(v) + " = " + expression + ";");
     else
-      line("const " + type_of(dtype(v)) + " " + value_name(v) + " = " + expression + ";");
+      line("const " + (dtype(v) == ir::DType::Bool ? "bool" : type_of(dtype(v))) + " " +
+           value_name(v) + " = " + expression + ";");
   }
 
+  // Locals are plain bools, which g++ packs into bytes far better than the bytes of rt::b8;
+  // operations know b8 only.
+  std::string operand(ValueId v) const {
+    const bool local = dtype(v) == ir::DType::Bool && !constants_.contains(v) &&
+                       !(lanes_ != nullptr && lanes_->arrays.contains(v));
+    return local ? "rt::b8(" + use(v) + ")" : use(v);
+  }
   std::string expression(const Stmt& s) const {
     const std::string type = type_of(dtype(s.result));
     if (s.helper != Stmt::Helper::None) {
       static constexpr const char* kNames[] = {
           "",          "rt::root_less", "rt::root_doubt", "rt::arg_key<false>", "rt::arg_key<true>",
           "rt::opaque"};
-      std::string arguments = use(s.args[0]);
-      if (s.args.size() > 1) arguments += ", " + use(s.args[1]);
+      std::string arguments = operand(s.args[0]);
+      if (s.args.size() > 1) arguments += ", " + operand(s.args[1]);
       return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");
     }
-    if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + use(s.args[0]) + ")";
+    if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";
     std::string text(ir::op_info(s.op).expression);
     const auto replace = [&](const std::string& from, const std::string& to) {
       for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -255,7 +263,7 @@ class Printer {
     };
     replace("{T}", type_of(dtype(s.args.back())));
     for (std::size_t i = 0; i < s.args.size(); ++i)
-      replace("{" + std::to_string(i) + "}", use(s.args[i]));
+      replace("{" + std::to_string(i) + "}", operand(s.args[i]));
     const ir::DType d = dtype(s.result);
     // Small integers compute as int in C++; bool expressions as bool.
     const bool narrow = is_in(d, ir::kInteger) && ir::size_of(d) < 4;
