@@ -327,16 +327,17 @@ std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
 
 std::vector<Session::Told> Session::take_untold() {
   std::vector<Told> told;
-  for (auto& [node, raised] : raised_) {
-    if (std::exchange(raised.told, true)) continue;
-    for (const std::string& message : raised.messages)
-      told.push_back({node, info_[node].origin, message});
-  }
+  // A repeat stands before the node that was made next and has the number.
   for (Repeat& repeat : repeats_) {
     const auto it = raised_.find(repeat.node.value);
     if (it == raised_.end() || std::exchange(repeat.told, true)) continue;
     for (const std::string& message : it->second.messages)
       told.push_back({repeat.position, repeat.origin, message});
+  }
+  for (auto& [node, raised] : raised_) {
+    if (std::exchange(raised.told, true)) continue;
+    for (const std::string& message : raised.messages)
+      told.push_back({node, info_[node].origin, message});
   }
   std::ranges::stable_sort(told, {}, &Told::position);
   return told;

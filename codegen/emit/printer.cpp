@@ -332,6 +332,7 @@ class Printer {
     print_body(s.body);
     close();
     line("if (__builtin_expect(doubt == 0, 1)) continue;");
+    line("// Too close to tell without the square roots: this block once more, in full.");
     open(range);
     print_body(s.exact);
     close();
@@ -621,19 +622,21 @@ class Printer {
       return;  // the call reads the memory itself
     lanes_->arrays.insert(v);
   }
-  // NumPy's inner loops may give other bits for other strides, so they get the stride that NumPy's
-  // iterator hands them: along the shortest axis, which is never walked backwards unless it is the
-  // only one.
+  // NumPy's inner loops may give other bits for other strides, so they get what NumPy hands them:
+  // an operand of one stride as it is, where the lanes follow its shortest steps, and any other
+  // packed.
   bool as_numpy_walks(const Stmt& load) const {
+    const std::int64_t stride = lane_stride(load).value;
     const auto& terms = load.access.terms;
-    const auto lane = std::find_if(terms.begin(), terms.end(),
-                                   [&](const loop::Term& t) { return t.var == lanes_->var; });
-    if (lane == terms.end()) return false;
-    if (load.index == 1) return true;
-    const std::int64_t stride = lane->stride.value;
-    return stride > 0 && load.access.fixed.empty() &&
-           std::all_of(terms.begin(), terms.end(),
-                       [&](const loop::Term& t) { return std::abs(t.stride.value) >= stride; });
+    return load.index == 1 && stride != 0 && load.access.fixed.empty() &&
+           std::all_of(terms.begin(), terms.end(), [&](const loop::Term& t) {
+             return std::abs(t.stride.value) >= std::abs(stride);
+           });
+  }
+  Number lane_stride(const Stmt& load) const {
+    for (const loop::Term& t : load.access.terms)
+      if (t.var == lanes_->var) return t.stride;
+    return {};
   }
   // The load behind a call's operand, if it can be read in place with its own stride.
   const Stmt* direct(ValueId v) const {
@@ -720,12 +723,10 @@ class Printer {
       const ValueId v = s.args[i];
       const Stmt* load = direct(v);
       if (load != nullptr && !lanes_->arrays.contains(v)) {
-        std::string stride = "0";
-        for (const loop::Term& t : load->access.terms)
-          if (t.var == lanes_->var) stride = number(t.stride);
+        const std::string stride = number(lane_stride(*load)), type = type_of(entry.inputs[i]);
         pointers.push_back("(char*)(" + names_[index(load->access.buffer)] + " + " +
                            address(load->access, lanes_->var, lanes_->base) + ")");
-        steps.push_back(stride + " * (rt::Index)sizeof(" + type_of(entry.inputs[i]) + ")");
+        steps.push_back(stride + " * (rt::Index)sizeof(" + type + ")");
       } else if (lanes_->arrays.contains(v)) {
         pointers.push_back("(char*)" + value_name(v));
         steps.push_back("sizeof(" + type_of(entry.inputs[i]) + ")");

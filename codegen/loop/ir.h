@@ -91,8 +91,8 @@ struct Stmt {
   ir::Op op = ir::Op::Const;
   Helper helper = Helper::None;
   ir::Scalar constant;
-  int index = 0;  // Param: position in Kernel::params; Call: in Kernel::calls; Load: axes longer
-                  // than 1 of the array read
+  int index =
+      0;  // Param: position in params; Call: in calls; Load: 1 where the array has one stride
   std::vector<VarId> vars;
   Body body;
   bool lanes = false;  // Loop: innermost, runs in blocks of kBlock lanes where its body needs that

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "codegen/loop/index.h"
@@ -338,9 +339,11 @@ class Lowerer {
       case Op::Reduce:
       case Op::ArgReduce:
         return fold(node, n, index);
-      default:
-        note(std::string(ir::op_name(n.op)));
-        return compute(n.op, n.dtype, operands(n, index));
+      default: {
+        std::vector<ValueId> args = operands(n, index);
+        note(node, std::string(ir::op_name(n.op)));
+        return compute(n.op, n.dtype, std::move(args));
+      }
     }
   }
 
@@ -462,8 +465,7 @@ class Lowerer {
     Stmt stmt;
     stmt.kind = Stmt::Kind::Load;
     stmt.access = access(place, g_[node].dtype, index, /*write=*/false);
-    stmt.index = static_cast<int>(std::count_if(place.shape.begin(), place.shape.end(),
-                                                [](std::int64_t n) { return n != 1; }));
+    stmt.index = static_cast<int>(has_one_stride(place));
     // Two nodes may be views of one element.
     std::vector<Memo>& memos = loads_[stmt.access];
     for (const Memo& memo : memos)
@@ -526,7 +528,7 @@ class Lowerer {
       if (slot < 0) slot = new_value(n.dtype, where);
       return slot;
     }
-    note(entry.ufunc);
+    note(node, entry.ufunc);
     Stmt stmt;
     stmt.kind = Stmt::Kind::Call;
     stmt.index = row;
@@ -628,13 +630,14 @@ class Lowerer {
     bool parallel =
         alone && total >= cost::kParallelRun && (is_arg || n.order != ir::Order::Sequential);
     if (parallel && node != target_) return need(node, n.dtype, index);
-    note(is_arg ? (n.id == 0 ? "argmin" : "argmax")
-                : std::string(ir::reduction_info(n.reduction).name) + ".reduce");
-    return within(depth, [&] {
+    const ValueId result = within(depth, [&] {
       if (small) return unroll(n, index, shape);
       const bool horizontal = parallel || runs_horizontally(n, index);
       return loop_fold(n, index, shape, horizontal, parallel);
     });
+    note(node, is_arg ? (n.id == 0 ? "argmin" : "argmax")
+                      : std::string(ir::reduction_info(n.reduction).name) + ".reduce");
+    return result;
   }
 
   // Along the run, or beside the lanes? Where the order does not say, the shorter stride does.
@@ -947,7 +950,10 @@ class Lowerer {
     return g_.add(std::move(moved));
   }
 
-  void note(std::string op) { out_.kernel.ops.push_back(std::move(op)); }
+  // For people: each node once, operands first.
+  void note(NodeId node, std::string op) {
+    if (noted_.insert(node.value).second) out_.kernel.ops.push_back(std::move(op));
+  }
 
   const LowerRequest& r_;
   ir::Graph& g_;
@@ -959,6 +965,7 @@ class Lowerer {
   std::unordered_map<std::uint32_t, int> fold_depth_;
   std::map<std::tuple<int, int, std::int64_t>, Number> strides_;
   std::vector<Row> rows_;
+  std::unordered_set<std::uint32_t> noted_;
   NodeId target_;
   int next_uid_ = 0;
   std::int64_t unrolled_ = 1;

@@ -145,23 +145,16 @@ class Evaluation {
     const LoopEntry& entry = loops_.at(node.id);
     std::vector<Value> operands = operands_of(node);
     const Dims order = interp::walking_order(operands);
-    for (Value& operand : operands) operand = walked_forwards(std::move(operand));
+    for (Value& operand : operands)
+      if (!interp::has_one_stride(operand)) operand = interp::contiguous(operand);
     for (DType dtype : entry.outputs)
       operands.push_back(interp::allocate(dtype, node.shape, order));
+    const std::vector<Value> results(
+        operands.begin() + static_cast<std::ptrdiff_t>(entry.inputs.size()), operands.end());
     interp::run_loop(entry.loop, entry.data, operands);
-    std::vector<Value> results(operands.begin() + static_cast<std::ptrdiff_t>(entry.inputs.size()),
-                               operands.end());
     Value result = results[node.slot];
-    if (results.size() > 1) calls_.emplace(key, std::move(results));
+    if (results.size() > 1) calls_.emplace(key, results);
     return result;
-  }
-
-  // NumPy's iterator turns reversed axes round, but for the only one of a 1-d array; its loops see
-  // no negative stride then, and the elements come to the same as those of a packed copy.
-  static Value walked_forwards(Value value) {
-    const auto longer = std::ranges::count_if(value.shape, [](std::int64_t n) { return n != 1; });
-    const bool back = std::ranges::any_of(value.strides, [](std::int64_t s) { return s < 0; });
-    return back && longer > 1 ? interp::contiguous(value) : value;
   }
 
   static std::vector<std::uint32_t> raw(const std::vector<NodeId>& ids) {

@@ -235,6 +235,11 @@ class _Scanner:
         value = self.lookup(origin[1], origin[0] == "free")
         return isinstance(value, types.ModuleType) or callable(value)
 
+    def is_number(self, origin: Origin) -> bool:
+        """Whether a global or free name is a number at the moment."""
+        value = self.lookup(origin[1], origin[0] == "free")
+        return isinstance(value, (int, float, complex, np.generic))
+
     def roots(self, origin: Origin, seen: frozenset[str] = frozenset()) -> Iterator[Origin]:
         """The origins an origin can be traced back to: const, fresh, param or foreign ones."""
         kind = origin[0]
@@ -264,7 +269,8 @@ class _Scanner:
             for source in origin[1]:
                 yield from self.roots(source, seen)
         elif kind in ("global", "free"):
-            yield FRESH if self.callable_global(origin) else FOREIGN
+            known = self.callable_global(origin) or self.is_number(origin)
+            yield FRESH if known else FOREIGN
         else:
             yield FOREIGN
 
@@ -299,17 +305,6 @@ class _Scanner:
         if origin[0] not in ("global", "free"):
             return False
         return type(self.lookup(origin[1], origin[0] == "free")) in (dict, list, set)
-
-    def is_number(self, origin: Origin) -> bool:
-        """Whether a global or free name is a number or text at the moment."""
-        if origin[0] == "local":
-            sources = self.assigned.get(origin[1], [])
-            return bool(sources) and all(
-                s in (FRESH, CONST) or (s[0] != "local" and self.is_number(s)) for s in sources
-            )
-        if origin[0] not in ("global", "free"):
-            return False
-        return isinstance(self.lookup(origin[1], origin[0] == "free"), _CONSTANTS)
 
     def load_global(self, name: str) -> None:
         if name in _MEMORY_GLOBALS:
@@ -530,8 +525,7 @@ class _Scanner:
                     elif root[0] != "foreign":
                         continue
                     elif reason == "inplace":
-                        if not self.is_number(container):
-                            self.fail("store_in_array", "what is changed may be an array's memory")
+                        self.fail("store_in_array", "what is changed may be an array's memory")
                     elif value != CONST or not self.holds_no_array(container):
                         self.fail(reason, "a value is stored in an object from outside")
         except _Finding as found:

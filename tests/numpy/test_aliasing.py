@@ -667,7 +667,7 @@ def other_view_written(x):
     return y, x * 1
 
 
-KEPT = [OUTSIDE]
+KEPT = {0: OUTSIDE}
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(2, 7)], ids=["whole", "part"])
