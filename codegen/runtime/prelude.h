@@ -259,6 +259,9 @@ inline To cast(From x) {
     return cast<To>(x.re);
   else if constexpr (is_float<From> && !is_float<To>)
     return to_integer<To>(x);
+  else if constexpr (is_bool<From> && is_float<To>)
+    // A mask, not a choice: g++ would fold 1/0 and 0/0 into choices of constants, without flags.
+    return __builtin_bit_cast(To, bits_of((To)1) & (0 - (decltype(bits_of((To)1)))(bool)x));
   else if constexpr (is_bool<From>)
     return x ? (To)1 : (To)0;
   else
