@@ -40,7 +40,7 @@ test-cpp: configure
 	ctest --test-dir $(BUILD) --output-on-failure
 
 test-python: dev
-	$(PY) -m pytest -q
+	$(PY) -m pytest -q -n $(JOBS)
 
 bench: dev $(VENV)/.bench
 	$(PY) -m bench.run
