@@ -270,26 +270,23 @@ class Printer {
     return narrow ? "(" + type + ")(" + text + ")" : text;
   }
 
-  // A call for one element: its operands are locals.
+  // A call for one element: its operands are locals, with a gap behind each (see kGap).
   void print_call_one(const Stmt& s) {
     const ir::LoopEntry& entry = loops_[k_.calls[index(s.index)]];
     std::vector<std::string> pointers, steps;
-    for (std::size_t i = 0; i < s.args.size(); ++i) {
-      const std::string name = "a" + std::to_string(i) + "_" + std::to_string(serial_);
-      line(type_of(entry.inputs[i]) + " " + name + " = " + use(s.args[i]) + ";");
-      pointers.push_back("(char*)&" + name);
-      steps.push_back("sizeof " + name);
-    }
-    for (std::size_t i = 0; i < s.results.size(); ++i) {
-      const std::string name = s.results[i] >= 0
-                                   ? value_name(s.results[i])
-                                   : "unused" + std::to_string(i) + "_" + std::to_string(serial_);
-      line(type_of(entry.outputs[i]) + " " + name + ";");
-      pointers.push_back("(char*)&" + name);
-      steps.push_back("sizeof " + name);
-    }
-    ++serial_;
+    const auto operand = [&](ir::DType dtype, const std::string& name, const std::string& value) {
+      line(type_of(dtype) + " " + name + "[2]" + value + ";");
+      pointers.push_back("(char*)" + name);
+      steps.push_back("sizeof(" + type_of(dtype) + ")");
+    };
+    const std::string serial = "_" + std::to_string(serial_++);
+    for (std::size_t i = 0; i < s.args.size(); ++i)
+      operand(entry.inputs[i], "a" + std::to_string(i) + serial, " = {" + use(s.args[i]) + "}");
+    for (std::size_t i = 0; i < s.results.size(); ++i)
+      operand(entry.outputs[i], "r" + std::to_string(i) + serial, "");
     print_invocation(s, entry, pointers, steps, "1");
+    for (std::size_t i = 0; i < s.results.size(); ++i)
+      if (s.results[i] >= 0) define(s.results[i], "r" + std::to_string(i) + serial + "[0]");
   }
 
   void print_invocation(const Stmt& s, const ir::LoopEntry& entry,
@@ -558,8 +555,11 @@ class Printer {
   }
   std::int64_t block_size() const {
     const Number& extent = k_.vars[index(lanes_->var)].extent;
-    return extent.literal() ? std::max<std::int64_t>(1, extent.value) : lanes_->block;
+    return kGap + (extent.literal() ? std::max<std::int64_t>(1, extent.value) : lanes_->block);
   }
+  // Elements between one array and the next: NumPy 1.x takes operands that touch for overlapping,
+  // and then computes otherwise.
+  static constexpr std::int64_t kGap = 8;
 
   // Which statements share an inner loop: calls and nested loops end one.
   static bool ends_segment(const Stmt& s) {
