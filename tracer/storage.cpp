@@ -8,14 +8,21 @@ bool LazyArray::is_whole() const {
 }
 
 ByteRange byte_range(const void* data, const Layout& layout) {
-  const char* low = static_cast<const char*>(data);
-  const char* high = low + ir::size_of(layout.dtype);
+  // In integers: layouts are also measured from a null pointer, where pointers must not move.
+  auto low = reinterpret_cast<std::intptr_t>(data);
+  std::intptr_t high = low + static_cast<std::intptr_t>(ir::size_of(layout.dtype));
+  const auto range = [&] {
+    return ByteRange{reinterpret_cast<const char*>(low), reinterpret_cast<const char*>(high)};
+  };
   for (std::size_t a = 0; a < layout.shape.size(); ++a) {
-    if (layout.shape[a] == 0) return {low, low};
+    if (layout.shape[a] == 0) {
+      high = low;
+      return range();
+    }
     const std::int64_t span = (layout.shape[a] - 1) * layout.strides[a];
     (span < 0 ? low : high) += span;
   }
-  return {low, high};
+  return range();
 }
 
 }  // namespace ufuse::tracer

@@ -173,8 +173,8 @@ struct Guard {
 struct State {
   py::object trace;
   std::vector<Guard> guards;
-  std::list<Entry> entries;  // the last used first
-  Signature signature;       // reused; the interpreter's lock is held while it is read
+  std::list<std::shared_ptr<Entry>> entries;  // the last used first; a replay holds its own
+  Signature signature;  // reused; the interpreter's lock is held while it is read
   std::uint64_t replayed = 0, traced = 0;
 
   // `...` as the value: the name must be missing.
@@ -239,10 +239,8 @@ py::object replay(Entry& entry, const Signature& signature) {
     if (entry.bytes <= kKeepLockBytes) {
       status = plan.executable->run(args);
     } else {
-      // The entry may go away while others run; its executable must not.
-      const std::shared_ptr<const tracer::Plan> kept = entry.plan;
       const py::gil_scoped_release released;
-      status = kept->executable->run(args);
+      status = plan.executable->run(args);
     }
     if (status.redo || (status.fp & plan.report_mask) != 0) return {};
     for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
@@ -301,10 +299,10 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
       entry.output_descrs.push_back(descr_of(output.layout.dtype));
     }
   }
-  std::erase_if(state.entries, [&](const Entry& old) {
-    return old.hash == entry.hash && old.words == entry.words;
+  std::erase_if(state.entries, [&](const std::shared_ptr<Entry>& old) {
+    return old->hash == entry.hash && old->words == entry.words;
   });
-  state.entries.push_front(std::move(entry));
+  state.entries.push_front(std::make_shared<Entry>(std::move(entry)));
   if (state.entries.size() > kMaxPlans) state.entries.pop_back();
   return result;
 }
@@ -320,15 +318,16 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     }
     if (readable) {
       for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
-        if (!it->matches(state.signature)) continue;
+        if (!(*it)->matches(state.signature)) continue;
         if (it != state.entries.begin())
           state.entries.splice(state.entries.begin(), state.entries, it);
-        Entry& entry = state.entries.front();
-        if (!entry.plan) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
-        if (!same_error_state(entry.error_state)) break;
+        // Other threads may drop the entry while this one runs without the GIL.
+        const std::shared_ptr<Entry> entry = state.entries.front();
+        if (!entry->plan) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+        if (!same_error_state(entry->error_state)) break;
         // Allocating may run Python code, which may call this dispatcher again.
         Signature signature = std::move(state.signature);
-        py::object result = replay(entry, signature);
+        py::object result = replay(*entry, signature);
         state.signature = std::move(signature);
         if (result) {
           ++state.replayed;
