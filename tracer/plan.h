@@ -5,12 +5,21 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "ir/backend.h"
 #include "tracer/storage.h"
 
 namespace ufuse::tracer {
+
+// Where in the user's program an operation stands. `code` is the host's number of a code object.
+struct Origin {
+  std::uint32_t code = 0;
+  std::int32_t instruction = -1;
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
 
 struct PlanInput {
   int argument = 0;
@@ -42,7 +51,16 @@ struct Plan {
   std::vector<PlanParam> params;
   std::vector<PlanOutput> outputs;
   std::vector<PlanResult> results;
-  std::uint32_t report_mask = 0;  // flags that some node must report: the call is traced then
+  std::uint32_t report_mask = 0;  // flags that some node must report
+  // The one operation that raises them. Unset: the call is traced then, to find out which did.
+  struct Sole {
+    std::string ufunc;
+    Origin origin;
+  };
+  std::optional<Sole> sole;
 };
+
+// NumPy's words for the flags (divide by zero 1, overflow 2, underflow 4, invalid 8) of a ufunc.
+std::vector<std::string> messages_of(std::string_view ufunc, std::uint32_t flags);
 
 }  // namespace ufuse::tracer

@@ -17,6 +17,12 @@ bool is_free(const ir::Node& node) {
          node.op == ir::Op::Broadcast;
 }
 
+// Moves and repeats values, raises nothing.
+bool is_structural(const ir::Node& node) {
+  return is_free(node) || node.op == ir::Op::Transpose || node.op == ir::Op::Slice ||
+         node.op == ir::Op::Reshape;
+}
+
 // Whether an array of this layout fits into fresh memory for its elements, where a replay lets runs
 // write.
 bool is_dense(const Layout& layout) {
@@ -172,6 +178,8 @@ void Session::run(std::vector<Want>& wants) {
   std::vector<ir::Scalar> params;
   std::unordered_map<std::uint32_t, NodeId> renamed;
   bool may_redo = false;
+  std::optional<NodeId>& sole = request.sole;
+  std::size_t computing = 0;
   std::vector<NodeId> roots;
   for (const Want& want : wants) roots.push_back(want.node);
   for (NodeId id : needed(roots)) {
@@ -194,17 +202,23 @@ void Session::run(std::vector<Want>& wants) {
     for (NodeId& operand : node.inputs) operand = renamed.at(operand.value);
     if (may_raise(id)) request.report_mask |= info_[id.value].report_mask;
     may_redo |= node.order == ir::Order::Extremum;
+    if (!is_structural(node)) {
+      ++computing;
+      sole = id;
+    }
     info_[id.value].computed = true;
     renamed[id.value] = graph.add(std::move(node));
   }
   for (NodeId root : roots) graph.outputs.push_back(renamed.at(root.value));
 
   // Memory. Given memory that the request also reads is overwritten in place only where the read is
-  // element by element the same and nothing could ask for a second computation; otherwise the
-  // result goes elsewhere first.
+  // element by element the same and nothing could ask for a second computation, not even to learn
+  // which operation raised a flag; otherwise the result goes elsewhere first.
+  if (computing != 1 || !tells_by_flags(*sole)) sole.reset();
+  const bool once = !may_redo && (request.report_mask == 0 || sole);
   std::vector<Want> targets;
   for (Want& want : wants) {
-    const bool given = static_cast<bool>(want.memory);
+    bool given = static_cast<bool>(want.memory);
     int same = -1;
     bool apart = true;
     if (given) {
@@ -213,12 +227,16 @@ void Session::run(std::vector<Want>& wants) {
         if (!range.overlaps(byte_range(inputs[i].data, request.inputs[i].layout))) continue;
         const bool identical =
             inputs[i].data == want.memory.data && request.inputs[i].layout == want.layout;
-        if (!apart || !identical || request.report_mask != 0 || may_redo) same = -2;
+        if (!apart || !identical || !once) same = -2;
         if (same != -2) same = static_cast<int>(i);
         apart = false;
       }
     }
     const bool direct = given && (apart || same >= 0);
+    if (!direct && want.storage && want.storage->spare) {
+      want.memory = {};
+      given = false;
+    }
     Want target{want.node, want.layout, want.memory, nullptr};
     if (!direct) {
       // What is copied later must not have the gaps of the view it goes to.
@@ -235,10 +253,13 @@ void Session::run(std::vector<Want>& wants) {
 
   const ir::RunArgs args{inputs, params, outputs, request.alias};
   request.executable = host_.prepare(graph, args);
-  bool replay = !request.executable;
+  bool replay = !request.executable, told_by_flags = false;
   if (request.executable) {
     const ir::RunStatus status = host_.run(*request.executable, args);
-    replay = status.redo || (status.fp & request.report_mask) != 0;
+    const std::uint32_t raised = status.fp & request.report_mask;
+    replay = status.redo || (raised != 0 && !sole);
+    told_by_flags = raised != 0 && !replay;
+    if (told_by_flags) note_raised(*sole, messages_of(ir::op_info(graph_[*sole].op).name, raised));
     record({Event::Kind::Run, {}, {}, current_.origin, request.executable});
   }
   if (replay) {
@@ -265,11 +286,13 @@ void Session::run(std::vector<Want>& wants) {
     if (!want.storage) continue;
     want.storage->memory = want.memory;
     want.storage->value = {};
+    want.storage->spare = false;
     if (!is_free(graph_[want.node]))
       computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
   }
   last_run_ = std::move(request);
   ++runs_;
+  if (told_by_flags) host_.replay(*this, {});  // warns
 }
 
 void Session::overwritten(const ByteRange& range) {
@@ -326,7 +349,7 @@ void Session::finish(std::span<const LazyArray> results) {
   for (const auto& storage : wanted) {
     const bool returned =
         std::ranges::any_of(results, [&](const LazyArray& r) { return r.storage == storage; });
-    if (!returned && !storage->is_dirty())
+    if (!returned && storage->role == Role::Temporary)
       record({Event::Kind::Escape, "escape", {}, current_.origin, nullptr});
   }
   compute(std::move(wanted), true);
@@ -356,6 +379,9 @@ void Session::record_plan(std::span<const LazyArray> results) {
     if (!run->executable) return;
     plan->executable = run->executable;
     plan->report_mask = run->report_mask;
+    if (run->sole && repeats_.empty())
+      plan->sole = {std::string(ir::op_info(graph_[*run->sole].op).name),
+                    info_[run->sole->value].origin};
     for (const InputRow& row : run->inputs) {
       if (row.argument < 0) return;
       plan->inputs.push_back({row.argument, row.offset, row.layout});
@@ -365,6 +391,8 @@ void Session::record_plan(std::span<const LazyArray> results) {
     for (std::size_t i = 0; i < run->wants.size(); ++i) {
       const auto& storage = run->wants[i].storage;
       if (run->alias[i] < 0 && !is_dense(run->layouts[i])) return;  // see is_dense
+      // A replay that finds flags raised has nothing left that could be traced.
+      if (run->alias[i] >= 0 && run->report_mask != 0 && !plan->sole) return;
       plan->outputs.push_back({run->layouts[i], storage ? storage->argument : -1, run->alias[i]});
     }
   }

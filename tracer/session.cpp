@@ -3,6 +3,7 @@
 #include "tracer/session.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "numpy_shim/layout.h"
@@ -227,6 +228,20 @@ std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc,
   return arrays;
 }
 
+bool Session::is_sole_holder(const LazyArray& array) const {
+  long holders = 1;
+  if (last_run_)
+    for (const Want& want : last_run_->wants) holders += want.storage == array.storage;
+  return array.storage.use_count() == holders;
+}
+
+void Session::reuse_memory(const LazyArray& result, const LazyArray& operand) {
+  Storage& storage = *result.storage;
+  if (!operand.storage->memory || storage.layout != operand.storage->layout) return;
+  storage.memory = operand.storage->memory;
+  storage.spare = true;
+}
+
 LazyArray Session::reduce(std::string_view ufunc, const Operand& x,
                           const numpy_shim::ReduceOptions& options) {
   const std::size_t first = graph_.size();
@@ -399,6 +414,23 @@ bool Session::may_raise(NodeId id) const {
       return ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp &&
              ir::is_in(graph_[node.inputs[0]].dtype, ir::kInexact);
   }
+}
+
+// Arithmetic of one rounding: the flags of the loop are those that NumPy reports.
+bool Session::tells_by_flags(NodeId id) const {
+  const ir::Node& node = graph_[id];
+  const bool exact_flags = node.op == ir::Op::Add || node.op == ir::Op::Subtract ||
+                           node.op == ir::Op::Multiply || node.op == ir::Op::Divide;
+  return exact_flags && ir::is_in(node.dtype, ir::kFloat) && !info_[id.value].scalar_operator;
+}
+
+std::vector<std::string> messages_of(std::string_view ufunc, std::uint32_t flags) {
+  static constexpr std::array kWords = {"divide by zero", "overflow", "underflow", "invalid value"};
+  std::vector<std::string> messages;
+  for (std::size_t bit = 0; bit < kWords.size(); ++bit)
+    if (flags >> bit & 1)
+      messages.push_back(std::string(kWords[bit]) + " encountered in " + std::string(ufunc));
+  return messages;
 }
 
 }  // namespace ufuse::tracer

@@ -20,13 +20,6 @@ namespace ufuse::tracer {
 using numpy_shim::Operand;
 using numpy_shim::Result;
 
-// Where in the user's program an operation stands. `code` is the host's number of a code object.
-struct Origin {
-  std::uint32_t code = 0;
-  std::int32_t instruction = -1;
-  friend bool operator==(const Origin&, const Origin&) = default;
-};
-
 struct NodeInfo {
   Origin origin;
   std::uint8_t report_mask = 0;  // the flags that the error state of that line reports
@@ -94,6 +87,11 @@ class Session final : public numpy_shim::Context {
   // Operations. Throw Unsupported where NumPy must be asked.
   std::vector<LazyArray> call(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
                               const numpy_shim::UfuncOptions& options = {});
+  // Whether nothing of this session but the array itself refers to its storage.
+  bool is_sole_holder(const LazyArray& array) const;
+  // A result of an operator that is put where its operand was, an array that nobody will look at
+  // any more.
+  void reuse_memory(const LazyArray& result, const LazyArray& operand);
   LazyArray reduce(std::string_view ufunc, const Operand& x,
                    const numpy_shim::ReduceOptions& options);
   LazyArray arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,
@@ -200,6 +198,7 @@ class Session final : public numpy_shim::Context {
   void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
   void require_writeable(const LazyArray& target) const;
 
+  bool tells_by_flags(NodeId node) const;
   Storages live();
   std::vector<NodeId> needed(std::span<const NodeId> roots) const;
   std::vector<ByteRange> reads(const std::vector<NodeId>& cone) const;
@@ -250,6 +249,8 @@ class Session final : public numpy_shim::Context {
     std::vector<Layout> layouts;  // in which the run writes them
     std::vector<int> alias;
     std::uint32_t report_mask = 0;
+    // What the flags of the run are about, when it computes one thing only and they tell all.
+    std::optional<NodeId> sole;
   };
   std::optional<RecordedRun> last_run_;
   int runs_ = 0;

@@ -4,7 +4,8 @@
 // A storage is in one of three states, told by `memory` and `value`:
 //   pending   no memory yet; `value` is its node in the session's graph
 //   concrete  memory, no value: reading it makes a graph input of the view's own address and
-//   strides dirty     memory that is older than `value`; written no later than the call's end
+//   strides
+//   dirty     memory that is older than `value`; written no later than the call's end
 // A literal is a NumPy scalar handed in by the caller: always known, never pending.
 #pragma once
 
@@ -47,6 +48,8 @@ struct Storage {
   Role role = Role::Temporary;
   bool writeable = true;
   bool undefined = false;  // np.empty: its value may be anything until it is written
+  bool spare = false;      // its memory was a dead operand's: used where the value can be written
+                           // over what it is made of, given up otherwise
   int argument = -1;       // position among the session's arguments
   std::optional<ir::Scalar> literal;
 

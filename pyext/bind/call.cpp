@@ -185,15 +185,13 @@ void Call::enter_method(const char* name) {
   session_.set_origin({it->second, end - 2});
 }
 
-py::object Call::module_of(const tracer::Origin& origin) const {
-  if (origin.code >= codes_.size()) return py::str("<string>");
-  return codes_[origin.code].module_name;
-}
-
-std::pair<std::string, int> Call::place_of(const tracer::Origin& origin) const {
-  if (origin.code >= codes_.size() || origin.instruction < 0) return {"", 0};
-  auto* code = reinterpret_cast<PyCodeObject*>(codes_[origin.code].code.ptr());
-  return {PyUnicode_AsUTF8(code->co_filename), PyCode_Addr2Line(code, origin.instruction)};
+Place Call::place_of(const tracer::Origin& origin) const {
+  if (origin.code >= codes_.size()) return {"", 0, py::str("<string>")};
+  const Code& known = codes_[origin.code];
+  if (origin.instruction < 0) return {"", 0, known.module_name};
+  auto* code = reinterpret_cast<PyCodeObject*>(known.code.ptr());
+  return {PyUnicode_AsUTF8(code->co_filename), PyCode_Addr2Line(code, origin.instruction),
+          known.module_name};
 }
 
 void Call::record(tracer::Event::Kind kind, const char* reason, std::string detail) {
@@ -221,6 +219,13 @@ LazyArray Call::capture(PyArrayObject* array) {
                         tracer::Role::Captured);
 }
 
+LazyArray Call::adopt_temporary(PyObject* object) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  session_.mark_impure();
+  return session_.adopt(layout_of(array), memory_of(object, PyArray_DATA(array)), true,
+                        tracer::Role::Temporary);
+}
+
 Memory Call::allocate(const Layout& layout) {
   // NumPy allocates for the number of elements; strides that reach further would leave the
   // allocation.
@@ -229,20 +234,6 @@ Memory Call::allocate(const Layout& layout) {
   for (std::int64_t n : layout.shape) bytes *= n;
   if (reach.low != nullptr || reinterpret_cast<std::intptr_t>(reach.high) > bytes)
     throw InternalError("a layout to allocate has gaps");
-  // NumPy takes strides for new memory on trust: with gaps or a reversed axis the elements need
-  // more than their own bytes, and the first of them does not stand at the beginning.
-  const auto itemsize = static_cast<std::int64_t>(ir::size_of(layout.dtype));
-  std::int64_t low = 0, high = itemsize, dense = itemsize;
-  for (std::size_t a = 0; a < layout.shape.size(); ++a) {
-    (layout.strides[a] < 0 ? low : high) += (layout.shape[a] - 1) * layout.strides[a];
-    dense *= layout.shape[a];
-  }
-  if (dense > 0 && (low < 0 || high > dense)) {
-    npy_intp bytes = high - low;
-    const py::object raw = steal(PyArray_SimpleNew(1, &bytes, NPY_UINT8));
-    auto* first = static_cast<char*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(raw.ptr())));
-    return memory_of(raw.ptr(), first - low);
-  }
   auto* descr = PyArray_DescrFromType(type_number(layout.dtype));
   const py::object array = steal(PyArray_NewFromDescr(
       &PyArray_Type, descr, static_cast<int>(layout.shape.size()),

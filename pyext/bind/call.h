@@ -21,12 +21,20 @@ using tracer::Memory;
 // Memory that a Python object keeps alive.
 Memory memory_of(PyObject* owner, void* data);
 
+// Where code stands, in Python's words.
+struct Place {
+  std::string file;
+  int line = 0;
+  py::object module;  // __name__ of the module whose code it is
+};
+
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
  public:
   Call();
   ~Call() override;
 
   tracer::Session& session() { return session_; }
+  const tracer::Session& session() const { return session_; }
   void set_options(bool fast, bool debug) { fast_ = fast, debug_ = debug; }
   bool debug() const { return debug_; }
   // The call that is being traced on this thread; null: none.
@@ -50,16 +58,15 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // The operation stands in this function of NumPy's _methods.py, which the ndarray method that was
   // called runs.
   void enter_method(const char* name);
-  // __name__ of the module whose code it is.
-  py::object module_of(const tracer::Origin& origin) const;
-  // "file.py", line
-  std::pair<std::string, int> place_of(const tracer::Origin& origin) const;
+  Place place_of(const tracer::Origin& origin) const;
   void record(tracer::Event::Kind kind, const char* reason, std::string detail = {});
 
   // An array of somebody else's as an operand of the operation that follows. A large one that
   // somebody may still write is not copied: `immediate` is set, and the results of the operation
   // have to be computed before anything else happens.
   LazyArray capture(PyArrayObject* array);
+  // An ndarray that is_temporary: no copy, nothing at once, for nobody else can write to it.
+  LazyArray adopt_temporary(PyObject* array);
   bool take_immediate() { return std::exchange(immediate_, false); }
 
   // What the call returned, for as long as its plan may be taken from it, and how many arguments

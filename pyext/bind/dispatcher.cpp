@@ -12,6 +12,7 @@
 #include <new>
 
 #include "pyext/bind/call.h"
+#include "pyext/bind/numpy_replay.h"
 #include "pyext/bind/signature.h"
 
 namespace ufuse::pyext {
@@ -113,6 +114,7 @@ struct Entry {
   py::object error_state;
   Shape shape;
   std::size_t bytes = 0;
+  std::optional<Place> sole;  // of the plan's sole operation
   std::vector<py::object> output_descrs;
   std::vector<std::unique_ptr<Slots>> idle;
 
@@ -242,7 +244,8 @@ py::object replay(Entry& entry, const Signature& signature) {
       const py::gil_scoped_release released;
       status = plan.executable->run(args);
     }
-    if (status.redo || (status.fp & plan.report_mask) != 0) return {};
+    const std::uint32_t raised = status.fp & plan.report_mask;
+    if (status.redo || (raised != 0 && !plan.sole)) return {};
     for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
       const tracer::PlanOutput& output = plan.outputs[i];
       if (output.argument < 0 || output.alias >= 0) continue;
@@ -252,6 +255,9 @@ py::object replay(Entry& entry, const Signature& signature) {
         throw py::error_already_set();
     }
     entry.idle.push_back(std::move(slots));
+    if (raised != 0)
+      for (const std::string& message : tracer::messages_of(plan.sole->ufunc, raised))
+        warn(*entry.sole, message);
   }
   std::vector<py::object> results;
   results.reserve(plan.results.size());
@@ -287,6 +293,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   call->drop_results();
   if (shape) {
     entry.plan = plan;
+    if (plan->sole) entry.sole = call->place_of(plan->sole->origin);
     entry.shape = std::move(*shape);
     const auto add_bytes = [&](const Layout& layout) {
       auto bytes = static_cast<std::int64_t>(ir::size_of(layout.dtype));

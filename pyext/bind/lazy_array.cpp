@@ -279,6 +279,26 @@ Call* tracing_call(PyObject* lazy) {
   return call && as_lazy(lazy)->array.storage->session == &call->session() ? call : nullptr;
 }
 
+bool is_temporary(PyObject* object) {
+  const auto owns_memory = [](PyObject* real, Py_ssize_t references) {
+    if (!is_supported_array(real) || Py_REFCNT(real) != references) return false;
+    auto* array = reinterpret_cast<PyArrayObject*>(real);
+    return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) && PyArray_ISWRITEABLE(array);
+  };
+  if (!is_lazy(object)) return owns_memory(object, 1);
+  if (Py_REFCNT(object) != 1) return false;
+  const Call* call = tracing_call(object);
+  const LazyArray& array = as_lazy(object)->array;
+  const tracer::Storage& storage = *array.storage;
+  if (call == nullptr || array.scalar || array.is_view || array.read_only || !array.is_whole() ||
+      storage.role != tracer::Role::Temporary || !storage.writeable ||
+      !call->session().is_sole_holder(array))
+    return false;
+  if (!storage.memory) return true;
+  auto* owner = static_cast<PyObject*>(storage.memory.owner.get());
+  return owns_memory(owner, as_lazy(object)->real == owner ? 2 : 1);
+}
+
 py::object real_of(PyObject* object) {
   LazyObject* lazy = as_lazy(object);
   const LazyArray& array = lazy->array;

@@ -24,6 +24,10 @@ py::object make_lazy(LazyArray array, PyObject* real = nullptr);
 // it.
 Call* tracing_call(PyObject* lazy);
 
+// Whether this is the only reference to an array, lazy or real, which owns its memory: nobody will
+// look at it after the operator that it is an operand of.
+bool is_temporary(PyObject* object);
+
 // The real ndarray or NumPy scalar, computed if need be. Does not record the force.
 py::object real_of(PyObject* lazy);
 // The same, recorded as a force for this reason.

@@ -35,7 +35,8 @@ PyObject* binary(PyObject* a, PyObject* b) {
     static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
     static PyObject* const function = operator_function(kBinary[I].function);
     PyObject* args[] = {a, b};
-    return call_ufunc(ufunc, args, nullptr, function).release().ptr();
+    const std::array temporaries = {is_temporary(a), is_temporary(b)};
+    return call_ufunc(ufunc, args, nullptr, function, temporaries).release().ptr();
   });
 }
 

@@ -132,7 +132,7 @@ py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kin
 }
 
 py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs,
-                      PyObject* numpy) {
+                      PyObject* numpy, std::array<bool, 2> temporaries) {
   if (numpy == nullptr) numpy = operator_of_scalars(object, args, kwargs);
   return native_or(
       Call::active(),
@@ -144,18 +144,29 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
               return is_lazy(arg) ? as_lazy(arg)->array.scalar : !PyArray_Check(arg);
             });
         call.enter(scalars);
-        const Parsed parsed = parse(call, ufunc, args, kwargs);
+        Parsed parsed = parse(call, ufunc, args, kwargs);
         const auto inputs = args.first(static_cast<std::size_t>(ufunc.nin));
         std::vector<Operand> operands;
         operands.reserve(inputs.size());
-        for (PyObject* arg : inputs) {
+        std::array<LazyArray, 2> dying;
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+          PyObject* arg = inputs[i];
           if (scalars && (PyList_Check(arg) || PyTuple_Check(arg)))
             throw Unsupported("foreign_object");
-          operands.push_back(to_operand(call, arg));
+          if (i >= 2 || !temporaries[i]) {
+            operands.push_back(to_operand(call, arg));
+            continue;
+          }
+          dying[i] = is_lazy(arg) ? as_lazy(arg)->array : call.adopt_temporary(arg);
+          operands.push_back(call.session().operand(dying[i]));
         }
         if (scalars) check_scalar_operator(ufunc, operands);
         check_promotion(inputs, operands);
+        const auto overwritten = numpy_shim::elided_operand(ufunc.name, operands, temporaries);
+        if (overwritten && reuses_temporaries()) parsed.options.overwritten = overwritten;
         std::vector<LazyArray> results = call.session().call(ufunc, operands, parsed.options);
+        if (parsed.options.overwritten)
+          call.session().reuse_memory(results.front(), dying[*overwritten]);
         if (std::ranges::all_of(parsed.outs, [](PyObject* out) { return out == nullptr; }))
           return to_python(call, std::move(results));
         const bool immediate = call.take_immediate();

@@ -1,14 +1,16 @@
 // Operations on lazy arrays that Python code, ufuncs and F's shims all come through.
 #pragma once
 
+#include <array>
+
 #include "pyext/bind/native_call.h"
 
 namespace ufuse::pyext {
 
 // ufunc(*args, **kwargs); `numpy` is what is called when there is no native form (null: the ufunc
-// itself).
+// itself). `temporaries`: which operands of a binary operator is_temporary.
 py::object call_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs = nullptr,
-                      PyObject* numpy = nullptr);
+                      PyObject* numpy = nullptr, std::array<bool, 2> temporaries = {});
 // ufunc.reduce(x, axis=0, dtype=None, out=None, keepdims=False, initial, where). Null pointers: not
 // given. `axis` null: all axes.
 struct ReduceArgs {

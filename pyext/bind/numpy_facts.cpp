@@ -110,6 +110,24 @@ py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* 
 
 const NumpyFacts& numpy() { return *facts(); }
 
+bool reuses_temporaries() {
+  static const bool found = [] {
+    py::dict globals;
+    globals["__builtins__"] = borrow(PyEval_GetBuiltins());
+    globals["empty"] = numpy().module.attr("zeros");
+    const char* program =
+        "def temporary():\n"
+        "  made = empty(32768)\n"
+        "  addresses.append(made.__array_interface__['data'][0])\n"
+        "  return made\n"
+        "addresses = []\n"
+        "reused = (temporary() + 1.0).__array_interface__['data'][0] == addresses[0]\n";
+    steal(PyRun_String(program, Py_file_input, globals.ptr(), globals.ptr()));
+    return globals["reused"].cast<bool>();
+  }();
+  return found;
+}
+
 void init_numpy_facts() {
   auto made = std::make_unique<NumpyFacts>();
   made->module = py::module_::import("numpy");

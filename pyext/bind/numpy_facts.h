@@ -42,6 +42,9 @@ struct NumpyFacts {
   py::object geterrobj;       // before
 };
 const NumpyFacts& numpy();
+// Whether NumPy's operators write their results over large temporaries in this process: it finds
+// out who calls by walking the C stack, which is not possible everywhere.
+bool reuses_temporaries();
 void init_numpy_facts();
 
 }  // namespace ufuse::pyext

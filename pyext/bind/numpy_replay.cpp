@@ -311,20 +311,20 @@ void issue(Call& call, Session& session, const std::vector<Replay::Raised>& rais
     for (; i < raised.size() && raised[i].node == node; ++i) messages.push_back(raised[i].message);
     session.note_raised(node, std::move(messages));
   }
-  for (const Session::Told& one : session.take_untold()) warn(call, one.origin, one.message);
+  for (const Session::Told& one : session.take_untold())
+    warn(call.place_of(one.origin), one.message);
 }
 
 }  // namespace
 
-void warn(const Call& call, const tracer::Origin& origin, const std::string& message) {
-  const auto [file, line] = call.place_of(origin);
-  const py::object name = call.module_of(origin);
+void warn(const Place& place, const std::string& message) {
   py::object registry = py::none();
+  const py::object& name = place.module;
   if (PyObject* module = PyDict_GetItem(module_attribute("sys", "modules").ptr(), name.ptr()))
     registry = py::object(borrow(module).attr("__dict__"))
                    .attr("setdefault")("__warningregistry__", py::dict());
-  module_attribute("warnings", "warn_explicit")(message, borrow(PyExc_RuntimeWarning), file, line,
-                                                name, registry);
+  module_attribute("warnings", "warn_explicit")(message, borrow(PyExc_RuntimeWarning), place.file,
+                                                place.line, name, registry);
 }
 
 void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {

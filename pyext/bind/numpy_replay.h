@@ -27,7 +27,7 @@ class WarningLog {
 };
 
 // A RuntimeWarning at a line of the user's.
-void warn(const Call& call, const tracer::Origin& origin, const std::string& message);
+void warn(const Place& place, const std::string& message);
 
 // Fills the wants' memory; then issues the warnings that came up, at the lines of the nodes that
 // caused them.

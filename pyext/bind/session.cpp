@@ -88,13 +88,13 @@ py::list events() {
   const std::shared_ptr<Call> call = described_call();
   if (!call) return rows;
   for (const tracer::Event& event : call->session().events()) {
-    const auto [file, line] = call->place_of(event.origin);
+    const Place place = call->place_of(event.origin);
     py::dict row;
     row["kind"] = kind_name(event.kind);
     row["reason"] = event.reason;
     row["detail"] = event.detail;
-    row["file"] = file;
-    row["line"] = line;
+    row["file"] = place.file;
+    row["line"] = place.line;
     rows.append(row);
   }
   return rows;
