@@ -20,10 +20,21 @@ PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
         .ptr();
   });
 }
+PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&] {
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_late needs resolve");
+    const py::object function = steal(PyObject_CallNoArgs(PyTuple_GET_ITEM(args, 0)));
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    return PyObject_Call(function.ptr(), rest.ptr(), kwargs);
+  });
+}
 PyMethodDef kFunctions[] = {
     {"call_numpy", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_numpy)),
      METH_VARARGS | METH_KEYWORDS,
      "call_numpy(func, reason, pure, /, *args, **kwargs): numpy_call with the arguments in a row."},
+    {"call_late", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_late)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_late(resolve, /, *args, **kwargs): resolve()(*args, **kwargs)."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -75,6 +86,10 @@ void bind_caller(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
   m.def("numpy_method", numpy_method, py::arg("name"), py::arg("pure"),
         "A method of the lazy array that runs NumPy's.");
+  m.def(
+      "instance_method",
+      [](py::handle callable) { return steal(PyInstanceMethod_New(callable.ptr())); },
+      py::arg("callable"), "Any callable as a method of a type.");
   m.def("ufunc_into", ufunc_into, "ufunc(*args, **kwargs) where out= may be `...`.");
   m.def("scalar_through", scalar_through,
         "func(*args, **kwargs), and wrapper(result) where it is a lazy scalar.");

@@ -487,16 +487,28 @@ def _reduced(self: Any, protocol: Any, /) -> Any:
     return _core.unwrap(self).__reduce_ex__(protocol)
 
 
+def _twin_method(method: str, name: str) -> Callable[[], Any]:
+    def resolve() -> Any:
+        from . import twin
+
+        function = twin.twin_of(getattr(_methods, name)).function
+        setattr(_core.ndarray, method, function)
+        return function
+
+    return resolve
+
+
 @functools.cache
 def methods() -> dict[str, Any]:
     """Methods of ``ufuse.ndarray`` that are twins of the functions NumPy's C code calls."""
-    from . import twin
-
     names = {"mean": "_mean", "var": "_var", "std": "_std", "clip": "_clip"}
     if hasattr(np.ndarray, "ptp"):
         names["ptp"] = "_ptp"
     made: dict[str, Any] = {
-        method: twin.twin_of(getattr(_methods, name)).function for method, name in names.items()
+        method: _core.instance_method(
+            functools.partial(_core.call_late, _twin_method(method, name))
+        )
+        for method, name in names.items()
     }
     for pure, group in ((True, _PURE_METHODS), (False, _WRITING_METHODS)):
         for name in group:

@@ -69,6 +69,21 @@ def get_ready() -> None:
         _ready = True
 
 
+def _surroundings(function: types.FunctionType) -> list[Any]:
+    """All that the scan of a function looks at: its code, and what its names stand for."""
+    from . import swap, twin
+
+    values = [function.__globals__.get(name, ...) for name in twin.names_used(function.__code__)]
+    for cell in function.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:
+            values.append(...)
+    # By identity, whatever `==` means to them, and held, so that no other comes to stand there.
+    held = [value if swap.is_code(value) else type(value) for value in values]
+    return [function.__code__, [id(value) for value in held], held]
+
+
 def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """A callable as a plain function and the arguments bound to it."""
     args: tuple[Any, ...] = ()
@@ -103,6 +118,8 @@ class Function:
             raise TypeError(f"ufuse.jit needs a callable, not {type(function).__name__!r}")
         self._options = options
         self._plan: tuple[Any, Plan] | None = None
+        # What a plan of plain NumPy leans on.
+        self._seen: list[Any] = []
         # For a pure function: calls of a known signature run without Python.
         self._replay: Callable[..., Any] | None = None
         self._codes: list[tuple[types.FunctionType, types.CodeType, Any]] = []
@@ -137,16 +154,23 @@ class Function:
         """How a call made now would run; looks at names again when they have changed."""
         function = self._function
         known = self._plan
-        if known is not None and (known[0] is None or known[0].up_to_date(set())):
-            return known[1]
+        if known is not None:
+            if known[1].reason is not None:
+                current = self._seen[:2] == _surroundings(function)[:2]
+            else:
+                current = known[0] is None or known[0].up_to_date(set())
+            if current:
+                return known[1]
         get_ready()
         twin: Any = None
         if isinstance(function, types.FunctionType):
             from . import scan
             from .twin import twin_of
 
+            seen = _surroundings(function)
             found = scan.scan(function)
             if found.reason is not None:
+                self._seen = seen
                 plan = Plan(function, found.reason, found.detail, found.line, False)
             else:
                 twin = twin_of(function)
@@ -162,12 +186,13 @@ class Function:
         else:
             self._codes = [(f, f.__code__, f.__defaults__) for f in twin.functions(set())]
             self._replay = _core.Dispatcher(self._trace, guards)
-        # A plain function is scanned anew each time: what made it plain may have changed.
-        self._plan = (twin, plan) if plan.reason is None else None
+        self._plan = (twin, plan)
         return plan
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
+            if self._plan is None:
+                self.plan()
             replay = self._replay
             if replay is None or _watchers():
                 return self._trace(*args, **kwargs)

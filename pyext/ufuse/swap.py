@@ -314,6 +314,50 @@ _WRITERS = frozenset(
 )
 
 
+class Late(functools.partial):
+    """What stands for a function in a library's globals until it is called for the first time.
+
+    Most helpers that a function of NumPy names are not called; looking through the code of all of
+    them, and of theirs, would be most of a first call. It has no Python frame either.
+
+    Parameters
+    ----------
+    function : callable
+        The library's own function.
+    names : dict
+        The globals in which its stand-in takes this object's place.
+    name : str
+        Its key.
+    """
+
+    __wrapped__: Callable[..., Any]
+
+    def __new__(cls, function: Callable[..., Any], names: dict[str, Any], name: str) -> Late:
+        def resolve() -> Any:
+            swapped = swap(function)
+            if isinstance(names.get(name), Late):
+                names[name] = swapped
+            return swapped
+
+        self = super().__new__(cls, _core.call_late, resolve)
+        self.__wrapped__ = function
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+def late(value: Any, names: dict[str, Any], name: str) -> Any:
+    """``swap(value)`` for the globals of a library's function, put off where that has a price."""
+    if not (isinstance(value, types.FunctionType) or is_dispatcher(value)):
+        return swap(value)
+    handler = _handlers().get(value)
+    return Late(value, names, name) if handler is None else handler
+
+
 def caller(function: Callable[..., Any], reason: str, pure: bool | None = None) -> Caller:
     """The ``Caller`` of a function, made once."""
     try:

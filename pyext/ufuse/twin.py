@@ -114,7 +114,9 @@ class Twin:
                 # A builtin, an attribute's name, or nothing.
                 names.pop(name, None)
                 self._guard(name, _MISSING)
-            elif self._stable or swap.is_code(value):
+            elif self._stable:
+                names[name] = swap.late(value, names, name)
+            elif swap.is_code(value):
                 names[name] = self._swap(value)
                 self._guard(name, value)
             else:
