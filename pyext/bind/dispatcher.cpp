@@ -5,6 +5,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -38,8 +39,11 @@ bool is_constant(PyObject* object) {
          PyUnicode_CheckExact(object);
 }
 
-std::optional<Shape> shape_of(PyObject* object, const py::list& results) {
+std::optional<Shape> shape_of(PyObject* object, const py::list& results,
+                              const std::vector<PyObject*>& containers) {
   Shape shape;
+  // The caller's own list is no new one.
+  if (std::ranges::find(containers, object) != containers.end()) return std::nullopt;
   for (std::size_t i = 0; i < results.size(); ++i)
     if (PyList_GET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i)) == object) {
       shape.kind = Shape::Kind::Result;
@@ -64,7 +68,7 @@ std::optional<Shape> shape_of(PyObject* object, const py::list& results) {
     return std::nullopt;
   }
   for (py::handle item : items) {
-    std::optional<Shape> inner = shape_of(item.ptr(), results);
+    std::optional<Shape> inner = shape_of(item.ptr(), results, containers);
     if (!inner) return std::nullopt;
     shape.items.push_back(std::move(*inner));
   }
@@ -277,6 +281,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
     entry.error_state = error_state();
   }
   const std::size_t argument_count = state.signature.arguments.size();
+  const std::vector<PyObject*> containers = state.signature.containers;
   const std::shared_ptr<Call> before = Call::last();
   ++state.traced;
   const bool recording = Call::set_recording(true);
@@ -289,7 +294,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   const std::shared_ptr<const tracer::Plan> plan = call->session().plan();
   std::optional<Shape> shape;
   if (plan && call->argument_count() == argument_count && same_error_state(entry.error_state))
-    shape = shape_of(result.ptr(), call->results());
+    shape = shape_of(result.ptr(), call->results(), containers);
   call->drop_results();
   if (shape) {
     entry.plan = plan;

@@ -193,6 +193,9 @@ void bind_session(py::module_& m) {
   m.def("finish", finish, py::arg("results"),
         "End the traced call: compute the results and all pending writes in one request; real "
         "objects in the order of `results`.");
+  m.def(
+      "mark_impure", [] { active_call().session().mark_impure(); },
+      "The active call did more than its plan would: it is not to be replayed.");
   m.def("abort", abort,
         "End a traced call that raised: pending writes to the caller's arrays are done.");
   m.def("numpy_call", call_numpy, py::arg("func"), py::arg("args"), py::arg("kwargs"),

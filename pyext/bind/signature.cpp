@@ -10,7 +10,19 @@
 namespace ufuse::pyext {
 namespace {
 
-enum Tag : std::uint64_t { kArray = 1, kScalar, kSame, kInt, kFloat, kComplex, kObject };
+enum Tag : std::uint64_t {
+  kArray = 1,
+  kScalar,
+  kSame,
+  kInt,
+  kFloat,
+  kComplex,
+  kObject,
+  kTuple,
+  kList,
+  kDict
+};
+constexpr int kMaxDepth = 4;
 
 std::uint64_t bits_of(double value) {
   std::uint64_t bits;
@@ -24,6 +36,8 @@ void Signature::clear() {
   words.clear();
   objects.clear();
   arguments.clear();
+  containers.clear();
+  held_.clear();
   hash = 0;
 }
 
@@ -39,7 +53,7 @@ bool Signature::read(PyObject* const* args, Py_ssize_t count, PyObject* keywords
   return true;
 }
 
-bool Signature::add(PyObject* object) {
+bool Signature::add(PyObject* object, int depth) {
   if (PyArray_CheckExact(object)) return add_array(reinterpret_cast<PyArrayObject*>(object));
   if (PyFloat_CheckExact(object)) {
     words.insert(words.end(), {kFloat, bits_of(PyFloat_AS_DOUBLE(object))});
@@ -71,7 +85,34 @@ bool Signature::add(PyObject* object) {
     words.insert(words.end(), {kScalar, static_cast<std::uint64_t>(*dtype)});
     return true;
   }
-  return false;
+  return add_container(object, depth);
+}
+
+bool Signature::add_container(PyObject* object, int depth) {
+  const bool is_tuple = PyTuple_CheckExact(object), is_list = PyList_CheckExact(object);
+  if ((!is_tuple && !is_list && !PyDict_CheckExact(object)) || depth == kMaxDepth) return false;
+  if (std::ranges::find(containers, object) != containers.end()) return false;
+  containers.push_back(object);
+  if (is_tuple || is_list) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    words.insert(words.end(), {is_tuple ? kTuple : kList, static_cast<std::uint64_t>(size)});
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+      if (is_list) held_.push_back(borrow(item));
+      if (!add(item, depth + 1)) return false;
+    }
+    return true;
+  }
+  words.insert(words.end(), {kDict, static_cast<std::uint64_t>(PyDict_GET_SIZE(object))});
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
+    if (!PyUnicode_CheckExact(key)) return false;
+    held_.push_back(borrow(key));
+    held_.push_back(borrow(value));
+    objects.push_back(key);
+    if (!add(value, depth + 1)) return false;
+  }
+  return true;
 }
 
 bool Signature::add_array(PyArrayObject* array) {

@@ -1,6 +1,6 @@
 // What two calls must have in common to be the same work: types, dtypes, shapes, strides,
-// writeability, which arguments are one object, and the values of Python numbers. Built anew for
-// each call, so it is flat and does not allocate twice.
+// writeability, which arguments are one object, and the values of Python numbers, through tuples,
+// lists and dicts. Built anew for each call, so it is flat and does not allocate twice.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ struct Signature {
   std::vector<PyObject*> objects;  // borrowed; compared by identity (None, strings, keyword names)
   std::vector<PyObject*>
       arguments;  // borrowed; arrays and NumPy scalars in the order in which a session numbers them
+  std::vector<PyObject*> containers;  // borrowed; the tuples, lists and dicts
   std::uint64_t hash = 0;
 
   // False when there is no plan for such arguments: other types, overlapping memory.
@@ -22,9 +23,13 @@ struct Signature {
   void clear();
 
  private:
-  bool add(PyObject* object);
+  bool add(PyObject* object, int depth = 0);
+  bool add_container(PyObject* object, int depth);
   bool add_array(PyArrayObject* array);
   bool arrays_are_apart() const;
+
+  // Items of lists and dicts, which another thread may take out of them while a loop runs.
+  std::vector<py::object> held_;
 };
 
 }  // namespace ufuse::pyext

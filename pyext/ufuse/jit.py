@@ -272,7 +272,10 @@ def run(
         result = callee(*lazy_args, **lazy_kwargs)
         results = tree.Results(arguments)
         results.collect(result)
-        for container in arguments.changed():
+        changed = arguments.changed()
+        if changed:
+            _core.mark_impure()
+        for container in changed:
             results.collect(container)
         results.computed(_core.finish(results.lazies))
     except BaseException as error:

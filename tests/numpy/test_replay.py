@@ -156,3 +156,60 @@ def test_python_numbers():
     f = ufuse.jit(lambda x, n: x * n + n)
     for n in (1, 2, 2.0, 1j, True, 3, 1):
         same(f(X, n), X * n + n)
+
+
+def of_nest(pair, named, rest):
+    return pair[0] * named["x"] + rest[0][1], len(rest)
+
+
+def gives_back(pair):
+    return pair
+
+
+def gives_back_inside(pair):
+    return [pair, pair[0] + 1]
+
+
+def appends(kept, x):
+    kept.append(x + 1)
+    return x * 2
+
+
+def replaces(kept):
+    kept[0] = kept[0] + 1
+    return kept[0]
+
+
+def test_arguments_in_nests_are_replayed():
+    x, y, z = np.ones(3), np.arange(3.0), np.full(3, 2.0)
+    f, runs = counted(of_nest)
+    for _ in range(4):
+        made, size = f((x, y), {"x": z}, [[y, x]])
+        same(made, x * z + x)
+        assert size == 1
+    assert len(runs) == 1
+    assert f((x, y), {"x": z}, [[y, x], x])[1] == 2  # another length
+    with pytest.raises(KeyError):
+        f((x, y), {"y": z}, [[y, x]])
+    same(f([x, y], {"x": z}, ([y, z],))[0], x * z + z)  # other containers
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_containers_of_the_caller(kind):
+    x = np.arange(3.0)
+    for f in (gives_back, gives_back_inside):
+        g = ufuse.jit(f)
+        for _ in range(3):
+            pair = kind([x, x])
+            made = g(pair)
+            assert made is pair or made[0] is pair
+
+
+@pytest.mark.parametrize("f", [appends, replaces])
+def test_a_list_that_is_changed_is_changed_each_time(f):
+    x = np.arange(3.0)
+    g = ufuse.jit(f)
+    for _ in range(3):
+        kept = [x]
+        g(kept, x) if f is appends else g(kept)
+        same(kept[-1], x + 1)
