@@ -59,4 +59,18 @@ inline std::vector<VarId> vars_of(const Index& index) {
   return vars;
 }
 
+// The operand's index (`rank` axes) where a broadcast or a transpose is wanted at `index`.
+inline Index below_broadcast(const ir::Node& n, std::size_t rank, const Index& index) {
+  Index inner(rank);
+  for (std::size_t i = 0; i < n.ints.size(); ++i)
+    if (n.ints[i] >= 0) inner[static_cast<std::size_t>(n.ints[i])] = index[i];
+  return inner;
+}
+inline Index below_transpose(const ir::Node& n, const Index& index) {
+  Index inner(index.size());
+  for (std::size_t i = 0; i < index.size(); ++i)
+    inner[static_cast<std::size_t>(n.ints[i])] = index[i];
+  return inner;
+}
+
 }  // namespace ufuse::codegen::loop

@@ -4,8 +4,10 @@
 // It knows no array semantics: shapes, strides and orders have become loops and addresses.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -112,6 +114,17 @@ struct Stmt {
   std::int64_t chunk = 0;
   ValueId initial = -1;
 };
+
+// Visits each statement of a body, outer ones first.
+template <class B, class F>
+requires std::same_as<std::remove_const_t<B>, Body>
+void walk(B& body, const F& visit) {
+  for (auto& stmt : body) {
+    visit(stmt);
+    walk(stmt.body, visit);
+    walk(stmt.exact, visit);
+  }
+}
 
 inline constexpr int kBlock =
     256;  // lanes per block: NumPy's inner loops are at their best, and still in L1

@@ -1,19 +1,10 @@
 #include "codegen/loop/passes.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 namespace ufuse::codegen::loop {
 namespace {
-
-void for_each(Body& body, const std::function<void(Stmt&)>& visit) {
-  for (Stmt& s : body) {
-    visit(s);
-    for_each(s.body, visit);
-    for_each(s.exact, visit);
-  }
-}
 
 std::int64_t stride_of(const Access& a, VarId var) {
   std::int64_t stride = 0;
@@ -30,8 +21,8 @@ bool mergeable(Kernel& k, Stmt& inner_loop, VarId outer, VarId inner) {
     if (s.kind == Stmt::Kind::Load || s.kind == Stmt::Kind::Store)
       fits &= stride_of(s.access, outer) == n * stride_of(s.access, inner);
   };
-  for_each(inner_loop.body, check);
-  for_each(inner_loop.exact, check);
+  walk(inner_loop.body, check);
+  walk(inner_loop.exact, check);
   return fits;
 }
 
@@ -42,8 +33,8 @@ void merge(Kernel& k, Stmt& outer_loop) {
   const auto forget_outer = [&](Stmt& s) {
     std::erase_if(s.access.terms, [&](const Term& t) { return t.var == outer; });
   };
-  for_each(inner_loop.body, forget_outer);
-  for_each(inner_loop.exact, forget_outer);
+  walk(inner_loop.body, forget_outer);
+  walk(inner_loop.exact, forget_outer);
   for (Value& v : k.values) {
     auto it = std::find(v.vars.begin(), v.vars.end(), outer);
     if (it == v.vars.end()) continue;

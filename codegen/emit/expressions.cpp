@@ -1,0 +1,94 @@
+// What stands inside a statement of the text: names, addresses, operations.
+#include <utility>
+
+#include "codegen/emit/kernel_printer.h"
+#include "codegen/emit/literal.h"
+
+namespace ufuse::codegen {
+namespace {
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+std::string KernelPrinter::number(const loop::Number& n) const {
+  return n.literal() ? std::to_string(n.value) : "n" + std::to_string(n.symbol);
+}
+
+// ---- Memory ----
+
+// The element's distance from the buffer's pointer, with `base` written in place of the variable
+// `block_base`.
+std::string KernelPrinter::address(const Access& a, VarId block_base,
+                                   const std::string& base) const {
+  std::string sum;
+  const auto add = [&](const std::string& term) { sum += (sum.empty() ? "" : " + ") + term; };
+  for (const loop::Term& t : a.terms) {
+    const std::string var = t.var == block_base ? base : name(t.var);
+    add(t.stride.literal() && t.stride.value == 1 ? var : var + " * " + number(t.stride));
+  }
+  for (const auto& [factor, stride] : a.fixed)
+    add(stride.literal() ? std::to_string(factor * stride.value)
+                         : std::to_string(factor) + " * " + number(stride));
+  return sum.empty() ? "0" : sum;
+}
+
+std::string KernelPrinter::element(const Access& a) const {
+  return names_[index(a.buffer)] + "[" + address(a) + "]";
+}
+
+// ---- Values ----
+
+std::string KernelPrinter::use(ValueId v) const {
+  if (auto it = constants_.find(v); it != constants_.end()) return it->second;
+  return is_array(v) ? value_name(v) + "[" + lane_index() + "]" : value_name(v);
+}
+
+// Locals are plain bools, which g++ packs into bytes far better than the bytes of rt::b8;
+// operations know b8 only.
+std::string KernelPrinter::operand(ValueId v) const {
+  const bool local = dtype(v) == ir::DType::Bool && !constants_.contains(v) && !is_array(v);
+  return local ? "rt::b8(" + use(v) + ")" : use(v);
+}
+
+// ---- Operations ----
+
+std::string KernelPrinter::expression(const Stmt& s) const {
+  const ir::DType d = dtype(s.result);
+  const std::string type = type_of(d);
+  if (s.helper != Stmt::Helper::None) {
+    static constexpr const char* kNames[] = {
+        "",          "rt::root_less", "rt::root_doubt", "rt::arg_key<false>", "rt::arg_key<true>",
+        "rt::opaque"};
+    std::string arguments = operand(s.args[0]);
+    if (s.args.size() > 1) arguments += ", " + operand(s.args[1]);
+    return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");
+  }
+  if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";
+  std::string text(ir::op_info(s.op).expression);
+  replace_all(text, "{T}", type_of(dtype(s.args.back())));
+  for (std::size_t i = 0; i < s.args.size(); ++i)
+    replace_all(text, "{" + std::to_string(i) + "}", operand(s.args[i]));
+  // Small integers compute as int in C++; bool expressions as bool.
+  const bool narrow = is_in(d, ir::kInteger) && ir::size_of(d) < 4;
+  return narrow ? "(" + type + ")(" + text + ")" : text;
+}
+
+// One step of a reduction.
+std::string KernelPrinter::combine(const Stmt& s, const std::string& a,
+                                   const std::string& b) const {
+  std::string text(ir::op_info(ir::reduction_info(s.reduction).combine).expression);
+  replace_all(text, "{0}", a);
+  replace_all(text, "{1}", b);
+  return "(" + type_of(dtype(s.result)) + ")(" + text + ")";
+}
+
+std::string KernelPrinter::identity(const Stmt& s) const {
+  return "(" + type_of(dtype(s.result)) + ")" +
+         literal(dtype(s.result), ir::identity_bits(s.reduction, dtype(s.result)));
+}
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,247 @@
+// Reductions: written out, as loops beside the lanes, along the run, or shared out over the
+// threads? The order in which elements are combined is given by the node; what is chosen here
+// changes speed only.
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "codegen/loop/lowerer.h"
+#include "codegen/loop/unrolled.h"
+#include "codegen/schedule/cost.h"
+#include "ir/build.h"
+
+namespace ufuse::codegen::loop {
+namespace {
+
+using ir::Dims;
+using ir::NodeId;
+using ir::Op;
+
+// Index of the reduction's operand, of rank `rank`: kept axes from `index`, reduced ones from
+// `reduced(position in n.ints)`.
+template <class F>
+Index operand_index(const ir::Node& n, std::size_t rank, const Index& index, F&& reduced) {
+  Index inner(rank);
+  std::size_t kept = 0;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const auto it = std::find(n.ints.begin(), n.ints.end(), static_cast<std::int64_t>(axis));
+    inner[axis] =
+        it == n.ints.end() ? index[kept++] : reduced(static_cast<std::size_t>(it - n.ints.begin()));
+  }
+  return inner;
+}
+
+// The e-th of the elements with these extents, in C order.
+Dims unravel(std::int64_t e, const Dims& extents) {
+  Dims at(extents.size());
+  for (std::size_t i = extents.size(); i-- > 0;) {
+    at[i] = e % extents[i];
+    e /= extents[i];
+  }
+  return at;
+}
+
+// How far a step along each of two variables goes in memory, summed over the leaves.
+struct Steps {
+  VarId run, lane;
+  double along_run = 0, along_lane = 0;
+};
+void add_steps(const ir::Graph& g, const Places& places, NodeId node, const Index& index,
+               Steps& steps) {
+  if (std::optional<Place> place = view_of(g, places, node)) {
+    for (std::size_t i = 0; i < index.size(); ++i)
+      for (const auto& [var, factor] : index[i].terms) {
+        const double step =
+            std::min(64.0, std::abs(static_cast<double>(place->strides[i] * factor)));
+        if (var == steps.run) steps.along_run += step;
+        if (var == steps.lane) steps.along_lane += step;
+      }
+    return;
+  }
+  const ir::Node& n = g[node];
+  if (n.op == Op::Broadcast) {
+    const Index inner = below_broadcast(n, g[n.inputs[0]].shape.size(), index);
+    return add_steps(g, places, n.inputs[0], inner, steps);
+  }
+  if (n.op == Op::Transpose)
+    return add_steps(g, places, n.inputs[0], below_transpose(n, index), steps);
+  if (n.op == Op::Reshape || n.op == Op::Reduce || n.op == Op::ArgReduce) return;
+  for (NodeId in : n.inputs) add_steps(g, places, in, index, steps);
+}
+
+}  // namespace
+
+ValueId Lowerer::fold(NodeId node, const ir::Node& n, const Index& index) {
+  const std::vector<VarId> wanted = vars_of(index);
+  const std::size_t depth = nest_.place(wanted);
+  const Dims shape = g_[n.inputs[0]].shape;
+  std::int64_t total = 1;
+  for (std::int64_t axis : n.ints) total *= shape[static_cast<std::size_t>(axis)];
+  const bool is_arg = n.op == Op::ArgReduce;
+  const bool small = total <= kMaxUnroll && unrolled_ * total <= cost::kUnrollBudget;
+  if (!small && nest_.repetitions(depth, wanted) > 1) return need(node, n.dtype, index);
+  const bool alone = nest_.executions(depth) <= cost::kFewRuns;
+  const bool parallel =
+      alone && total >= cost::kParallelRun && (is_arg || n.order != ir::Order::Sequential);
+  if (parallel && node != target_) return need(node, n.dtype, index);
+  const ValueId result = nest_.within(depth, [&] {
+    if (small) return unroll(n, index, shape);
+    const bool horizontal = parallel || runs_horizontally(n, index);
+    return loop_fold(n, index, shape, horizontal, parallel);
+  });
+  note(node, is_arg ? (n.id == 0 ? "argmin" : "argmax")
+                    : std::string(ir::reduction_info(n.reduction).name) + ".reduce");
+  return result;
+}
+
+// Along the run, or beside the lanes? Where the order does not say, the shorter stride does.
+bool Lowerer::runs_horizontally(const ir::Node& n, const Index& index) const {
+  if (n.op == Op::Reduce && n.order == ir::Order::Sequential) return false;
+  if (n.op == Op::Reduce && n.order != ir::Order::Free) return true;
+  const Scope* lane = nullptr;
+  for (const Scope& scope : nest_.scopes())
+    if (scope.lanes) lane = &scope;
+  if (lane == nullptr) return true;
+  // Strides of the leaves along the lane and along the innermost reduced axis.
+  const VarId probe = static_cast<VarId>(nest_.kernel().vars.size());
+  Steps steps{probe, lane->vars[0]};
+  const Index inner = operand_index(n, g_[n.inputs[0]].shape.size(), index, [&](std::size_t i) {
+    return i + 1 == n.ints.size() ? Affine::of(probe) : Affine{};
+  });
+  add_steps(g_, r_.places, n.inputs[0], inner, steps);
+  return steps.along_run <= steps.along_lane;
+}
+
+ValueId Lowerer::initial_value(const ir::Node& n) {
+  if (n.inputs.size() > 1) return value(n.inputs[1], {});
+  if (ir::reduction_info(n.reduction).identity == ir::Identity::None) return -1;
+  return nest_.constant(n.dtype, ir::identity_bits(n.reduction, n.dtype));
+}
+
+// ---- A few elements: written out ----
+
+// Whether positions of extreme square roots may be found by the squares, in a block of lanes.
+bool Lowerer::can_defer(const ir::Node& n) const {
+  return defer_ && n.op == Op::ArgReduce && g_[n.inputs[0]].op == Op::Sqrt &&
+         nest_.innermost().lanes && !r_.places.contains(n.inputs[0].value);
+}
+
+ValueId Lowerer::unroll(const ir::Node& n, const Index& index, const Dims& shape) {
+  Dims extents;
+  std::int64_t total = 1;
+  for (std::int64_t axis : n.ints) {
+    extents.push_back(shape[static_cast<std::size_t>(axis)]);
+    total *= extents.back();
+  }
+  const std::int64_t times = std::max<std::int64_t>(1, total);
+  unrolled_ *= times;
+  const bool roots = total > 1 && can_defer(n);
+  const NodeId operand = roots ? g_[n.inputs[0]].inputs[0] : n.inputs[0];
+  std::vector<ValueId> elements;
+  for (std::int64_t e = 0; e < total; ++e) {
+    const Dims at = unravel(e, extents);
+    elements.push_back(value(operand, operand_index(n, shape.size(), index, [&](std::size_t i) {
+                               return Affine::at(at[i]);
+                             })));
+  }
+  unrolled_ /= times;
+  deferred_ |= roots;
+  if (roots) return unrolled_arg_of_roots(nest_, elements, n.id == 1);
+  if (n.op == Op::ArgReduce) return unrolled_arg(nest_, elements, n.id == 1);
+  return unrolled_reduce(nest_, n, elements, extents, initial_value(n));
+}
+
+// ---- Many elements: loops ----
+
+ValueId Lowerer::loop_fold(ir::Node n, const Index& index, Dims shape, bool horizontal,
+                           bool parallel) {
+  if (horizontal && !merge_run(n, shape)) return nest_.new_value(n.dtype, vars_of(index));
+  Stmt fold;
+  fold.kind = Stmt::Kind::Fold;
+  fold.form = parallel     ? Stmt::Form::Parallel
+              : horizontal ? Stmt::Form::Horizontal
+                           : Stmt::Form::Lanes;
+  fold.order = n.order;
+  fold.chunk = n.chunk;
+  fold.reduction = n.reduction;
+  if (n.op == Op::ArgReduce)
+    fold.arg = static_cast<int>(n.id);
+  else
+    fold.initial = initial_value(n);
+  for (std::int64_t axis : n.ints)
+    fold.vars.push_back(nest_.new_var(shape[static_cast<std::size_t>(axis)]));
+  Scope& scope = nest_.push(fold.vars, fold.body);
+  scope.horizontal = horizontal;
+  scope.parallel = parallel;
+  parallel_fold_ |= parallel;
+  const Index inner = operand_index(n, g_[n.inputs[0]].shape.size(), index,
+                                    [&](std::size_t i) { return Affine::of(fold.vars[i]); });
+  fold.element = value(n.inputs[0], inner);
+  if (fold.arg >= 0 && !horizontal) fold.element = arg_key(nest_, fold.element, fold.arg == 1);
+  nest_.add_cost(cost::kLoad * nest_.executions(nest_.depth()));
+  nest_.pop();
+  const ValueId result = nest_.new_value(n.dtype, vars_of(index));
+  fold.result = result;
+  nest_.body(nest_.place(nest_.vars(result))).push_back(std::move(fold));
+  return result;
+}
+
+// Makes the run one axis. False: the operand has to be put into memory where it is one.
+bool Lowerer::merge_run(ir::Node& n, Dims& shape) {
+  const bool pairwise = n.op == Op::Reduce && n.order == ir::Order::Pairwise;
+  const std::size_t run = pairwise ? n.run_axes : n.ints.size();
+  if (run <= 1) return true;
+  const std::size_t rank = shape.size(), outer = n.ints.size() - run;
+  Dims order;
+  for (std::size_t axis = 0; axis < rank; ++axis)
+    if (std::find(n.ints.begin(), n.ints.end(), static_cast<std::int64_t>(axis)) == n.ints.end())
+      order.push_back(static_cast<std::int64_t>(axis));
+  const std::size_t kept = order.size();
+  order.insert(order.end(), n.ints.begin(), n.ints.end());
+  Dims merged;
+  for (std::size_t i = 0; i < kept + outer; ++i)
+    merged.push_back(shape[static_cast<std::size_t>(order[i])]);
+  std::int64_t length = 1;
+  for (std::size_t i = kept + outer; i < rank; ++i)
+    length *= shape[static_cast<std::size_t>(order[i])];
+  merged.push_back(length);
+  Dims identity(rank);
+  std::iota(identity.begin(), identity.end(), std::int64_t{0});
+  const bool turned = order != identity;
+  const NodeId whole =
+      ir::reshape(g_, turned ? ir::transpose(g_, n.inputs[0], order) : n.inputs[0], merged);
+  NodeId x = whole;
+  if (!view_of(g_, r_.places, whole)) {
+    x = turned ? sink_transpose(n.inputs[0], order) : n.inputs[0];
+    x = sink_reshape(g_, r_.places, x, merged);
+  }
+  if (!x) {
+    if (!pairwise) return true;  // any order will do: loops over the axes as they are
+    out_.needs.push_back(whole);
+    return false;
+  }
+  n.inputs[0] = x;
+  n.ints.clear();
+  for (std::size_t i = kept; i < merged.size(); ++i) n.ints.push_back(static_cast<std::int64_t>(i));
+  n.run_axes = 1;
+  shape = merged;
+  return true;
+}
+
+// A transpose pushed down through elementwise nodes to where it is a view (or to what is no
+// elementwise node).
+NodeId Lowerer::sink_transpose(NodeId x, const Dims& order) {
+  const ir::Node n = g_[x];
+  const bool elementwise = n.op == Op::Cast || n.op == Op::Ufunc || ir::is_elementwise_row(n.op);
+  if (r_.places.contains(x.value) || !elementwise) return ir::transpose(g_, x, order);
+  ir::Node moved = n;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    moved.shape[i] = n.shape[static_cast<std::size_t>(order[i])];
+  for (NodeId& operand : moved.inputs) operand = sink_transpose(operand, order);
+  return g_.add(std::move(moved));
+}
+
+}  // namespace ufuse::codegen::loop

@@ -1,0 +1,160 @@
+"""What does a name tell about what is done with it: does it write, keep, expose, or see?
+
+Byte code says that something called ``append`` is called, and no more. These tables and ``is_pure``
+say what the scan makes of such names, of builtins and of the values of globals. To add to what may
+escape, add a name here; nothing here reads code.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+# Methods that keep their argument in the object they are called on.
+KEEPERS = frozenset(
+    [
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "setdefault",
+        "appendleft",
+        "extendleft",
+        "put",
+        "put_nowait",
+        "push",
+        "send",
+        "write",
+        "writelines",
+        "register",
+        "set_result",
+        "__setitem__",
+        "__setattr__",
+        "__setstate__",
+    ]
+)
+# Methods and functions that write into an array that is their object or first argument.
+WRITING_METHODS = frozenset(
+    ["fill", "sort", "partition", "put", "itemset", "setfield", "byteswap", "resize"]
+)
+WRITING_FUNCTIONS = frozenset(
+    ["at", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle"]
+    + ["setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "iand", "ior"]
+)
+# Attributes of arrays that are no arrays.
+FACTS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"])
+# Builtins that see or change names behind the code's back.
+REFLECTIVE = frozenset(
+    ["exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "compile", "breakpoint"]
+)
+# Names that hand out an array's memory, so that later writes are not seen.
+MEMORY_GLOBALS = frozenset({"nditer", "memoryview", "as_strided", "frombuffer", "from_dlpack"})
+MEMORY_ATTRIBUTES = frozenset(
+    [
+        "nditer",
+        "as_strided",
+        "ctypes",
+        "flat",
+        "data",
+        "setflags",
+        "resize",
+        "byteswap",
+        "__array_interface__",
+        "__array_struct__",
+        "__dlpack__",
+        "getbuffer",
+    ]
+)
+# Builtins whose result holds what their arguments hold.
+PASSING = frozenset(
+    [
+        "enumerate",
+        "zip",
+        "reversed",
+        "iter",
+        "next",
+        "getattr",
+        "map",
+        "filter",
+        "sorted",
+        "min",
+        "max",
+    ]
+)
+PURE_BUILTINS = frozenset(
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "complex",
+        "divmod",
+        "enumerate",
+        "float",
+        "int",
+        "isinstance",
+        "issubclass",
+        "len",
+        "list",
+        "max",
+        "min",
+        "pow",
+        "range",
+        "reversed",
+        "round",
+        "slice",
+        "sorted",
+        "sum",
+        "tuple",
+        "zip",
+        "dict",
+        "set",
+        "frozenset",
+        "str",
+        "type",
+        "True",
+        "False",
+        "None",
+        "Exception",
+        "ValueError",
+        "TypeError",
+    ]
+)
+
+PURE_MODULES = ("numpy", "scipy", "math", "cmath", "_operator", "operator")
+CONSTANTS = (int, float, complex, str, bytes, types.NoneType, np.generic, np.dtype)
+
+# Error states under which an operation cannot run later than it stands.
+ERROR_STATE = frozenset({"errstate", "seterr", "seterrcall"})
+LASTING = frozenset({"seterr", "seterrcall"})  # beyond the call
+# Who sees a warning, and when, is decided by the filters in force at its line.
+FILTERS = frozenset(
+    ["catch_warnings", "simplefilter", "filterwarnings", "resetwarnings", "showwarning"]
+)
+STRICT_MODES = frozenset({"raise", "call", "print", "log"})
+
+
+def is_pure(value: Any) -> bool:
+    """Whether using a global's value means the same each time, as long as it is the same object."""
+    if isinstance(value, types.ModuleType):
+        top = value.__name__.partition(".")[0]
+        return top in PURE_MODULES and ".random" not in value.__name__
+    if isinstance(value, (types.FunctionType, np.ufunc)):
+        return True  # a helper is looked at by itself
+    if isinstance(value, types.BuiltinFunctionType):
+        owner = value.__self__
+        return isinstance(owner, np.ufunc) or (
+            isinstance(owner, types.ModuleType | None)
+            and (value.__module__ or "").partition(".")[0] in PURE_MODULES
+        )
+    if isinstance(value, type):
+        return value.__module__.partition(".")[0] in ("numpy", "builtins")
+    if callable(value):
+        kind = type(value)
+        return hasattr(kind, "__ufuse_inner__") or kind.__module__.partition(".")[0] == "numpy"
+    if type(value) is tuple:
+        return all(map(is_pure, value))
+    return isinstance(value, CONSTANTS)
