@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "ir/interp/interpreter.h"
@@ -56,8 +57,9 @@ class TestHost final : public Host {
     status.fp |= pretended_flags;
     return status;
   }
-  void replay(Session&, std::span<const Want> wants) override {
+  void replay(Session& session, std::span<const Want> wants) override {
     ++replays;
+    for (const Session::Told& one : session.take_untold()) told.push_back(one.message);
     for (const Want& want : wants) replayed_into.push_back(want.memory.data);
   }
 
@@ -67,6 +69,7 @@ class TestHost final : public Host {
   std::uint32_t pretended_flags = 0;
   std::size_t last_graph_size = 0, last_outputs = 0;
   std::vector<void*> replayed_into;
+  std::vector<std::string> told;
 };
 
 numpy_shim::Ufunc ufunc(const char* name, int nin) {
@@ -224,11 +227,13 @@ TEST_CASE("in place not where a warning may ask for a replay") {
   f.session.set_report_mask(15);
   const LazyArray x = f.argument(0, 4);
   const LazyArray part = f.slice(x, 1, 3);
-  f.assign_temporary(part, f.apply("add", part, 1));
+  LazyArray value = f.apply("add", part, 1);
+  value = f.apply("multiply", value, 2);
+  f.assign_temporary(part, value);
   CHECK(f.host.runs == 1);
   CHECK(f.host.copies == 1);
   CHECK(f.host.replays == 0);
-  CHECK(f.memory[1] == 2);
+  CHECK(f.memory[1] == 4);
 }
 
 TEST_CASE("a reported flag is replayed into memory of its own") {
@@ -236,11 +241,51 @@ TEST_CASE("a reported flag is replayed into memory of its own") {
   f.session.set_report_mask(1);
   f.host.pretended_flags = 1;
   const LazyArray x = f.argument(0, 4);
-  f.session.assign(x, f.session.operand(f.apply("add", x, 1)));
+  f.session.assign(x, f.session.operand(f.apply("multiply", f.apply("add", x, 1), 2)));
   f.session.finish({});
   CHECK(f.host.replays == 1);
   REQUIRE(f.host.replayed_into.size() == 1);
   CHECK(f.host.replayed_into[0] != f.memory.data());
+}
+
+TEST_CASE("one operation tells its warnings by the flags, so it is written in place") {
+  Fixture f;
+  f.session.set_report_mask(15);
+  f.host.pretended_flags = 1 | 2;
+  const LazyArray x = f.argument(0, 4);
+  f.session.assign(x, f.session.operand(f.apply("add", x, 1)));
+  f.session.finish({});
+  CHECK(f.host.copies == 0);
+  CHECK(f.host.replays == 1);  // which only warns
+  CHECK(f.host.replayed_into.empty());
+  CHECK(f.memory[3] == 4);
+  CHECK(f.host.told == std::vector<std::string>{"divide by zero encountered in add",
+                                                "overflow encountered in add"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a result takes the memory of a dying operand where it fits") {
+  const auto foreign = [&](std::size_t first) {
+    return session.adopt({DType::Float64, {2}, {8}}, {memory.data() + first, nullptr}, true,
+                         Role::Temporary);
+  };
+  LazyArray sum, product;
+  {
+    const LazyArray dying = foreign(2);
+    sum = apply("add", dying, 1);
+    session.reuse_memory(sum, dying);
+  }
+  CHECK(values(sum) == Values{3, 4});
+  CHECK(sum.storage->memory.data == memory.data() + 2);
+  // Two operations that may warn: where they were made of has to stay.
+  session.set_report_mask(15);
+  {
+    const LazyArray dying = foreign(4);
+    product = apply("multiply", apply("add", dying, 1), 2);
+    session.reuse_memory(product, dying);
+  }
+  CHECK(values(product) == Values{10, 12});
+  CHECK(product.storage->memory.data != memory.data() + 4);
+  CHECK(memory[4] == 4);
 }
 
 TEST_CASE_FIXTURE(Fixture, "overlapping arguments are written at once") {
