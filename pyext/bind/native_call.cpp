@@ -234,8 +234,8 @@ Operand to_operand(Call& call, PyObject* object) {
     const Py_complex value = PyComplex_AsCComplex(object);
     return weak_number(WeakScalar::Kind::Complex, {value.real, value.imag});
   }
+  // No argument and no global array: a constant, or worked out of shapes.
   if (const auto dtype = scalar_dtype(object)) {
-    call.session().mark_impure();
     return {call.session().param(*dtype, scalar_bits(object, *dtype)),
             {*dtype, {}, {}},
             true,

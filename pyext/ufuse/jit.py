@@ -122,7 +122,7 @@ class Function:
         self._seen: list[Any] = []
         # For a pure function: calls of a known signature run without Python.
         self._replay: Callable[..., Any] | None = None
-        self._codes: list[tuple[types.FunctionType, types.CodeType, Any]] = []
+        self._codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
         for name in ("__module__", "__name__", "__qualname__", "__doc__", "__type_params__"):
             if hasattr(function, name):
                 self.__dict__[name] = getattr(function, name)
@@ -184,7 +184,9 @@ class Function:
         if guards is None:
             self._replay, self._codes = None, []
         else:
-            self._codes = [(f, f.__code__, f.__defaults__) for f in twin.functions(set())]
+            self._codes = [
+                (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in twin.functions(set())
+            ]
             self._replay = _core.Dispatcher(self._trace, guards)
         self._plan = (twin, plan)
         return plan
@@ -196,8 +198,12 @@ class Function:
             replay = self._replay
             if replay is None or _watchers():
                 return self._trace(*args, **kwargs)
-            for function, code, defaults in self._codes:
-                if function.__code__ is not code or function.__defaults__ is not defaults:
+            for function, code, defaults, named in self._codes:
+                if (
+                    function.__code__ is not code
+                    or function.__defaults__ is not defaults
+                    or function.__kwdefaults__ is not named
+                ):
                     return self._trace(*args, **kwargs)
             return replay(*args, **kwargs)
         except BaseException as error:

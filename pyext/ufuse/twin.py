@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import locking, scan, swap
+from .names import is_pure
 
 _MISSING = object()
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
@@ -169,6 +170,8 @@ class Twin:
             return False
         if original.__defaults__ is not self.function.__defaults__:
             return False
+        if original.__kwdefaults__ is not self.function.__kwdefaults__:
+            return False
         real = original.__globals__
         for name, value in self._names:
             current = real.get(name, _MISSING)
@@ -189,8 +192,12 @@ class Twin:
         if original is None or original.__closure__ or not scan.scan(original).pure:
             return None
         seen.add(id(self))
+        named = original.__kwdefaults__ or {}
+        if not all(map(is_pure, (*(original.__defaults__ or ()), *named.values()))):
+            return None
         real = original.__globals__
-        rows = [(real, name, real.get(name, ...)) for name in set(names_used(self._code))]
+        rows = [(named, name, value) for name, value in named.items()]
+        rows += [(real, name, real.get(name, ...)) for name in set(names_used(self._code))]
         for child in self._children:
             if child._stable or id(child) in seen:
                 continue

@@ -213,3 +213,44 @@ def test_a_list_that_is_changed_is_changed_each_time(f):
         kept = [x]
         g(kept, x) if f is appends else g(kept)
         same(kept[-1], x + 1)
+
+
+OPTIONS = {"factor": 2.0}
+
+
+def with_options(x, options=OPTIONS):
+    return x * options["factor"]
+
+
+def with_named_options(x, *, options=OPTIONS):
+    return x * options["factor"]
+
+
+def with_named_number(x, *, factor=2.0):
+    return x * factor
+
+
+@pytest.mark.parametrize("f", [with_options, with_named_options])
+def test_a_default_that_changes_within(f):
+    g = ufuse.jit(f)
+    for OPTIONS["factor"] in (2.0, 2.0, 2.0, 5.0, 5.0):
+        same(g(X), f(X))
+
+
+def test_named_defaults_that_are_replaced():
+    g = ufuse.jit(with_named_number)
+    for factor in (2.0, 2.0, 2.0, 5.0, 5.0):
+        with_named_number.__kwdefaults__["factor"] = factor
+        same(g(X), X * factor)
+    with_named_number.__kwdefaults__ = {"factor": 7.0}
+    same(g(X), X * 7.0)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("f", [np.mean, np.std, np.var])
+def test_counts_that_numpy_works_out_of_the_shape(f, axis):
+    # A function without a closure: those are traced each time.
+    native = ufuse.jit(eval(f"lambda x: np.{f.__name__}(x, axis)", {"np": np, "axis": axis}))
+    for _ in range(4):
+        same(native(X), f(X, axis))
+    assert native._replay.counts[0] > 0
