@@ -79,6 +79,15 @@ void KernelPrinter::print_run(const Stmt& s) {
          n + ", " + chunk + ", f" + acc + (parallel ? ", args->threads, flags" : "") + ");");
     return;
   }
+  if (s.reduction == ir::Reduction::Any || s.reduction == ir::Reduction::All) {
+    const bool all = s.reduction == ir::Reduction::All;
+    const std::string found = std::string("rt::") + (parallel ? "parallel_" : "") + "any_or_all<" +
+                              (all ? "true" : "false") + ", " + (s.stops ? "true" : "false") +
+                              ">(" + (parallel ? "" : "0, ") + n + ", f" + acc +
+                              (parallel ? ", args->threads, flags" : "") + ")";
+    line(acc + " = " + acc + (all ? " & " : " | ") + found + ";");
+    return;
+  }
   line("const auto add" + acc + " = [](" + type + " a, " + type + " b) { return " +
        combine(s, "a", "b") + "; };");
   line(acc + " = rt::" + (parallel ? "parallel_fold" : "fold") + "(" + acc + ", " + n + ", f" +

@@ -72,6 +72,25 @@ void add_steps(const ir::Graph& g, const Places& places, NodeId node, const Inde
   for (NodeId in : n.inputs) add_steps(g, places, in, index, steps);
 }
 
+// Whether computing the elements may raise a flag, which NumPy would report of all of them.
+bool raises(const Kernel& kernel, const Body& body) {
+  return std::ranges::any_of(body, [&](const Stmt& s) {
+    switch (s.kind) {
+      case Stmt::Kind::Load:
+        return false;
+      case Stmt::Kind::Compute: {
+        const bool inexact = std::ranges::any_of(s.args, [&](ValueId v) {
+          return ir::is_in(kernel.values[static_cast<std::size_t>(v)].dtype, ir::kInexact);
+        });
+        const bool quiet = ir::is_elementwise_row(s.op) && !ir::op_info(s.op).raises_fp;
+        return s.helper == Stmt::Helper::None && inexact && !quiet;
+      }
+      default:
+        return true;
+    }
+  });
+}
+
 }  // namespace
 
 ValueId Lowerer::fold(NodeId node, const ir::Node& n, const Index& index) {
@@ -182,6 +201,9 @@ ValueId Lowerer::loop_fold(ir::Node n, const Index& index, Dims shape, bool hori
   fold.element = value(n.inputs[0], inner);
   if (fold.arg >= 0 && !horizontal) fold.element = arg_key(nest_, fold.element, fold.arg == 1);
   nest_.add_cost(cost::kLoad * nest_.executions(nest_.depth()));
+  const bool of_truths = n.op == Op::Reduce &&
+                         (n.reduction == ir::Reduction::Any || n.reduction == ir::Reduction::All);
+  fold.stops = horizontal && of_truths && !raises(nest_.kernel(), fold.body);
   nest_.pop();
   const ValueId result = nest_.new_value(n.dtype, vars_of(index));
   fold.result = result;

@@ -112,6 +112,7 @@ struct Stmt {
   ir::Reduction reduction = ir::Reduction::Sum;
   ir::Order order = ir::Order::Free;
   std::int64_t chunk = 0;
+  bool stops = false;  // any, all: nothing is lost when elements after the answer are not looked at
   ValueId initial = -1;
 };
 

@@ -68,6 +68,33 @@ inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, int 
   return acc;
 }
 
+// Whether an element of [lo, hi) is true (or, for kAll, none is false). kStop: nothing is lost when
+// elements after the answer are not looked at.
+template <bool kAll, bool kStop, class F>
+inline bool any_or_all(Index lo, Index hi, const F& f) {
+  constexpr Index kStep = 1024;
+  u8 found = 0;
+  for (Index b = lo; b < hi && !(kStop && found); b += kStep) {
+    const Index end = hi - b < kStep ? hi : b + kStep;
+    for (Index i = b; i < end; ++i) found |= (u8)(truth(f(i)) != kAll);
+  }
+  return (found != 0) != kAll;
+}
+template <bool kAll, bool kStop, class F>
+inline bool parallel_any_or_all(Index n, const F& f, int threads, Flags& flags) {
+  bool known = kAll;  // read and written by all threads, only ever towards the answer
+  const Index pieces = piece_count(n);
+  flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
+    for (Index p = first; p < last; ++p) {
+      if (kStop && __atomic_load_n(&known, __ATOMIC_RELAXED) != kAll) return;
+      if (any_or_all<kAll, kStop>(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f) !=
+          kAll)
+        __atomic_store_n(&known, !kAll, __ATOMIC_RELAXED);
+    }
+  }));
+  return known;
+}
+
 // Does x replace `best`? The first NaN wins, and of equals the first.
 template <bool kMax, class T>
 inline bool beats(T x, T best) {
@@ -113,55 +140,32 @@ inline auto arg_key(T x) {
   return x != x ? (kMax ? (Key)~kLowest : kLowest) : key;
 }
 
-// The extreme of f(lo) ... f(hi - 1), at least one element: explicit vectors, since g++ 12 takes
-// extremes one by one.
+// The extreme of f(lo) ... f(hi - 1), at least one element. In integers, which g++ 12 takes extremes
+// of in vectors; it takes those of floats one by one.
 template <class T, bool kMax, class F>
 inline T extreme(Index lo, Index hi, const F& f) {
   using Key = decltype(order_key(T{}));
-  typedef Key Lanes __attribute__((vector_size(64)));
-  constexpr Index kStep = 64 / sizeof(Key);
-  constexpr Key kSize = (Key)(~(Key)0 ^ (Key)1 << (8 * sizeof(Key) - 1));  // all bits but the sign
-  Index i = lo;
   Key best = order_key(f(lo));
-  bool nan = false;
-  if (hi - lo >= 4 * kStep) {
-    Lanes r[4], odd = {};
-    const auto load = [&](Index at) {
-      if constexpr (is_float<T>) {  // as floats first: g++ sees one vector load
-        typedef T Floats __attribute__((vector_size(64)));
-        Floats x;
-        for (int k = 0; k < kStep; ++k) x[k] = f(at + k);
-        const Lanes bits = (Lanes)x, size = bits & kSize;
-        odd |= (Lanes)(size > infinite(T{}));
-        return bits ^ (bits >> (8 * (int)sizeof(T) - 1) & kSize);
-      } else {
-        Lanes x;
-        for (int k = 0; k < kStep; ++k) x[k] = order_key(f(at + k));
-        return x;
-      }
-    };
-    for (int u = 0; u < 4; ++u) r[u] = load(i + u * kStep);
-    for (i += 4 * kStep; i + 4 * kStep <= hi; i += 4 * kStep)
-      for (int u = 0; u < 4; ++u) {
-        const Lanes x = load(i + u * kStep);
-        r[u] = (kMax ? x > r[u] : x < r[u]) ? x : r[u];
-      }
-    for (int u = 1; u < 4; ++u) r[0] = (kMax ? r[u] > r[0] : r[u] < r[0]) ? r[u] : r[0];
-    best = r[0][0];
-    for (int k = 1; k < kStep; ++k)
-      best = (kMax ? r[0][k] > best : r[0][k] < best) ? r[0][k] : best;
-    for (int k = 0; k < kStep; ++k) nan |= odd[k] != 0;
+  if constexpr (is_float<T>) {
+    Key largest = 0;  // magnitude: beyond infinity where there is a NaN
+    for (Index i = lo; i < hi; ++i) {
+      const T value = f(i);
+      const Key x = order_key(value), size = magnitude(value);
+      best = (kMax ? x > best : x < best) ? x : best;
+      largest = size > largest ? size : largest;
+    }
+    if (largest > infinite(T{})) {
+      T first = f(lo);
+      for (Index i = lo + 1; i < hi; ++i) first = better<kMax>(first, f(i));
+      return first;
+    }
+  } else {
+    for (Index i = lo; i < hi; ++i) {
+      const Key x = order_key(f(i));
+      best = (kMax ? x > best : x < best) ? x : best;
+    }
   }
-  for (; i < hi; ++i) {
-    const T value = f(i);
-    const Key x = order_key(value);
-    best = (kMax ? x > best : x < best) ? x : best;
-    nan |= value != value;
-  }
-  if (!nan) return from_key<T>(best);
-  T first = f(lo);
-  for (i = lo + 1; i < hi; ++i) first = better<kMax>(first, f(i));
-  return first;
+  return from_key<T>(best);
 }
 
 // minimum and maximum over runs. Where NumPy's own vector order would show (kDoubt: zeros of both
@@ -231,7 +235,7 @@ class Extremum {
 // Position of the first smallest or largest element of [lo, hi), or of the first NaN.
 template <class T, bool kMax, class F>
 inline Index arg_range(Index lo, Index hi, const F& f, T& best) {
-  constexpr Index kStep = 512;
+  constexpr Index kStep = 4096 / sizeof(T);
   Index at = lo;
   best = f(lo);
   for (Index b = lo; b < hi && best == best; b += kStep) {
@@ -240,7 +244,7 @@ inline Index arg_range(Index lo, Index hi, const F& f, T& best) {
     if (!beats<kMax>(here, best)) continue;
     best = here;
     constexpr Index kChunk = 64;
-    int found = 0;
+    u8 found = 0;
     for (at = b; at + kChunk <= end; at += kChunk) {
       for (Index k = 0; k < kChunk; ++k) found |= f(at + k) == here;
       if (found) break;
