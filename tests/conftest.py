@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 KNOWN_ON_NUMPY_1 = {
+    "errors/test_error_state.py::": "as errors/test_warnings.py",
     "errors/test_warnings.py::": "number and order of warnings, mostly of reductions and helpers",
     "test_functions.py::test_function[compiled-np.kaiser": "a stray DeprecationWarning",
     "test_functions.py::test_function[interpreted-np.kaiser": "a stray DeprecationWarning",

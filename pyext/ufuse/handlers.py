@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, swap
+from . import _core, error_state, swap
 
 Handler = Callable[..., Any]
 
@@ -25,7 +25,7 @@ _PLAIN = ("normalize_axis_index", "_get_extobj_dict", "_make_extobj", "geterrobj
 
 # Where NumPy keeps its Python sources, in NumPy 2 and 1.
 _core_package: Any = np._core if hasattr(np, "_core") else np.core
-_methods: types.ModuleType = _core_package._methods
+numpy_methods: types.ModuleType = _core_package._methods
 _umath: types.ModuleType = _core_package._multiarray_umath
 
 _native: dict[str, Handler] = {}
@@ -261,98 +261,20 @@ class ArrayConverter:
         return arr[()] if to_scalar and arr.ndim == 0 else arr
 
 
-# Warnings: those of pending operations come before what changes or adds to them.
-
-
-def _settle() -> None:
-    """Compute all that is pending, with its warnings."""
-    if _core.session_active():
-        _core.call_numpy(_nothing, "flush", False)
-
-
-def _nothing() -> None:
-    """The call of NumPy that is none."""
-
-
-class CatchWarnings(warnings.catch_warnings):
-    """``warnings.catch_warnings`` for twins: an operation warns where it stands, not later."""
-
-    def __enter__(self) -> Any:
-        _settle()
-        return super().__enter__()
-
-    def __exit__(self, *exc_info: Any) -> None:
-        _settle()
-        super().__exit__(*exc_info)
-
-
-# Error state: operations are recorded now and run later, so the session is told of each change.
-
-
-def report_mask() -> int:
-    """The floating-point flags that the error state asks to report, as ``_core`` counts them."""
-    modes = np.geterr().values()  # divide, over, under, invalid
-    return sum(1 << bit for bit, mode in enumerate(modes) if mode != "ignore")
-
-
-def _tell_error_state() -> None:
-    if _core.session_active():
-        _core.set_errmask(report_mask())
-
-
-class ErrState(np.errstate):
-    """``np.errstate`` for twins; also a decorator, as NumPy's is."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        _tell_error_state()
-
-    def __exit__(self, *exc_info: Any) -> None:
-        super().__exit__(*exc_info)
-        _tell_error_state()
-
-    def __call__(self, function: Any) -> Any:
-        @functools.wraps(function)
-        def inner(*args: Any, **kwargs: Any) -> Any:
-            with self._recreate():
-                return function(*args, **kwargs)
-
-        return inner
-
-    def _recreate(self) -> ErrState:
-        return type(self)(**self._settings)
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._settings = settings
+# Error state.
 
 
 @native("seterr", "seterrcall")
 def _seterr(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     old = real(*args, **kwargs)
-    _tell_error_state()
+    error_state.tell()
     return old
-
-
-class _ExtObjVariable:
-    """The context variable that NumPy 2 keeps its error state in, for ``errstate`` decorators."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def set(self, value: Any) -> Any:
-        token = self._real.set(value)
-        _tell_error_state()
-        return token
-
-    def reset(self, token: Any) -> None:
-        self._real.reset(token)
-        _tell_error_state()
 
 
 # NumPy's `_methods`: mean, var and std end with `ret.dtype.type(ret / rcount)` for scalars, which
 # would compute `ret` at once, because a dtype's type is a class. Inside these functions a lazy
 # scalar has a dtype whose type is a cast.
+_MOMENTS = ("_mean", "_var", "_std")
 
 
 class _Moment:
@@ -395,7 +317,7 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
     """Names that one function of NumPy needs swapped in another way than the rules say."""
     real, code = function.__globals__, function.__code__
     extra: dict[str, Any] = {}
-    if real.get("__name__") == _methods.__name__ and function.__name__ in ("_mean", "_var", "_std"):
+    if real.get("__name__") == numpy_methods.__name__ and function.__name__ in _MOMENTS:
         for name in {"umr_sum", "_var"}.intersection(code.co_names):
             callee = swap.swap(real[name])
             extra[name] = functools.partial(_core.scalar_through, _Moment, callee)
@@ -412,14 +334,17 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
         extra["implement_array_function"] = _core.implement
     variable = real.get("_extobj_contextvar")
     if variable is not None and "_extobj_contextvar" in code.co_names:
-        extra["_extobj_contextvar"] = _ExtObjVariable(variable)
+        extra["_extobj_contextvar"] = error_state.Variable(variable)
     return extra
 
 
 @functools.cache
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
-    found: dict[Any, Any] = {np.errstate: ErrState, warnings.catch_warnings: CatchWarnings}
+    found: dict[Any, Any] = {
+        np.errstate: error_state.ErrState,
+        warnings.catch_warnings: error_state.CatchWarnings,
+    }
     teller: Any
     for teller in (warnings.warn, warnings.simplefilter, warnings.filterwarnings):
         found[teller] = swap.caller(teller, "flush", pure=False)
@@ -440,83 +365,3 @@ def table() -> dict[Any, Any]:
             if implementation is not None:
                 found[implementation] = functools.partial(handler, implementation)
     return found
-
-
-# Methods without native form. Calling them through NumPy keeps what they return traced; those that
-# write are told apart, because what is pending has to be computed before.
-_PURE_METHODS = [
-    "argpartition",
-    "argsort",
-    "choose",
-    "compress",
-    "cumprod",
-    "cumsum",
-    "dot",
-    "nonzero",
-    "repeat",
-    "round",
-    "searchsorted",
-    "take",
-    "tobytes",
-    "trace",
-]
-_WRITING_METHODS = [
-    "byteswap",
-    "itemset",
-    "partition",
-    "put",
-    "resize",
-    "setfield",
-    "setflags",
-    "sort",
-]
-
-
-def _array_wrap(self: Any, arr: Any, /, context: Any = None, return_scalar: bool = False) -> Any:
-    """What NumPy's ``ndarray.__array_wrap__`` gives for an exact ndarray: the array itself."""
-    return arr[()] if return_scalar and arr.ndim == 0 else arr
-
-
-def _copied(self: Any, memo: Any = None, /) -> Any:
-    """``copy.copy`` and ``copy.deepcopy``."""
-    return self.copy() if isinstance(self, np.ndarray) else self
-
-
-def _reduced(self: Any, protocol: Any, /) -> Any:
-    """Pickling: a lazy array is pickled as the real one."""
-    return _core.unwrap(self).__reduce_ex__(protocol)
-
-
-def _twin_method(method: str, name: str) -> Callable[[], Any]:
-    def resolve() -> Any:
-        from . import twin
-
-        function = twin.twin_of(getattr(_methods, name)).function
-        setattr(_core.ndarray, method, function)
-        return function
-
-    return resolve
-
-
-@functools.cache
-def methods() -> dict[str, Any]:
-    """Methods of ``ufuse.ndarray`` that are twins of the functions NumPy's C code calls."""
-    names = {"mean": "_mean", "var": "_var", "std": "_std", "clip": "_clip"}
-    if hasattr(np.ndarray, "ptp"):
-        names["ptp"] = "_ptp"
-    made: dict[str, Any] = {
-        method: _core.instance_method(
-            functools.partial(_core.call_late, _twin_method(method, name))
-        )
-        for method, name in names.items()
-    }
-    for pure, group in ((True, _PURE_METHODS), (False, _WRITING_METHODS)):
-        for name in group:
-            if hasattr(np.ndarray, name):
-                made[name] = _core.numpy_method(name, pure)
-    made["__array_wrap__"] = _array_wrap
-    made["__copy__"] = made["__deepcopy__"] = _copied
-    made["__reduce_ex__"] = _reduced
-    if hasattr(np.ndarray, "__array_prepare__"):
-        made["__array_prepare__"] = _array_wrap
-    return made

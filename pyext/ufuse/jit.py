@@ -50,7 +50,7 @@ def get_ready() -> None:
     with locking.tables:
         if _ready:
             return
-        from . import handlers, swap
+        from . import methods, swap
 
         def dispatch(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
             stand_in = swap.swap(function)
@@ -59,7 +59,7 @@ def get_ready() -> None:
             return stand_in(*args, **kwargs)
 
         _core.set_array_function(dispatch)
-        for name, method in handlers.methods().items():
+        for name, method in methods.table().items():
             if name not in _core.ndarray.__dict__:
                 setattr(_core.ndarray, name, method)
         if "UFUSE_LOGS" in os.environ:

@@ -1,7 +1,7 @@
 """Does a jitted function warn as NumPy does: in text, category, file, line, number and order?
 
-Inside and outside of ``np.errstate``, under the filters of the ``warnings`` module, for arrays of
-every size and layout, in fused expressions, and when the value that warns is never used.
+Under the filters of the ``warnings`` module, for arrays of every size and layout, in fused
+expressions, and when the value that warns is never used.
 """
 
 import operator
@@ -15,32 +15,17 @@ import pytest
 import ufuse
 from outcomes import check, compare, run, step
 from same import copied, jitted, same
-
-SIZES = {"three": 3, "block": 256, "large": 9_001}
-
-
-def numbers(n, kind="f8"):
-    """Zeros, NaN, infinities and huge numbers strewn into ordinary ones."""
-    x = np.linspace(-3.0, 5.0, n)
-    x[: n // 3] = 0.0
-    if n > 10:
-        x[[4, 5, 6, 7]] = np.nan, np.inf, -np.inf, -0.0
-    x[-1] = np.finfo(kind).max
-    return x.astype(kind)
-
-
-def layouts(n, kind="f8"):
-    """The same numbers in several layouts."""
-    x = numbers(n, kind)
-    yield "contiguous", x
-    wide = np.ones(2 * n, kind)
-    wide[::2] = x
-    yield "strided", wide[::2]
-    yield "rows", np.ones((n, 3), kind) * x[:, None]
-    if n < 1000:
-        yield "reversed", x[::-1].copy()[::-1]
-        yield "columns", (np.ones((3, n), kind) * x).T
-
+from warners import (
+    PROGRAMS,
+    SIZES,
+    helper,
+    in_a_helper,
+    in_place,
+    layouts,
+    many_lines,
+    numbers,
+    through_numpys_source,
+)
 
 EXPRESSIONS = {
     "log": lambda x, y: np.log(x),
@@ -107,107 +92,6 @@ def test_expressions(name, size):
             if kind == "f4" and layout != "contiguous":
                 continue
             check(EXPRESSIONS[name], x, x[::-1].copy() if x.ndim == 1 else x)
-
-
-def many_lines(x, y):
-    a = np.log(x)
-    step("a")
-    b = a / y
-    c = np.sqrt(
-        b - 1  # a statement of several lines
-    )
-    d = np.exp(y)
-    with np.errstate(divide="ignore"):
-        e = 1 / y
-    with np.errstate(all="ignore"):
-        f = np.log(-x) / y
-    g = f * 1e300 * 1e300
-    return a, c, d, e, g
-
-
-def in_place(x, y):
-    x /= y
-    step("divided")
-    np.log(x, out=x)
-    x[1:] = np.sqrt(x[:-1])
-    y *= 1e300
-    y *= 1e300
-    y -= y
-
-
-def in_a_loop(x, y):
-    for _ in range(4):
-        x = np.log(x)
-        y = y / x
-    return y
-
-
-def in_a_helper(x, y):
-    return helper(helper(x)) + helper(y)
-
-
-def helper(x):
-    return np.log(x)
-
-
-@ufuse.jit
-def jitted_helper(x):
-    return 1 / x
-
-
-def in_a_jitted_helper(x, y):
-    return jitted_helper(x) + jitted_helper(jitted_helper(y))
-
-
-def value_asked_for(x, y):
-    a = np.log(x)
-    step(str(a.ravel()[0]))
-    b = a + 1
-    if np.isnan(b).any():
-        return np.sqrt(-np.abs(y))
-    return b / 0
-
-
-def warns_before_it_raises(x, y):
-    a = np.log(x)
-    step("warned")
-    y /= 0
-    raise KeyError(a.shape)
-
-
-def warns_before_numpy_raises(x, y):
-    a = 1 / x
-    return a + np.ones(1234)
-
-
-def warns_unused_before_it_raises(x, y):
-    np.log(x)
-    raise KeyError("stop")
-
-
-def pythons_own_warning(x, y):
-    a = np.log(x)
-    warnings.warn("from the user", UserWarning, stacklevel=1)
-    return a / y
-
-
-def through_numpys_source(x, y):
-    return np.nanmean(x * np.nan), np.mean(x[:0]), np.std(x[:1], ddof=1), np.var(x / y)
-
-
-PROGRAMS = [
-    many_lines,
-    in_place,
-    in_a_loop,
-    in_a_helper,
-    in_a_jitted_helper,
-    value_asked_for,
-    warns_before_it_raises,
-    warns_before_numpy_raises,
-    warns_unused_before_it_raises,
-    pythons_own_warning,
-    through_numpys_source,
-]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -351,118 +235,6 @@ def test_integers(name, size):
         check(INTEGERS[name], np.repeat(a, 2)[::2], np.repeat(b, 3)[::3])
 
 
-# ---- the error state
-
-
-STATES = [
-    {"all": "ignore"},
-    {"all": "warn"},
-    {"all": "raise"},
-    {"divide": "raise"},
-    {"invalid": "raise"},
-    {"over": "raise"},
-    {"divide": "ignore"},
-    {"divide": "ignore", "over": "ignore"},
-    {"under": "warn"},
-    {"under": "raise"},
-    {"divide": "raise", "invalid": "ignore"},
-]
-
-
-@pytest.mark.parametrize("state", STATES, ids=str)
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-def test_error_state_of_the_caller(program, state):
-    x = numbers(40)
-    y = x[::-1] * 1e-300
-    before = np.geterr()
-    with np.errstate(**state):
-        check(program, x, y)
-    assert np.geterr() == before
-
-
-def state_inside(x, y):
-    x += 1
-    step(1)
-    with np.errstate(divide="raise"):
-        step(2)
-        y += 1
-        a = x / (y * 0)
-        step(3)
-        y += 1
-    return a
-
-
-def state_caught(x, y):
-    try:
-        with np.errstate(all="raise"):
-            x *= 2
-            np.log(x)
-            x *= 1000
-    except FloatingPointError as error:
-        step(str(error))
-    x += 1
-    return x, np.geterr()["divide"]
-
-
-def state_set(x, y):
-    old = np.seterr(all="ignore")
-    a = np.log(x)
-    np.seterr(**old)
-    return a, np.log(y)
-
-
-def state_called(x, y):
-    with np.errstate(all="call", call=lambda kind, flag: step((kind, flag))):
-        a = np.log(x)
-        b = a / y
-    return b
-
-
-@np.errstate(divide="ignore")
-def state_decorates(x, y):
-    return np.log(x) + 1 / y
-
-
-def state_of_helper(x, y):
-    return state_decorates(x, y) + 1 / x
-
-
-def state_asked(x, y):
-    with np.errstate(over="ignore", divide="raise"):
-        return sorted(np.geterr().items())
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        state_inside,
-        state_caught,
-        state_set,
-        state_called,
-        state_decorates,
-        state_of_helper,
-        state_asked,
-    ],
-    ids=lambda f: f.__name__,
-)
-@pytest.mark.parametrize("size", SIZES)
-def test_error_state_inside(program, size):
-    before = np.geterr()
-    x = numbers(SIZES[size])
-    check(program, x, x[::-1].copy())
-    assert np.geterr() == before
-
-
-def test_error_state_is_restored_after_an_exception():
-    def function(x):
-        with np.errstate(all="ignore"):
-            x.reshape(99)
-
-    before = np.geterr()
-    check(function, np.ones(3))
-    assert np.geterr() == before
-
-
 # ---- the registry of warnings that were shown
 
 
@@ -492,7 +264,7 @@ def test_a_line_is_shown_as_often_as_in_numpy(action):
 def test_filters_by_module_and_message():
     x = numbers(12)
     for rule in [
-        {"module": __name__.replace(".", r"\.")},
+        {"module": helper.__module__.replace(".", r"\.")},
         {"module": "no_such_module"},
         {"message": "divide by zero"},
         {"message": "invalid"},

@@ -5,83 +5,13 @@ values, dtypes, strides, types, the arguments afterwards and the warnings must b
 compiled loops and the interpreter (conftest.py), and with NumPy's own replay in their place.
 """
 
-import copy
 import pickle
 import warnings
 
 import numpy as np
 import pytest
+from lazy import assert_same, check, traced
 from ufuse import _core
-
-
-def traced(function, *args):
-    """``function(*args)`` with lazy arguments; real results."""
-    _core.begin()
-    try:
-        result = function(*[_core.wrap(a) for a in args])
-        many = isinstance(result, tuple)
-        real = _core.finish(list(result) if many else [result])
-    except BaseException:
-        if _core.session_active():
-            _core.abort()
-        raise
-    return tuple(real) if many else real[0]
-
-
-def layout(value):
-    """What must agree beside the elements."""
-    if isinstance(value, np.ndarray):
-        flags = value.flags
-        steps = [s for s, n in zip(value.strides, value.shape, strict=True) if n > 1]
-        return value.dtype, value.shape, steps if value.size else [], flags.writeable
-    return type(value), getattr(value, "dtype", None)
-
-
-def assert_same(got, expected):
-    if isinstance(expected, (tuple, list)):
-        assert type(got) is type(expected)
-        assert len(got) == len(expected)
-        for g, e in zip(got, expected, strict=True):
-            assert_same(g, e)
-        return
-    assert layout(got) == layout(expected)
-    if isinstance(expected, (np.ndarray, np.generic)):
-        got, expected = np.asarray(got), np.asarray(expected)
-        if expected.dtype.char in "gGO":  # whose bytes hold padding or pointers
-            np.testing.assert_array_equal(got, expected)
-            return
-        if expected.dtype.kind in "fc":
-            np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
-        equal = got.tobytes() == expected.tobytes()
-        if not equal and expected.dtype.kind in "fc":  # payloads of NaN are the backends' business
-            bits = np.where(np.isnan(expected), 0, expected)
-            equal = np.where(np.isnan(got), 0, got).tobytes() == bits.tobytes()
-        assert equal, f"\n{got!r}\n{expected!r}"
-    else:
-        assert got == expected
-
-
-def run(function, args, how):
-    """Result or exception, the arguments afterwards, and the warnings."""
-    args = copy.deepcopy(args)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = how(function, *args)
-        except Exception as error:
-            result = (type(error), str(error))
-    noted = [(str(w.message), w.category, w.lineno) for w in caught]
-    return result, args, noted
-
-
-def check(function, *args):
-    expected, expected_args, expected_warnings = run(function, args, lambda f, *a: f(*a))
-    got, got_args, got_warnings = run(function, args, traced)
-    assert_same(got, expected)
-    for g, e in zip(got_args, expected_args, strict=True):
-        assert_same(g, e)
-    assert sorted(map(str, got_warnings)) == sorted(map(str, expected_warnings))
-
 
 rng = np.random.default_rng(7)
 A = rng.normal(size=(4, 6))
@@ -490,82 +420,3 @@ def test_long_loops_are_flushed():
     traced(loop, A)
     kinds = [e["kind"] for e in _core.events()]
     assert kinds.count("flush") >= 1
-
-
-def dispatcher(function, guards=()):
-    return _core.Dispatcher(lambda *args: traced(function, *args), guards)
-
-
-def test_replay_gives_what_tracing_gives():
-    calls = []
-
-    def function(x, y, a, s):
-        calls.append(1)
-        z = x * y + a
-        return z, z[1:], z.sum(), x, y[0], s * 2, (z * s)[:, 0]
-
-    replayed = dispatcher(function)
-    for seed in range(4):
-        r = np.random.default_rng(seed)
-        args = (r.normal(size=(3, 4)), r.normal(size=4), 2.5, np.float64(seed))
-        assert_same(replayed(*args), function(*args))
-        calls.pop()
-    assert len(calls) == 1
-    assert replayed.counts == (3, 1, 1)
-    got = replayed(*args)
-    assert got[3] is args[0]
-    assert got[1].base is got[0]
-    args = (r.normal(size=(5, 4)), *args[1:])
-    assert_same(replayed(*args), function(*args))
-    assert replayed.counts[1] == 2
-
-
-def test_replay_writes_arguments():
-    replayed = dispatcher(add_into)
-    for seed in range(3):
-        x = np.random.default_rng(seed).normal(size=(3, 4))
-        expected = x + 2
-        result = replayed(x, 2)
-        assert result is x
-        assert_same(x, expected)
-    y = np.arange(8.0)
-    replayed(y[:5], y[3:])  # overlapping: traced each time
-
-
-def test_replay_traces_where_a_value_steers():
-    def function(x):
-        return x + 1 if x.sum() > 0 else x - 1
-
-    replayed = dispatcher(function)
-    for sign in (1, -1, 1, -1):
-        assert_same(replayed(np.full(3, 2.0 * sign)), np.full(3, 3.0 * sign))
-    assert replayed.counts[0] == 0
-
-
-def test_replay_warns():
-    replayed = dispatcher(lambda x: 1 / x)
-    replayed(np.ones(3))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        replayed(np.zeros(3))
-    assert [str(w.message) for w in caught] == ["divide by zero encountered in divide"]
-    with np.errstate(divide="ignore"), warnings.catch_warnings(record=True) as caught:
-        replayed(np.zeros(3))
-    assert not caught
-
-
-def test_replay_drops_plans_when_a_guard_changes():
-    names = {"factor": 2.0}
-    replayed = dispatcher(lambda x: x * names["factor"], [(names, "factor", names["factor"])])
-    x = np.ones(3)
-    assert_same(replayed(x), x * 2)
-    assert_same(replayed(x), x * 2)
-    names["factor"] = 3.0
-    assert_same(replayed(x), x * 3)
-
-
-def test_replay_tells_values_of_numbers_apart():
-    replayed = dispatcher(lambda x, n, flag: (x[n:] * n, x + 1 if flag else x))
-    x = np.arange(5.0)
-    for n, flag in ((1, True), (2, True), (1, False), (1, True), (True, 1)):
-        assert_same(replayed(x, n, flag), (x[n:] * n, x + 1 if flag else x))

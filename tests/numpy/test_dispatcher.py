@@ -1,0 +1,94 @@
+"""Does ``_core``'s replay of a recorded call give what tracing it again would give?
+
+The dispatcher alone, without twins and guards of the package; test_replay.py asks the same of
+jitted functions.
+"""
+
+import warnings
+
+import numpy as np
+from lazy import assert_same, traced
+from ufuse import _core
+
+
+def dispatcher(function, guards=()):
+    return _core.Dispatcher(lambda *args: traced(function, *args), guards)
+
+
+def test_replay_gives_what_tracing_gives():
+    calls = []
+
+    def function(x, y, a, s):
+        calls.append(1)
+        z = x * y + a
+        return z, z[1:], z.sum(), x, y[0], s * 2, (z * s)[:, 0]
+
+    replayed = dispatcher(function)
+    for seed in range(4):
+        r = np.random.default_rng(seed)
+        args = (r.normal(size=(3, 4)), r.normal(size=4), 2.5, np.float64(seed))
+        assert_same(replayed(*args), function(*args))
+        calls.pop()
+    assert len(calls) == 1
+    assert replayed.counts == (3, 1, 1)
+    got = replayed(*args)
+    assert got[3] is args[0]
+    assert got[1].base is got[0]
+    args = (r.normal(size=(5, 4)), *args[1:])
+    assert_same(replayed(*args), function(*args))
+    assert replayed.counts[1] == 2
+
+
+def test_replay_writes_arguments():
+    def add_into(x, y):
+        x += y
+        return x
+
+    replayed = dispatcher(add_into)
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=(3, 4))
+        expected = x + 2
+        result = replayed(x, 2)
+        assert result is x
+        assert_same(x, expected)
+    y = np.arange(8.0)
+    replayed(y[:5], y[3:])  # overlapping: traced each time
+
+
+def test_replay_traces_where_a_value_steers():
+    def function(x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+    replayed = dispatcher(function)
+    for sign in (1, -1, 1, -1):
+        assert_same(replayed(np.full(3, 2.0 * sign)), np.full(3, 3.0 * sign))
+    assert replayed.counts[0] == 0
+
+
+def test_replay_warns():
+    replayed = dispatcher(lambda x: 1 / x)
+    replayed(np.ones(3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        replayed(np.zeros(3))
+    assert [str(w.message) for w in caught] == ["divide by zero encountered in divide"]
+    with np.errstate(divide="ignore"), warnings.catch_warnings(record=True) as caught:
+        replayed(np.zeros(3))
+    assert not caught
+
+
+def test_replay_drops_plans_when_a_guard_changes():
+    names = {"factor": 2.0}
+    replayed = dispatcher(lambda x: x * names["factor"], [(names, "factor", names["factor"])])
+    x = np.ones(3)
+    assert_same(replayed(x), x * 2)
+    assert_same(replayed(x), x * 2)
+    names["factor"] = 3.0
+    assert_same(replayed(x), x * 3)
+
+
+def test_replay_tells_values_of_numbers_apart():
+    replayed = dispatcher(lambda x, n, flag: (x[n:] * n, x + 1 if flag else x))
+    x = np.arange(5.0)
+    for n, flag in ((1, True), (2, True), (1, False), (1, True), (True, 1)):
+        assert_same(replayed(x, n, flag), (x[n:] * n, x + 1 if flag else x))
