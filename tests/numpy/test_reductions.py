@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import ufuse
 from arrays import DTYPES, LAYOUTS, array
 from same import check
 
@@ -115,3 +116,45 @@ def test_consecutive():
     x = np.random.default_rng(0).normal(size=(40, 9))
     check(lambda x: (x - x.mean(0)) / x.std(0) + x.sum(1, keepdims=True) * x.max(), x)
     check(lambda x: ((x - x.min(1)[:, None]) ** 2).sum(0).argmax(), x)
+
+
+@pytest.mark.parametrize("at", [None, 0, 1023, 1024, 69_999])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_any_and_all_stop_at_the_answer(at, threads):
+    x = np.zeros(70_000)
+    if at is not None:
+        x[at] = 2.0
+    before = ufuse.get_num_threads()
+    ufuse.set_num_threads(threads)
+    try:
+        check(lambda x: (x > 1).any(), x)
+        check(lambda x: (x < 1).all(), x)
+        check(lambda x: (np.any(x), np.all(x == 0)), x)
+        check(lambda x: (x > 1).reshape(7, -1).any(1), x)
+        check(lambda x: (x < 1).reshape(-1, 7).all(0), x)
+    finally:
+        ufuse.set_num_threads(before)
+
+
+def test_any_sees_all_warnings():
+    x = np.ones(70_000)
+    y = np.ones(70_000)
+    y[-1] = 0.0
+    check(lambda x, y: (x / y > 0.5).any(), x, y)
+    check(lambda x, y: (x / y > 0.5).all(), x, y)
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "i8", "i2", "u1", "?"])
+@pytest.mark.parametrize("n", [1, 63, 4097, 70_001])
+def test_extremes_of_long_runs(kind, n):
+    rng = np.random.default_rng(n)
+    x = (rng.normal(size=n) * 40).astype(kind)
+    for make in (lambda x: x, lambda x: x[::-1], lambda x: x[::3]):
+        check(lambda x: (x.min(), x.max(), x.argmin(), x.argmax()), make(x))
+    if kind[0] == "f":
+        for at in (0, n // 2, n - 1):
+            for odd in (np.nan, np.inf, -0.0):
+                y = np.abs(x) if odd == 0 else x.copy()
+                y[at] = odd
+                check(lambda x: (x.min(), x.max(), x.argmin(), x.argmax()), y)
+                check(lambda x: (x * 2).max(), y)
