@@ -105,6 +105,9 @@ inline T better(T acc, T x) {
   return kMax ? maximum(acc, x) : minimum(acc, x);
 }
 
+inline u32 unsigned_of(i32 x) { return (u32)x; }
+inline u64 unsigned_of(i64 x) { return (u64)x; }
+
 // Numbers as integers in the order of their values (-0 below +0): vector units compare these
 // without raising flags. Its own inverse.
 template <class T>
@@ -140,32 +143,60 @@ inline auto arg_key(T x) {
   return x != x ? (kMax ? (Key)~kLowest : kLowest) : key;
 }
 
-// The extreme of f(lo) ... f(hi - 1), at least one element. In integers, which g++ 12 takes extremes
-// of in vectors; it takes those of floats one by one.
+// The extreme of f(lo) ... f(hi - 1), at least one element. In integers, which g++ 12 takes
+// extremes of in vectors; it takes those of floats one by one.
 template <class T, bool kMax, class F>
 inline T extreme(Index lo, Index hi, const F& f) {
   using Key = decltype(order_key(T{}));
-  Key best = order_key(f(lo));
   if constexpr (is_float<T>) {
-    Key largest = 0;  // magnitude: beyond infinity where there is a NaN
-    for (Index i = lo; i < hi; ++i) {
-      const T value = f(i);
-      const Key x = order_key(value), size = magnitude(value);
-      best = (kMax ? x > best : x < best) ? x : best;
-      largest = size > largest ? size : largest;
+    // As signed numbers the bits of positive floats are ordered as these, of negative ones against
+    // them; as unsigned ones all negative floats are above all positive ones. NaNs are at both
+    // ends.
+    using Unsigned = decltype(unsigned_of(Key{}));
+    const Key infinity = infinite(T{});
+    const Unsigned minus_infinity = ~((Unsigned) ~(Unsigned)0 >> 1) | (Unsigned)infinity;
+    const auto bits = [&](Index i) { return __builtin_bit_cast(Key, f(i)); };
+    Key high = bits(lo), low = high;
+    Unsigned far = (Unsigned)high;
+    const auto high_and_far = [&] {
+      for (Index i = lo; i < hi; ++i) {
+        const Key x = bits(i);
+        high = x > high ? x : high;
+        far = (Unsigned)x > far ? (Unsigned)x : far;
+      }
+    };
+    const auto low_and_far = [&] {
+      for (Index i = lo; i < hi; ++i) {
+        const Key x = bits(i);
+        low = x < low ? x : low;
+        far = (Unsigned)x > far ? (Unsigned)x : far;
+      }
+    };
+    bool negative = false;
+    if (!kMax)
+      for (Index i = lo; i < (hi - lo < 64 ? hi : lo + 64); ++i) negative |= bits(i) < 0;
+    if (kMax || negative) {
+      high_and_far();
+      if (kMax && high < 0) low_and_far();
+    } else {
+      low_and_far();
+      if ((Key)far < 0) high_and_far();
     }
-    if (largest > infinite(T{})) {
+    if (high > infinity || far > minus_infinity || ((Key)far >= 0 && (Key)far > infinity)) {
       T first = f(lo);
       for (Index i = lo + 1; i < hi; ++i) first = better<kMax>(first, f(i));
       return first;
     }
+    const Key best = kMax ? (high >= 0 ? high : low) : ((Key)far < 0 ? (Key)far : low);
+    return __builtin_bit_cast(T, best);
   } else {
+    Key best = order_key(f(lo));
     for (Index i = lo; i < hi; ++i) {
       const Key x = order_key(f(i));
       best = (kMax ? x > best : x < best) ? x : best;
     }
+    return from_key<T>(best);
   }
-  return from_key<T>(best);
 }
 
 // minimum and maximum over runs. Where NumPy's own vector order would show (kDoubt: zeros of both
@@ -232,47 +263,47 @@ class Extremum {
   bool seen_ = false, plus_ = false, minus_ = false, had_nan_ = false, doubt_ = false;
 };
 
-// Position of the first smallest or largest element of [lo, hi), or of the first NaN.
-template <class T, bool kMax, class F>
-inline Index arg_range(Index lo, Index hi, const F& f, T& best) {
-  constexpr Index kStep = 4096 / sizeof(T);
-  Index at = lo;
-  best = f(lo);
-  for (Index b = lo; b < hi && best == best; b += kStep) {
-    const Index end = hi - b < kStep ? hi : b + kStep;
-    const T here = extreme<T, kMax>(b, end, f);
-    if (!beats<kMax>(here, best)) continue;
-    best = here;
-    constexpr Index kChunk = 64;
-    u8 found = 0;
-    for (at = b; at + kChunk <= end; at += kChunk) {
-      for (Index k = 0; k < kChunk; ++k) found |= f(at + k) == here;
+// Where in [lo, hi) the first element stands that equals `best`, or the first NaN when it is one.
+template <class T, class F>
+inline Index position(Index lo, Index hi, const F& f, T best) {
+  constexpr Index kChunk = 64;
+  u8 found = 0;
+  if (best == best)
+    for (; lo + kChunk <= hi; lo += kChunk) {
+      for (Index k = 0; k < kChunk; ++k) found |= f(lo + k) == best;
       if (found) break;
     }
-    if (here != here) at = b;
-    while (!(f(at) == here || (here != here && f(at) != f(at)))) ++at;
-  }
-  return at;
+  while (!(f(lo) == best || (best != best && f(lo) != f(lo)))) ++lo;
+  return lo;
 }
+
+// Position of the first smallest or largest of n elements, or of the first NaN: the extreme of each
+// piece first, then a search in the first piece that has it.
 template <class T, bool kMax, class F>
 inline Index arg_extremum(Index n, const F& f, Flags&) {
-  T best;
-  return arg_range<T, kMax>(0, n, f, best);
+  constexpr Index kStep = 4096 / sizeof(T);
+  Index at = 0;
+  T best = extreme<T, kMax>(0, n < kStep ? n : kStep, f);
+  for (Index b = kStep; b < n && best == best; b += kStep) {
+    const T here = extreme<T, kMax>(b, n - b < kStep ? n : b + kStep, f);
+    if (!beats<kMax>(here, best)) continue;
+    best = here;
+    at = b;
+  }
+  return position(at, n - at < kStep ? n : at + kStep, f, best);
 }
 template <class T, bool kMax, class F>
 inline Index parallel_arg_extremum(Index n, const F& f, int threads, Flags& flags) {
   T part[kPieces];
-  Index at[kPieces];
   const Index pieces = piece_count(n);
   flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
     for (Index p = first; p < last; ++p)
-      at[p] =
-          arg_range<T, kMax>(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f, part[p]);
+      part[p] = extreme<T, kMax>(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f);
   }));
   Index best = 0;
   for (Index p = 1; p < pieces; ++p)
     if (beats<kMax>(part[p], part[best])) best = p;
-  return at[best];
+  return position(piece_start(n, pieces, best), piece_start(n, pieces, best + 1), f, part[best]);
 }
 
 // Comparing square roots without taking them. Bits of floats from +0 to infinity are in the order
