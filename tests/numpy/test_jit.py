@@ -7,6 +7,7 @@ import pickle
 import sys
 import threading
 import traceback
+import typing
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -50,6 +51,12 @@ class Model:
         return x * cls.weight
 
     @ufuse.jit
+    @property
+    def doubled(self):
+        """Twice the weight."""
+        return self.weight * 2
+
+    @ufuse.jit
     def remember(self, x):
         self.last = x * 2
         return self.last
@@ -73,6 +80,54 @@ class TestLooks:
 
     def test_pickled_by_reference(self):
         assert pickle.loads(pickle.dumps(scaled)) is scaled
+
+    def test_annotations(self):
+        def f(x: np.ndarray, n: int = 3) -> np.ndarray:
+            return x * n
+
+        assert typing.get_type_hints(ufuse.jit(f)) == typing.get_type_hints(f)
+        assert ufuse.jit(lambda x: x).__annotations__ == {}
+        assert ufuse.jit(np.sin).__annotations__ == {}
+
+        @functools.singledispatch
+        def dispatched(x):
+            return None
+
+        dispatched.register(ufuse.jit(f))
+        same(dispatched(X), X * 3)
+
+    def test_pickled_with_the_original(self):
+        for f in (
+            ufuse.jit(np.linalg.norm),
+            ufuse.jit(plain_sum),
+            ufuse.jit(functools.partial(plain_sum)),
+            ufuse.jit(Model().__call__),
+        ):
+            again = pickle.loads(pickle.dumps(f))
+            assert type(again) is type(f)
+            assert again._options == f._options
+            same(again(X), f(X))
+            same(copy.deepcopy(f)(X), f(X))
+        assert (
+            pickle.loads(pickle.dumps(ufuse.jit(plain_sum, numerics="fast")))._options[0] == "fast"
+        )
+
+    def test_jitted_twice(self):
+        f = ufuse.jit(ufuse.jit(plain_sum), numerics="fast")
+        assert f.__wrapped__ is plain_sum
+        assert f._options.numerics == "fast"
+
+    def test_state_of_a_callable_object_is_its_own(self):
+        class Odd:
+            def __init__(self):
+                self._plan = self._replay = self._options = self.explain = "mine"
+
+            def __call__(self, x):
+                return x * 2
+
+        f = ufuse.jit(Odd())
+        same(f(X), X * 2)
+        assert f.explain(X).mode == "traced"
 
     def test_options(self):
         f = ufuse.jit(numerics="fast")(plain_sum)
@@ -103,6 +158,8 @@ class TestKinds:
         same(Model().static(X), X + 1)
         same(Model.static_outside(X), X + 1)
         same(Model.of_class(X), X * Model.weight)
+        same(model.doubled, Model.weight * 2)
+        assert Model.doubled.__doc__ == "Twice the weight."
 
     def test_attribute_is_stored(self):
         model = Model()
