@@ -113,6 +113,12 @@ class Function:
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         if not callable(function):
             raise TypeError(f"ufuse.jit needs a callable, not {type(function).__name__!r}")
+        if isinstance(function, type):
+            # What it returned would be no class: isinstance and inheritance would fail elsewhere.
+            raise TypeError(
+                f"ufuse.jit needs a function, not the class {function.__name__!r}; "
+                "decorate its methods"
+            )
         if isinstance(function, Function):
             inner: Callable[..., Any] = function.__wrapped__
             function = inner
@@ -406,7 +412,7 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     Raises
     ------
     TypeError
-        When ``function`` cannot be called.
+        When ``function`` cannot be called, or is a class.
     ValueError
         For an unknown ``numerics``.
 

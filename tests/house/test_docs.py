@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 from pathlib import Path
@@ -46,11 +47,23 @@ def test_public_docstrings_are_whole(name):
     assert re.search(r"(Returns|Yields|Raises)\n-", text)
 
 
-def test_readme_examples_run():
+def test_readme_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = {"X": np.random.default_rng(0).normal(size=(50, 2)), "means": np.eye(2)}
     names["x"] = names["X"]
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
         exec(block, names)
+
+
+def test_notebook_runs(capsys):
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    cells = json.loads((ROOT / "bench" / "notebook.ipynb").read_text())["cells"]
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert shell.run_cell("".join(cell["source"])).success
+    assert "kmeans: same as NumPy" in capsys.readouterr().out
 
 
 def _stub_names(body, prefix=""):

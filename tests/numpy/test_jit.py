@@ -136,6 +136,8 @@ class TestLooks:
             ufuse.jit(numerics="sloppy")
         with pytest.raises(TypeError, match="callable"):
             ufuse.jit(3)
+        with pytest.raises(TypeError, match="not the class 'Model'; decorate its methods"):
+            ufuse.jit(Model)
 
     def test_wrong_arguments(self):
         check(lambda: scaled.__wrapped__(), _jitted=lambda: scaled())
