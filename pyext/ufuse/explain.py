@@ -63,7 +63,7 @@ class Note(NamedTuple):
     @property
     def what(self) -> str:
         """The kind in words, with the name of what was called."""
-        words = _KINDS.get(self.kind, self.kind)
+        words = "call of" if self.reason == "user_call" else _KINDS.get(self.kind, self.kind)
         return f"{words} {self.detail}" if self.detail else words
 
     def __str__(self) -> str:

@@ -1,13 +1,20 @@
 """What can be jitted, and does the result still look like the function that it was?"""
 
 import copy
+import datetime
+import decimal
 import functools
+import hashlib
 import inspect
+import io
+import json
 import pickle
 import sys
 import threading
+import time
 import traceback
 import typing
+import zlib
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -17,6 +24,7 @@ from same import check, jitted, same
 
 Pair = namedtuple("Pair", "left right")
 X = np.linspace(-2.0, 3.0, 24).reshape(4, 6)
+SUM = np.ndarray.sum
 
 
 @ufuse.jit
@@ -422,6 +430,41 @@ class TestPython:
             return None
 
         check(f, X)
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x: json.dumps({"sum": x.sum(), "all": x.tolist()}),
+            lambda x: time.gmtime(x.sum() * 1e3),
+            lambda x: hashlib.sha256(x * 2).hexdigest(),
+            lambda x: zlib.crc32(x),
+            lambda x: datetime.timedelta(seconds=x.sum()) + datetime.timedelta(seconds=1),
+            lambda x: decimal.Decimal(x[0, 0]),
+            lambda x: io.BytesIO(x * 2).read(),
+            lambda x: (bytes(x), bytearray(x)),
+            lambda x: (complex(x.sum()), complex(x[0, 0])),
+        ],
+    )
+    def test_standard_code_that_looks_at_types(self, function):
+        check(function, X)
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x: np.ndarray.mean(x * 2, axis=0),
+            lambda x: list(map(np.ndarray.sum, x)),
+            lambda x: np.ndarray.__add__(x, 1),
+            lambda x: np.ndarray.T.__get__(x),
+            lambda x: float.is_integer(x.sum()),
+            lambda x: SUM(x + 1, axis=1) * 2,
+        ],
+    )
+    def test_methods_of_classes(self, function):
+        check(function, X)
+
+    def test_jitted_methods_of_classes(self):
+        check(np.ndarray.sum, X, _jitted=ufuse.jit(np.ndarray.sum))
+        check(float.__add__, 1.0, np.float64(2), _jitted=ufuse.jit(float.__add__))
 
     def test_copies(self):
         check(lambda x: (copy.copy(x + 1), copy.deepcopy([x * 2, x])), X)
