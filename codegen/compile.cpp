@@ -13,6 +13,7 @@
 #include "codegen/runtime/preamble.h"
 #include "codegen/schedule/plan.h"
 #include "codegen/schedule/views.h"
+#include "ir/print.h"
 
 namespace ufuse::codegen {
 namespace {
@@ -62,8 +63,10 @@ struct BoundKernel {
   std::vector<rt::Loop> calls;
 };
 
-ir::Report report_of(const ir::Graph& graph, const ir::RunArgs& layouts, const Plan& plan) {
+ir::Report report_of(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts,
+                     const Plan& plan) {
   ir::Report report;
+  report.graph = ir::print(graph, &loops);
   const auto bytes = [](const ir::Buffer& b) {
     return element_count(b.shape) * static_cast<std::int64_t>(ir::size_of(b.dtype));
   };
@@ -78,7 +81,6 @@ ir::Report report_of(const ir::Graph& graph, const ir::RunArgs& layouts, const P
         report.bytes_moved +=
             plan.temps[i].elements * static_cast<std::int64_t>(ir::size_of(plan.temps[i].dtype));
     }
-  static_cast<void>(graph);
   return report;
 }
 
@@ -185,7 +187,7 @@ std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
     if (auto it = state_->prepared.find(key); it != state_->prepared.end()) return it->second;
   }
   Plan plan = make_plan(graph, state_->loops, layouts);
-  ir::Report report = report_of(graph, layouts, plan);
+  ir::Report report = report_of(graph, state_->loops, layouts, plan);
   std::vector<BoundKernel> kernels;
   for (loop::Kernel& k : plan.kernels) {
     ir::GroupReport group;
@@ -213,7 +215,7 @@ std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
 
 ir::Report Compiler::describe(const ir::Graph& graph, const ir::RunArgs& layouts) const {
   Plan plan = make_plan(graph, state_->loops, layouts);
-  ir::Report report = report_of(graph, layouts, plan);
+  ir::Report report = report_of(graph, state_->loops, layouts, plan);
   for (const loop::Kernel& k : plan.kernels) {
     ir::GroupReport group;
     group.source = print_cpp(k, state_->loops);

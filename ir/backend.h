@@ -3,6 +3,7 @@
 // which. No Python below this line.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -53,6 +54,7 @@ struct GroupReport {
   std::string note;  // why it is not compiled, if so
 };
 struct Report {
+  std::string graph;  // what was asked for, printed
   std::vector<GroupReport> groups;
   std::int64_t bytes_moved =
       0;  // estimate of what the groups read and write, intermediates included
@@ -65,6 +67,12 @@ class Executable {
   // Thread-safe; takes no lock of Python's; throws nothing but std::bad_alloc.
   virtual RunStatus run(const RunArgs& args) const = 0;
   virtual const Report& report() const = 0;
+  // Whether it was built for the caller: true for the first who asks. A backend may give the same
+  // one for equal graphs, whose report then tells of work that an earlier request paid for.
+  bool claim() const { return !claimed_.exchange(true, std::memory_order_relaxed); }
+
+ private:
+  mutable std::atomic<bool> claimed_{false};
 };
 
 class Backend {

@@ -361,6 +361,12 @@ void Session::finish(std::span<const LazyArray> results) {
   storages_.clear();
 }
 
+void Session::write_all() {
+  Storages dirty = live();
+  std::erase_if(dirty, [](const auto& storage) { return !storage->is_dirty(); });
+  if (!dirty.empty()) compute(std::move(dirty), false);
+}
+
 void Session::abort() {
   compute(live(), true);
   restart();

@@ -125,6 +125,8 @@ class Session final : public numpy_shim::Context {
   // The end: results, dirty arguments and what is still referenced, in one request. Afterwards the
   // arrays are concrete.
   void finish(std::span<const LazyArray> results);
+  // What is pending for memory of the caller's is written, and nothing else.
+  void write_all();
   // The end by an exception: dirty memory is written, the rest is made concrete too.
   void abort();
 

@@ -12,6 +12,7 @@
 #include "ir/interp/loop_nest.h"
 #include "ir/interp/reduce.h"
 #include "ir/interp/value.h"
+#include "ir/print.h"
 #include "ir/support/error.h"
 
 namespace ufuse::ir {
@@ -176,18 +177,28 @@ std::int64_t bytes_of(const Node& node) {
   return interp::count(node.shape) * static_cast<std::int64_t>(size_of(node.dtype));
 }
 
-Report report_on(const Graph& g) {
+// As the reports of compiled loops name it.
+std::string name_of(const Node& node, const LoopTable* loops) {
+  if (node.op == Op::Reduce) return std::string(reduction_info(node.reduction).name) + ".reduce";
+  if (node.op == Op::ArgReduce) return node.id == 0 ? "argmin" : "argmax";
+  if (node.op == Op::Ufunc && loops != nullptr && node.id < loops->size())
+    return (*loops)[node.id].ufunc;
+  return std::string(op_name(node.op));
+}
+
+Report report_on(const Graph& g, const LoopTable* loops) {
   Report report;
+  report.graph = print(g, loops);
   GroupReport group;
   group.origin = "interpreter";
   for (std::size_t i = 0; i < g.size(); ++i) {
     const Node& node = g[g.at(i)];
     if (node.op == Op::Input) report.bytes_minimum += bytes_of(node);
     if (node.op == Op::Input || node.op == Op::Param || node.op == Op::Const) continue;
-    group.ops.emplace_back(op_name(node.op));
     const bool is_view =
         node.op == Op::Broadcast || node.op == Op::Transpose || node.op == Op::Slice;
     if (is_view) continue;
+    group.ops.push_back(name_of(node, loops));
     report.bytes_moved += bytes_of(node);
     for (NodeId operand : node.inputs) report.bytes_moved += bytes_of(g[operand]);
   }
@@ -201,8 +212,8 @@ Report report_on(const Graph& g) {
 
 class InterpretedGraph : public Executable {
  public:
-  InterpretedGraph(const Graph& graph, Loops loops)
-      : graph_(graph), loops_(std::move(loops)), report_(report_on(graph)) {}
+  InterpretedGraph(const Graph& graph, Loops loops, Report report)
+      : graph_(graph), loops_(std::move(loops)), report_(std::move(report)) {}
 
   RunStatus run(const RunArgs& args) const override {
     const Evaluation evaluation(graph_, loops_, args);
@@ -229,7 +240,8 @@ class InterpretedGraph : public Executable {
 }  // namespace
 
 std::shared_ptr<const Executable> Interpreter::prepare(const Graph& graph, const RunArgs&) {
-  return std::make_shared<InterpretedGraph>(graph, loops_of(graph, loops_));
+  return std::make_shared<InterpretedGraph>(graph, loops_of(graph, loops_),
+                                            report_on(graph, loops_));
 }
 
 std::vector<std::uint32_t> Interpreter::node_flags(const Graph& graph, const RunArgs& args) const {

@@ -34,17 +34,21 @@ ir::Backend* backend(int index, bool fast) {
 }  // namespace
 
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
-                                              bool fast) {
+                                              bool fast, std::string& note) {
   for (int i = first_tried(); i < 2; ++i) {
     ir::Backend* tried = backend(i, fast);
     try {
       return tried->prepare(graph, layouts);
-    } catch (const Unsupported&) {
-    } catch (const CompileError&) {
+    } catch (const Unsupported& error) {
+      note = error.what();
+    } catch (const CompileError& error) {
+      note = error.what();
     }
   }
   return nullptr;
 }
+
+codegen::JitStats jit_stats() { return compiler(false).jit().stats(); }
 
 void set_backend(const std::string& name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {

@@ -5,14 +5,17 @@
 #include <memory>
 #include <string>
 
+#include "codegen/jit/jit.h"
 #include "ir/backend.h"
 
 namespace ufuse::pyext {
 
 // The first backend that has a form for the graph: compiled loops, then the interpreter; null:
-// NumPy, node by node.
+// NumPy, node by node. `note`: the first line of why an earlier one could not.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
-                                              bool fast);
+                                              bool fast, std::string& note);
+// What the compiler and its caches did in this process, and where they are.
+codegen::JitStats jit_stats();
 // "compiled" (the default), "interpreted" or "numpy": the first backend that is tried.
 void set_backend(const std::string& name);
 std::string current_backend();

@@ -2,6 +2,7 @@
 #include "pyext/bind/call.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string_view>
 
@@ -16,6 +17,12 @@ namespace {
 // Arrays of somebody else's are copied up to this size; copying larger ones costs more than the
 // fusion across them saves.
 constexpr std::size_t kCopyBytes = 64 * 1024;
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 // What threads leave behind when they end: they have no lock of Python's any more, and taking it
 // while Python ends would end the process. Freed by whoever begins a call next; without locks, so
@@ -252,12 +259,27 @@ void Call::copy(const ir::Buffer& to, const ir::Buffer& from) {
 
 std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
                                                     const ir::RunArgs& layouts) {
-  return pyext::prepare(graph, layouts, fast_);
+  Run run;
+  run.prepare_from = steady_ns();
+  run.executable = pyext::prepare(graph, layouts, fast_, run.note);
+  run.prepare_to = run.run_from = run.run_to = steady_ns();
+  if (!run.executable) return nullptr;
+  run.fresh = run.executable->claim();
+  runs_.push_back(std::move(run));
+  return runs_.back().executable;
 }
 
 ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& args) {
-  const py::gil_scoped_release released;
-  return executable.run(args);
+  // The last prepared is the one that runs.
+  const std::size_t row = runs_.size() - 1;
+  runs_[row].run_from = steady_ns();
+  ir::RunStatus status;
+  {
+    const py::gil_scoped_release released;
+    status = executable.run(args);
+  }
+  runs_[row].run_to = steady_ns();
+  return status;
 }
 
 void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants) {

@@ -79,6 +79,16 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void drop_results() { results_ = py::list(); }
   std::size_t argument_count() const { return argument_count_; }
 
+  // A request that a backend computed. Times are of the steady clock, which is Python's
+  // time.perf_counter_ns.
+  struct Run {
+    std::shared_ptr<const ir::Executable> executable;
+    bool fresh = false;  // its loops were compiled or loaded for this request
+    std::string note;    // why a better backend did not
+    std::int64_t prepare_from = 0, prepare_to = 0, run_from = 0, run_to = 0;
+  };
+  const std::vector<Run>& runs() const { return runs_; }
+
   // tracer::Host
   Memory allocate(const Layout& layout) override;
   void copy(const ir::Buffer& to, const ir::Buffer& from) override;
@@ -103,6 +113,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool debug_ = false;  // our own defects are raised
   py::list results_;
   std::size_t argument_count_ = 0;
+  std::vector<Run> runs_;
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array

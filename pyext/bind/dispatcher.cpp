@@ -270,9 +270,9 @@ py::object replay(Entry& entry, const Signature& signature) {
   return build(entry.shape, results);
 }
 
-// Traces the call, and keeps the plan if it leaves one.
+// Traces the call, and keeps the plan if it leaves one (`kept`).
 py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
-                 bool readable) {
+                 bool readable, bool* kept = nullptr) {
   Entry entry;
   if (readable) {
     entry.hash = state.signature.hash;
@@ -314,6 +314,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   std::erase_if(state.entries, [&](const std::shared_ptr<Entry>& old) {
     return old->hash == entry.hash && old->words == entry.words;
   });
+  if (kept != nullptr) *kept = entry.plan != nullptr;
   state.entries.push_front(std::make_shared<Entry>(std::move(entry)));
   if (state.entries.size() > kMaxPlans) state.entries.pop_back();
   return result;
@@ -349,6 +350,20 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       }
     }
     return trace(state, args, flags, keywords, readable).release().ptr();
+  });
+}
+
+// A call that is traced in any case: what it recorded can be read afterwards.
+PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guard([&] {
+    State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
+    const auto flags = static_cast<std::size_t>(count);
+    bool kept = false;
+    if (Call::active() == nullptr && state.guards_hold())
+      trace(state, args, flags, keywords, state.signature.read(args, count, keywords), &kept);
+    else
+      steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+    return py::bool_(kept).release().ptr();
   });
 }
 
@@ -415,6 +430,11 @@ PyObject* get_counts(PyObject* self, void*) {
 PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(DispatcherObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
+PyMethodDef kMethods[] = {
+    {"record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(record)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "Trace a call whether or not it could be replayed; whether later calls of its signature are."},
+    {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef kAttributes[] = {
     {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -429,6 +449,7 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
       {Py_tp_members, kMembers},
+      {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
       {Py_tp_doc, const_cast<char*>("Dispatcher(trace, guards=())\n\nCalls trace(*args, **kwargs), "
                                     "which must be pure, and replays the plan that such a "

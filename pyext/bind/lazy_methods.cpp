@@ -338,8 +338,18 @@ PyObject* tolist(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* format(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__format__", "print", args, kwargs);
 }
-PyObject* to_complex(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return on_real(self, "__complex__", "complex", args, kwargs);
+// By calling the type: not every NumPy scalar has a method for it.
+PyObject* converted(PyTypeObject* type, PyObject* self, const char* reason) {
+  return guard([&] {
+    const py::object real = force(self, reason);
+    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), real.ptr());
+  });
+}
+PyObject* to_complex(PyObject* self, PyObject*, PyObject*) {
+  return converted(&PyComplex_Type, self, "complex");
+}
+PyObject* to_bytes(PyObject* self, PyObject*, PyObject*) {
+  return converted(&PyBytes_Type, self, "array");
 }
 PyObject* round_scalar(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__round__", "float", args, kwargs);
@@ -443,6 +453,7 @@ std::vector<PyMethodDef> lazy_methods() {
           row<tolist>("tolist", "Nested lists of Python numbers; computes them."),
           row<format>("__format__", "Format the value."),
           row<to_complex>("__complex__", "The value as a Python complex."),
+          row<to_bytes>("__bytes__", "The memory as bytes."),
           row<round_scalar>("__round__", "Round the value, as its real type does."),
           row<reduce_pickle>("__reduce__", "Pickle the value."),
           row<copy>("__copy__", "A copy."),

@@ -48,9 +48,16 @@ void abort() {
   call.record(tracer::Event::Kind::Force, "exception");
   // The user's exception is on its way: what computing the rest says must not hide it.
   try {
-    call.session().abort();
+    call.session().write_all();
   } catch (py::error_already_set& error) {
     error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
+  }
+  try {
+    call.session().abort();
+  } catch (py::error_already_set& error) {
+    // No memory for values that only the traceback's frames still hold: nobody waits for them.
+    if (!error.matches(PyExc_MemoryError))
+      error.discard_as_unraisable("ufuse: values at the end of a call that raised");
   }
   Call::pop();
 }
@@ -100,13 +107,18 @@ py::list events() {
   return rows;
 }
 
+// Words of a compiler or of the file system, which need not be UTF-8.
+py::object readable(const std::string& words) {
+  return steal(
+      PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "replace"));
+}
+
 py::list reports() {
   py::list rows;
   const std::shared_ptr<Call> call = described_call();
   if (!call) return rows;
-  for (const tracer::Event& event : call->session().events()) {
-    if (!event.executable) continue;
-    const ir::Report& report = event.executable->report();
+  for (const Call::Run& run : call->runs()) {
+    const ir::Report& report = run.executable->report();
     py::list groups;
     for (const ir::GroupReport& group : report.groups) {
       py::dict made;
@@ -117,13 +129,17 @@ py::list reports() {
       made["loops"] = group.loops;
       made["origin"] = group.origin;
       made["compile_ms"] = group.compile_ms;
-      made["note"] = group.note;
+      made["note"] = readable(group.note.empty() ? run.note : group.note);
       groups.append(made);
     }
     py::dict row;
     row["groups"] = groups;
+    row["graph"] = report.graph;
     row["bytes_moved"] = report.bytes_moved;
     row["bytes_minimum"] = report.bytes_minimum;
+    row["fresh"] = run.fresh;
+    row["prepared"] = py::make_tuple(run.prepare_from, run.prepare_to);
+    row["ran"] = py::make_tuple(run.run_from, run.run_to);
     rows.append(row);
   }
   return rows;
@@ -133,12 +149,24 @@ py::list last_run_sources() {
   py::list sources;
   const std::shared_ptr<Call> call = described_call();
   if (!call) return sources;
-  for (const tracer::Event& event : call->session().events()) {
-    if (!event.executable) continue;
-    for (const ir::GroupReport& group : event.executable->report().groups)
+  for (const Call::Run& run : call->runs())
+    for (const ir::GroupReport& group : run.executable->report().groups)
       if (!group.source.empty()) sources.append(group.source);
-  }
   return sources;
+}
+
+py::dict jit_statistics() {
+  const codegen::JitStats stats = jit_stats();
+  py::dict made;
+  made["compiler"] = readable(stats.compiler);
+  made["cache_dir"] = readable(stats.cache_dir);
+  made["cache_note"] = readable(stats.cache_note);
+  made["compiled"] = stats.compiled;
+  made["disk_hits"] = stats.disk_hits;
+  made["memory_hits"] = stats.memory_hits;
+  made["failed"] = stats.failed;
+  made["compile_ms"] = stats.compile_ms;
+  return made;
 }
 
 py::list reasons() {
@@ -205,9 +233,13 @@ void bind_session(py::module_& m) {
         "Not pure: it may change memory, so everything pending is computed first.");
   m.def("events", events,
         "What happened in the active or last call: dicts of kind, reason, detail, file, line.");
-  m.def(
-      "reports", reports,
-      "What ran natively in the active or last call: dicts of groups, bytes_moved, bytes_minimum.");
+  m.def("reports", reports,
+        "What ran natively in the active or last call: dicts of groups, graph, bytes_moved, "
+        "bytes_minimum, fresh (built for this call), and when it was prepared and ran (from, to: "
+        "nanoseconds of time.perf_counter_ns).");
+  m.def("jit_statistics", jit_statistics,
+        "The compiler, the folder for compiled loops or why none is used, and what was compiled or "
+        "found there by this process. The compiler is empty before its first use.");
   m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
   m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
   m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");

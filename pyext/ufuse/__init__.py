@@ -1,8 +1,11 @@
 """ufuse runs plain NumPy functions as fused OpenMP loops, with NumPy's own bits."""
 
-from . import _core
-from ._core import InternalError, get_num_threads, ndarray, set_num_threads
+import os
+
+from . import _core, environment
+from ._core import InternalError, ndarray
 from .jit import jit
+from .threads import get_num_threads, set_num_threads
 
 __version__ = _core.__version__
 __all__ = [
@@ -14,6 +17,12 @@ __all__ = [
     "set_num_threads",
 ]
 
+environment.check()  # before a loop starts libomp, which does not survive every OMP_NUM_THREADS
+if "UFUSE_LOGS" in os.environ:
+    from . import logs
+
+    logs.start()
+
 
 def __getattr__(name: str) -> object:
     if name == "profile":
@@ -21,6 +30,10 @@ def __getattr__(name: str) -> object:
 
         return profile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from . import _core, environment
 
 
 class Check(NamedTuple):
@@ -22,40 +21,6 @@ class Check(NamedTuple):
     good: bool
     text: str
     advice: str = ""
-
-
-def compiler() -> Check:
-    """The C++ compiler that will be used."""
-    candidates = [os.environ.get("UFUSE_CXX"), os.environ.get("CXX"), "g++", "clang++"]
-    for name in candidates:
-        path = shutil.which(name) if name else None
-        if path is None:
-            continue
-        found = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-        if found.returncode == 0:
-            return Check("compiler", True, f"{path}: {found.stdout.splitlines()[0]}")
-    advice = "Install g++ or clang++, or set UFUSE_CXX. Without one the interpreter answers."
-    return Check("compiler", False, "none was found", advice)
-
-
-def cache() -> Check:
-    """The folder for compiled loops."""
-    text = os.environ.get("UFUSE_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(text) if text else Path(base) / "ufuse"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        return Check(
-            "cache", False, f"{folder}: {error}", "Set UFUSE_CACHE_DIR to a folder of yours."
-        )
-    status = folder.stat()
-    if status.st_uid != os.getuid() or status.st_mode & 0o022:
-        return Check("cache", False, f"{folder} can be written by others", f"chmod 700 {folder}")
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return Check("cache", True, f"{folder}, {size / 1e6:.1f} MB in use")
 
 
 def cpu() -> Check:
@@ -87,8 +52,20 @@ def versions() -> Check:
     )
 
 
-def loops() -> Check:
-    """Whether a function compiles, runs in parallel, and gives NumPy's bits."""
+def variables() -> Check:
+    """Environment variables that have no effect."""
+    wrong = [f"{name}: {trouble}" for name, trouble in environment.found]
+    logged = os.environ.get("UFUSE_LOGS", "").split(",")
+    from . import logs
+
+    unknown = {word.strip() for word in logged} - {*logs.CATEGORIES, "all", ""}
+    if unknown:
+        wrong.append(f"UFUSE_LOGS: {', '.join(sorted(unknown))} is no category")
+    return Check("variables", not wrong, "; ".join(wrong) or "all that are set can be used")
+
+
+def loops() -> Iterator[Check]:
+    """Whether a function compiles and gives NumPy's bits; with which compiler, OpenMP and cache."""
     import numpy as np
 
     import ufuse
@@ -102,24 +79,41 @@ def loops() -> Check:
     start = time.perf_counter()
     ours = jitted(x)
     first = time.perf_counter() - start
-    if ours.tobytes() != function(x).tobytes():
-        return Check("loops", False, "a result differs from NumPy's", "Please report this.")
-    groups = jitted.explain(x).groups
-    origin = groups[0].origin if groups else "NumPy"
-    text = f"same bits as NumPy, {ufuse.get_num_threads()} threads, {origin}"
-    text += f", first call {first * 1e3:.0f} ms"
-    if origin == "interpreter":
-        return Check("loops", False, text, groups[0].note or "No loop was compiled.")
-    return Check("loops", True, text)
+    same = ours.tobytes() == function(x).tobytes()
+    group = jitted.explain(x).groups[0]
+    compiled = group.origin != "interpreter"
+    known = _core.jit_statistics()
+    why = "" if compiled else group.note or "No loop was compiled."
+    yield Check("compiler", compiled, known["compiler"] or "none that works", why)
+    threads = ufuse.get_num_threads()
+    yield Check("OpenMP", True, f"{_openmp()}, {threads} thread{'s' * (threads != 1)}")
+    folder = known["cache_dir"]
+    if folder:
+        size = sum(file.stat().st_size for file in Path(folder).glob("*") if file.is_file())
+        yield Check("cache", True, f"{folder}, {size / 1e6:.1f} MB in use")
+    else:
+        advice = "Set UFUSE_CACHE_DIR to a folder of yours, or each process compiles anew."
+        yield Check("cache", False, known["cache_note"], advice)
+    text = "same bits as NumPy" if same else "a result differs from NumPy's"
+    how = group.origin if group.origin != "memory cache" else "compiled"
+    text += f", {how}, first call {first * 1e3:.0f} ms"
+    yield Check("loops", same, text, "Please report this.")
+
+
+def _openmp() -> str:
+    """The OpenMP library of this process."""
+    maps = Path("/proc/self/maps")
+    lines = maps.read_text().splitlines() if maps.exists() else []
+    paths = {line.split()[-1] for line in lines if "libomp" in line or "libiomp" in line}
+    return ", ".join(sorted(paths)) or "libomp"
 
 
 def checks() -> Iterator[Check]:
     """All checks, in the order in which they are worth reading."""
     yield versions()
     yield cpu()
-    yield compiler()
-    yield cache()
-    yield loops()
+    yield variables()
+    yield from loops()
 
 
 def doctor() -> int:
@@ -136,9 +130,11 @@ def doctor() -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """The command line of ``python -m ufuse``."""
-    parser = argparse.ArgumentParser(prog="python -m ufuse", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m ufuse", description="ufuse runs NumPy functions as fused OpenMP loops."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("doctor", help="check compiler, OpenMP, cache and CPU")
+    commands.add_parser("doctor", help="say whether compiler, OpenMP, cache and CPU are fit for it")
     parser.parse_args(argv)
     return doctor()
 

@@ -1,20 +1,35 @@
 """What happened in a call? ``f.explain(*args)`` says it as data, text and HTML.
 
 ``explain`` runs the function once, on copies of the arguments, and reads what the session recorded.
+``logs`` and ``profiling`` read the same after each call.
 """
 
 from __future__ import annotations
 
 import html
+import sys
 import time
-from typing import Any, NamedTuple
+import types
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
 
 from . import _core
 from .copies import copied
+from .jit import tame
+from .names import is_pure
+from .twin import names_used
+
+_KINDS = {
+    "force": "computed here",
+    "numpy_call": "NumPy call",
+    "flush": "computed here",
+    "escape": "computed here",
+    "replay": "computed anew",
+}
 
 
 class Note(NamedTuple):
-    """Something that did not run natively, or that Python asked for.
+    """Something that ended a fusion: a call of NumPy, or a value that was needed at once.
 
     Attributes
     ----------
@@ -28,6 +43,8 @@ class Note(NamedTuple):
         Name of the function or attribute.
     file, line : str, int
         Where it stands in the user's program.
+    times : int
+        How often it happened there.
     """
 
     kind: str
@@ -36,15 +53,44 @@ class Note(NamedTuple):
     detail: str
     file: str
     line: int
+    times: int = 1
+
+    @property
+    def place(self) -> str:
+        """File and line, or the notebook's cell and line."""
+        return f"{_shown_file(self.file)}:{self.line}"
+
+    @property
+    def what(self) -> str:
+        """The kind in words, with the name of what was called."""
+        words = "call of" if self.reason == "user_call" else _KINDS.get(self.kind, self.kind)
+        return f"{words} {self.detail}" if self.detail else words
 
     def __str__(self) -> str:
-        what = self.kind.replace("_", " ").replace("numpy", "NumPy")
-        detail = f" {self.detail}" if self.detail else ""
-        return f"{self.file}:{self.line}: {what}{detail}: {self.sentence}"
+        often = f" ({self.times} times)" if self.times > 1 else ""
+        return f"{self.place}: {self.what}: {self.sentence}{often}"
 
 
 class Group(NamedTuple):
-    """Operations that ran as one loop nest."""
+    """Operations that ran as one loop nest.
+
+    Attributes
+    ----------
+    ops : tuple of str
+        What was fused, in order.
+    source, loops : str
+        The C++ text, and the loop nest that it was printed from; empty for the interpreter.
+    origin : str
+        "compiled", "disk cache", "memory cache" or "interpreter".
+    compile_ms : float
+        What compiling or loading took, in this call or in the one that needed it first.
+    note : str
+        Why it was not compiled, if so.
+    fresh : bool
+        Whether it was compiled or loaded for this call.
+    runs : int
+        How often it ran in this call.
+    """
 
     ops: tuple[str, ...]
     source: str
@@ -52,11 +98,23 @@ class Group(NamedTuple):
     origin: str
     compile_ms: float
     note: str
+    fresh: bool = True
+    runs: int = 1
+
+    @property
+    def whence(self) -> str:
+        """Where its code came from, in words."""
+        if self.origin == "interpreter":
+            return "interpreter" + (f": {self.note}" if self.note else "")
+        if not self.fresh:
+            return "in use since an earlier call"
+        if self.origin == "compiled":
+            return f"compiled in {self.compile_ms:.1f} ms"
+        return f"from the {self.origin}"
 
     def __str__(self) -> str:
-        took = f", compiled in {self.compile_ms:.1f} ms" if self.compile_ms else ""
-        note = f" ({self.note})" if self.note else ""
-        return f"{' '.join(self.ops)}  [{self.origin}{took}]{note}"
+        often = f"  x {self.runs}" if self.runs > 1 else ""
+        return f"{' '.join(self.ops) or 'copy'}{often}  [{self.whence}]"
 
 
 class Explanation(NamedTuple):
@@ -67,17 +125,21 @@ class Explanation(NamedTuple):
     name : str
         The function.
     mode : str
-        "replayed", "traced" or "plain".
+        "replayed": later calls like this one run without Python; "traced": Python runs at each
+        call; "plain": NumPy ran it.
     reason : str
-        Why it is plain; empty otherwise.
+        Why it is traced or plain; empty for replayed.
     notes : tuple of Note
-        Forced values and NumPy calls, in order.
+        What ended a fusion, in order.
     groups : tuple of Group
-        What was fused, in order.
+        What was fused, in order; one that ran several times stands there once.
     bytes_moved, bytes_minimum : int
-        Memory traffic of the loops, and what reading each input and writing each output once takes.
+        Memory traffic of the loops (NumPy's own calls are not counted), and what reading each
+        input and writing each output of theirs once would take.
     seconds : float
-        The whole call, compiling included.
+        The whole call, which was traced: a replayed one takes less.
+    compile_seconds, run_seconds : float
+        The parts of it that went into compiling or loading loops, and into running them.
     """
 
     name: str
@@ -88,6 +150,8 @@ class Explanation(NamedTuple):
     bytes_moved: int
     bytes_minimum: int
     seconds: float
+    compile_seconds: float = 0.0
+    run_seconds: float = 0.0
 
     @property
     def source(self) -> str:
@@ -96,59 +160,88 @@ class Explanation(NamedTuple):
 
     @property
     def compile_ms(self) -> float:
-        """Time spent in the C++ compiler, milliseconds."""
-        return sum(group.compile_ms for group in self.groups)
+        """Time this call spent in the C++ compiler or loading its output, milliseconds."""
+        return self.compile_seconds * 1e3
+
+    @property
+    def headline(self) -> str:
+        """Name, mode and why."""
+        why = self.reason or "later calls like this one run without Python"
+        return f"{self.name}: {self.mode}: {why}"
+
+    @property
+    def traffic(self) -> str:
+        """Bytes moved against the minimum, in words."""
+        return (
+            f"the loops move {_bytes(self.bytes_moved)}; reading inputs and writing outputs once "
+            f"is {_bytes(self.bytes_minimum)}"
+        )
+
+    @property
+    def times(self) -> str:
+        """Where the time of the call went, in words."""
+        total = f"{self.seconds * 1e3:.3f} ms"
+        if self.mode == "plain":
+            return total
+        return (
+            f"{total}: {self.compile_ms:.3f} compiling or loading, "
+            f"{self.run_seconds * 1e3:.3f} in the loops, the rest in Python and NumPy"
+        )
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {self.mode}" + (f": {self.reason}" if self.reason else "")]
+        lines = [self.headline]
         if self.groups:
             lines.append(f"{len(self.groups)} fused group{'s' * (len(self.groups) != 1)}:")
             lines += [f"  {i + 1}. {group}" for i, group in enumerate(self.groups)]
-            lines.append(
-                f"memory traffic {_bytes(self.bytes_moved)}, minimum {_bytes(self.bytes_minimum)}"
-            )
+            lines.append(self.traffic)
+        elif self.mode != "plain":
+            lines.append("nothing to compute in loops")
         if self.notes:
-            lines.append("not native:")
+            lines.append("what interrupted them:" if self.groups else "what ran instead:")
             lines += [f"  {note}" for note in self.notes]
-        lines.append(f"{self.seconds * 1e3:.3f} ms, of which compiling {self.compile_ms:.3f} ms")
+        lines.append(self.times)
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        def table(head: list[str], rows: list[list[object]]) -> str:
-            cells = "".join(f"<th style='text-align:left'>{html.escape(h)}</th>" for h in head)
-            body = "".join(
-                "<tr>"
-                + "".join(
-                    f"<td style='text-align:left'>{html.escape(str(cell))}</td>" for cell in row
-                )
-                + "</tr>"
-                for row in rows
-            )
-            return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    def __repr__(self) -> str:
+        return str(self)
 
-        parts = [f"<b>{html.escape(self.name)}</b>: {html.escape(self.mode)}"]
-        if self.reason:
-            parts.append(f"<p>{html.escape(self.reason)}</p>")
+    def _repr_html_(self) -> str:
+        name, _, rest = self.headline.partition(":")
+        parts = [f"<b>{html.escape(name)}</b>:{html.escape(rest)}"]
         if self.groups:
-            rows: list[list[object]] = [
-                [i + 1, " ".join(g.ops), g.origin, f"{g.compile_ms:.1f}", g.note]
+            rows = [
+                (i + 1, " ".join(g.ops) or "copy or fill", g.runs, g.whence)
                 for i, g in enumerate(self.groups)
             ]
-            parts.append(table(["group", "operations", "from", "compile ms", ""], rows))
-            parts.append(
-                f"<p>memory traffic {_bytes(self.bytes_moved)}, "
-                f"minimum {_bytes(self.bytes_minimum)}</p>"
-            )
+            parts.append(_table(("group", "operations", "runs", "code"), rows))
+            parts.append(f"<p>{html.escape(self.traffic)}</p>")
         if self.notes:
-            rows = [
-                [f"{n.file}:{n.line}", n.kind.replace("_", " "), n.detail, n.sentence]
-                for n in self.notes
-            ]
-            parts.append(table(["place", "what", "", "why"], rows))
+            places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
+            parts.append(_table(("place", "what", "why", "times"), places))
+        parts.append(f"<p>{html.escape(self.times)}</p>")
         if self.source:
             text = html.escape(self.source)
             parts.append(f"<details><summary>C++</summary><pre>{text}</pre></details>")
         return "\n".join(parts)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    def row(tag: str, cells: Iterable[object]) -> str:
+        inner = (
+            f"<{tag} style='text-align:left'>{html.escape(str(cell))}</{tag}>" for cell in cells
+        )
+        return f"<tr>{''.join(inner)}</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<table><thead>{row('th', head)}</thead><tbody>{body}</tbody></table>"
+
+
+def _shown_file(file: str) -> str:
+    """A file as the user knows it: a notebook's cell has no name of its own there."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    known = shell.compile.format_code_name(file) if shell is not None else None
+    return " ".join(known) if known else file
 
 
 def _bytes(count: int) -> str:
@@ -172,21 +265,45 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     Returns
     -------
     Explanation
+
+    Examples
+    --------
+    >>> import numpy as np, ufuse
+    >>> print(explain(ufuse.jit(lambda x: x + 1), (np.arange(3),), {}).mode)
+    replayed
     """
     plan = function.plan()
     memo: dict[int, Any] = {}
     their_args, their_kwargs = copied(args, memo), copied(kwargs, memo)
+    recorder = function._replay
+    strict = not tame()
     start = time.perf_counter()
-    function._trace(*their_args, **their_kwargs)
+    kept = False
+    if recorder is None:
+        function._trace(*their_args, **their_kwargs)
+    else:
+        kept = recorder.record(*their_args, **their_kwargs)
     seconds = time.perf_counter() - start
-    name = str(getattr(function, "__qualname__", repr(function)))
-    reason = plan_reason(plan)
+    name = function._name()
+    reason = plan_reason(plan) or (sentences()["error_state"] if strict else "")
     if reason:
         return Explanation(name, "plain", reason, (), (), 0, 0, seconds)
-    notes, groups, moved, minimum = last_call()
-    # A call that asked Python for nothing is recorded, and later ones run without Python.
-    mode = "replayed" if function._replay is not None and not notes else "traced"
-    return Explanation(name, mode, "", notes, groups, moved, minimum, seconds)
+    last = last_call()
+    mode = "replayed" if kept and not last.notes else "traced"
+    if mode == "traced":
+        reason = _why_traced(function, plan, bool(last.notes))
+    return Explanation(
+        name,
+        mode,
+        reason,
+        last.notes,
+        last.groups,
+        last.bytes_moved,
+        last.bytes_minimum,
+        seconds,
+        last.seconds("prepared"),
+        last.seconds("ran"),
+    )
 
 
 def plan_reason(plan: Any) -> str:
@@ -194,8 +311,31 @@ def plan_reason(plan: Any) -> str:
     if plan.reason is None:
         return ""
     sentence = sentences().get(plan.reason, plan.reason)
-    file = plan.callee.__code__.co_filename
+    file = _shown_file(plan.callee.__code__.co_filename)
     return f"{sentence} ({file}:{plan.line}: {plan.detail})"
+
+
+def _why_traced(function: Any, plan: Any, interrupted: bool) -> str:
+    """Why Python runs at each call of a function that is no plain one."""
+    always = "Python runs at each call"
+    inner = function._function
+    if interrupted:
+        return f"{always}, for what interrupts the loops"
+    if not isinstance(inner, types.FunctionType):
+        return f"{always}: it is no Python function"
+    if function._args or function._keywords:
+        return f"{always}: it is bound to objects, which may change"
+    if inner.__closure__:
+        return f"{always}: it is a closure, whose variables may change"
+    if plan.pure:
+        return f"{always}: these arguments or results cannot be recorded"
+    names = inner.__globals__
+    for name in sorted(set(names_used(inner.__code__))):
+        if name in names and not is_pure(names[name]):
+            return f"{always}: `{name}` may be another value next time"
+    return (
+        f"{always}: it uses attributes, builtins or modules that may answer differently next time"
+    )
 
 
 def sentences() -> dict[str, str]:
@@ -203,33 +343,65 @@ def sentences() -> dict[str, str]:
     return dict(_core.reasons())
 
 
-def last_call() -> tuple[tuple[Note, ...], tuple[Group, ...], int, int]:
-    """Notes, groups and memory traffic of the last traced call on this thread."""
+class LastCall(NamedTuple):
+    """What the last traced call on this thread left: notes, groups, and its runs as recorded."""
+
+    notes: tuple[Note, ...]
+    groups: tuple[Group, ...]
+    rows: list[_core.ReportRow]
+
+    @property
+    def bytes_moved(self) -> int:
+        """What the loops read and wrote."""
+        return sum(row["bytes_moved"] for row in self.rows)
+
+    @property
+    def bytes_minimum(self) -> int:
+        """What reading each input and writing each output once takes."""
+        return sum(row["bytes_minimum"] for row in self.rows)
+
+    def seconds(self, phase: Literal["prepared", "ran"]) -> float:
+        """Time spent in a phase of all runs."""
+        return sum(row[phase][1] - row[phase][0] for row in self.rows) * 1e-9
+
+
+def last_call() -> LastCall:
+    """What the last traced call on this thread did; equal notes and groups are counted."""
     words = sentences()
-    notes = tuple(
-        Note(
-            event["kind"],
-            event["reason"],
-            words.get(event["reason"], event["reason"]),
-            event["detail"],
-            event["file"],
-            event["line"],
+    notes: dict[Note, int] = {}
+    for event in _core.events():
+        if event["kind"] == "run":
+            continue
+        sentence = words.get(event["reason"], event["reason"])
+        note = Note(
+            event["kind"], event["reason"], sentence, event["detail"], event["file"], event["line"]
         )
-        for event in _core.events()
-        if event["kind"] != "run"
+        notes[note] = notes.get(note, 0) + 1
+    groups: dict[tuple[Any, ...], Group] = {}
+    rows = _core.reports()
+    for row in rows:
+        for group in groups_of(row):
+            key = (group.ops, group.source)
+            known = groups.get(key)
+            groups[key] = group if known is None else known._replace(runs=known.runs + 1)
+    return LastCall(
+        tuple(note._replace(times=times) for note, times in notes.items()),
+        tuple(groups.values()),
+        rows,
     )
-    reports = _core.reports()
-    groups = tuple(
+
+
+def groups_of(row: _core.ReportRow) -> list[Group]:
+    """The groups of one run."""
+    return [
         Group(
             tuple(group["ops"]),
             group["source"],
             group["loops"],
             group["origin"],
             group["compile_ms"],
-            group["note"],
+            group["note"].partition("\n")[0],
+            row["fresh"],
         )
-        for report in reports
-        for group in report["groups"]
-    )
-    moved = sum(report["bytes_moved"] for report in reports)
-    return notes, groups, moved, sum(report["bytes_minimum"] for report in reports)
+        for group in row["groups"]
+    ]

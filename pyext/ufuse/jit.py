@@ -8,18 +8,20 @@ user code runs, and user code runs once.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import time
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, locking, tree
+from . import _core, locking, trace, tree
 from .trace import without_ours
+
+if TYPE_CHECKING:
+    from .explain import Explanation
 
 _NUMERICS = ("exact", "fast")
 _ready = False
@@ -62,10 +64,6 @@ def get_ready() -> None:
         for name, method in methods.table().items():
             if name not in _core.ndarray.__dict__:
                 setattr(_core.ndarray, name, method)
-        if "UFUSE_LOGS" in os.environ:
-            from . import logs
-
-            logs.start()
         _ready = True
 
 
@@ -107,34 +105,50 @@ def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
 class Function:
     """A function that runs as fused native loops; made by ``ufuse.jit``.
 
-    It has the name, documentation and signature of the original, which is ``__wrapped__``. It is
-    a descriptor, so it works as a method, and it is pickled by reference like any function.
+    It has the name, documentation, annotations and signature of the original, which is
+    ``__wrapped__``. It is a descriptor, so it works as a method. Where its module has it under its
+    own name it is pickled by reference like any function, elsewhere with the original.
     """
-
-    __wrapped__: Callable[..., Any]
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         if not callable(function):
             raise TypeError(f"ufuse.jit needs a callable, not {type(function).__name__!r}")
+        if isinstance(function, type):
+            # What it returned would be no class: isinstance and inheritance would fail elsewhere.
+            raise TypeError(
+                f"ufuse.jit needs a function, not the class {function.__name__!r}; "
+                "decorate its methods"
+            )
+        if isinstance(function, Function):
+            inner: Callable[..., Any] = function.__wrapped__
+            function = inner
+        # What is set below wins over attributes of the same name; those of other callables are
+        # their own state.
+        if isinstance(function, types.FunctionType):
+            self.__dict__.update(function.__dict__)
+        self.__annotations__: dict[str, Any] = {}  # not the class's
+        for name in (*functools.WRAPPER_ASSIGNMENTS, "__type_params__"):
+            if hasattr(function, name):
+                self.__dict__[name] = getattr(function, name)
+        self.__wrapped__: Callable[..., Any] = function
         self._options = options
         self._plan: tuple[Any, Plan] | None = None
         # What a plan of plain NumPy leans on.
         self._seen: list[Any] = []
         # For a pure function: calls of a known signature run without Python.
-        self._replay: Callable[..., Any] | None = None
+        self._replay: _core.Dispatcher | None = None
         self._codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
-        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__type_params__"):
-            if hasattr(function, name):
-                self.__dict__[name] = getattr(function, name)
-        self.__dict__.update(getattr(function, "__dict__", {}))
-        self.__dict__["__wrapped__"] = function
         self._function, self._args, self._keywords = _unbound(function)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __reduce__(self) -> str:
-        return str(self.__dict__["__qualname__"])
+    def __reduce__(self) -> Any:
+        name = self.__dict__.get("__qualname__", "")
+        found: Any = sys.modules.get(str(self.__dict__.get("__module__")))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (_decorate, (self._options, self.__wrapped__))
 
     def __repr__(self) -> str:
         return f"<ufuse.jit of {self.__wrapped__!r}>"
@@ -193,10 +207,12 @@ class Function:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
+            if _watchers() and not _core.session_active():
+                return self._watched(args, kwargs)
             if self._plan is None:
                 self.plan()
             replay = self._replay
-            if replay is None or _watchers():
+            if replay is None:
                 return self._trace(*args, **kwargs)
             for function, code, defaults, named in self._codes:
                 if (
@@ -224,27 +240,95 @@ class Function:
             )
         if _core.session_active():
             return plan.callee(*args, **kwargs)
-        start = time.perf_counter_ns() if _watchers() else 0
-        result = run(plan.callee, args, kwargs, self._options)
-        if start:
+        return run(plan.callee, args, kwargs, self._options)
+
+    def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of which the logs or a profile are told."""
+        from . import explain, logs
+
+        # Looks at code and names anew, so the replay that stands there afterwards is good.
+        reason = explain.plan_reason(self.plan())
+        replay = self._replay
+        before = replay.counts[0] if replay is not None else 0
+        start = time.perf_counter_ns()
+        try:
+            return (self._trace if replay is None else replay)(*args, **kwargs)
+        finally:
+            end = time.perf_counter_ns()
+            mode = "plain" if reason else "traced"
+            if replay is not None and replay.counts[0] != before:
+                mode = "replayed"
+            elif not reason and not tame():
+                mode, reason = "plain", explain.sentences()["error_state"]
+            seen = logs.Seen(self._name(), mode, reason, start, end, args, kwargs)
             for watcher in _watchers():
-                watcher(self._name(), start, time.perf_counter_ns())
-        return result
+                watcher(seen)
 
     def _name(self) -> str:
-        return str(getattr(self, "__qualname__", repr(self._function)))
+        """What the function is called in explanations, logs and profiles."""
+        if isinstance(self.__wrapped__, functools.partial):
+            inner = getattr(self._function, "__qualname__", type(self._function).__qualname__)
+            return f"partial of {inner}"
+        return str(getattr(self, "__qualname__", type(self.__wrapped__).__qualname__))
 
-    def explain(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run once on copies of the arguments and say what happened; see ``ufuse.explain``."""
+    def explain(self, /, *args: Any, **kwargs: Any) -> Explanation:
+        """Run once on copies of the arguments and say what happened.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arguments of a call; arrays in them are not touched. Of a method the first one is the
+            object: ``Model.apply.explain(model, x)``.
+
+        Returns
+        -------
+        ufuse.explain.Explanation
+            Mode, fused groups, what interrupted them and why, memory traffic and times; ``print``
+            shows it as text, a notebook as a table.
+
+        Raises
+        ------
+        Exception
+            What the function itself raises for these arguments.
+
+        Examples
+        --------
+        >>> import numpy as np, ufuse
+        >>> f = ufuse.jit(lambda x: np.sort(x * 2 + 1))
+        >>> found = f.explain(np.arange(5.0))
+        >>> found.mode, [group.ops for group in found.groups]
+        ('traced', [('multiply', 'add')])
+        >>> [note.detail for note in found.notes]
+        ['sort']
+        """
         from . import explain
 
-        return explain.explain(self, args, kwargs)
+        with trace.UsersTraceback():
+            return explain.explain(self, args, kwargs)
 
     def source(self, /, *args: Any, **kwargs: Any) -> str:
-        """The C++ text that a call with such arguments runs."""
+        """The C++ text that a call with such arguments runs.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for ``explain``.
+
+        Returns
+        -------
+        str
+            One text per fused group; empty where nothing was compiled.
+
+        Examples
+        --------
+        >>> import numpy as np, ufuse
+        >>> print(ufuse.jit(np.sin).source(np.arange(5.0)).splitlines()[0])
+        // sin
+        """
         from . import explain
 
-        return explain.explain(self, args, kwargs).source
+        with trace.UsersTraceback():
+            return explain.explain(self, args, kwargs).source
 
 
 def _watchers() -> list[Any]:
@@ -312,7 +396,7 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     ----------
     function : callable
         A function, lambda, method, closure, ``functools.partial`` or callable object; also a
-        ``staticmethod`` or ``classmethod``. Left out, ``jit`` returns a decorator.
+        ``staticmethod``, ``classmethod`` or ``property``. Left out, ``jit`` returns a decorator.
     numerics : {"exact", "fast"}
         "exact" gives NumPy's bits. "fast" allows contraction (``a * b + c`` rounded once) in this
         function's compiled loops: results may differ by 1 to 2 ULP per operation.
@@ -322,7 +406,15 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     Returns
     -------
     Function
-        A callable with the name, documentation and signature of ``function``.
+        A callable with the name, documentation and signature of ``function``, and the methods
+        ``explain`` and ``source``.
+
+    Raises
+    ------
+    TypeError
+        When ``function`` cannot be called, or is a class.
+    ValueError
+        For an unknown ``numerics``.
 
     Examples
     --------
@@ -335,7 +427,7 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     """
     if numerics not in _NUMERICS:
         raise ValueError(f"numerics must be 'exact' or 'fast', not {numerics!r}")
-    options = Options(numerics, debug)
+    options = Options(numerics, bool(debug))
     if function is None:
         return functools.partial(_decorate, options)
     return _decorate(options, function)
@@ -344,4 +436,6 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
 def _decorate(options: Options, function: Any) -> Any:
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(_decorate(options, function.__func__))
+    if isinstance(function, property) and function.fget is not None:
+        return function.getter(_decorate(options, function.fget))
     return Function(function, options)

@@ -2,8 +2,13 @@
 
 ``UFUSE_LOGS`` is a comma-separated list of ``output_code``, ``graph``, ``fusion``, ``fallbacks``,
 ``recompiles`` and ``cache``, or ``all``. Each category is a logger ``ufuse.<category>`` of the
-standard ``logging`` module; its lines go to stderr. ``jit`` calls ``after_call`` when anybody
-watches, which ``watching`` tells at the price of one look at a list.
+standard ``logging`` module; its lines go to stderr. ``jit`` tells the watchers of each call as long
+as there are any: these logs, or a profile.
+
+``output_code``, ``graph`` and ``fusion`` show what was built anew: the C++ text, what was asked
+for, the groups and their loops. ``recompiles`` names each run of the compiler with the arguments
+that needed it, ``cache`` where the code of each group came from, ``fallbacks`` what NumPy or Python
+ran instead of loops.
 """
 
 from __future__ import annotations
@@ -12,32 +17,86 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import explain
+import numpy as np
+
+from . import _core, explain
 
 CATEGORIES = ("output_code", "graph", "fusion", "fallbacks", "recompiles", "cache")
 
-# What is told of each call: (name, start, end) in nanoseconds of time.perf_counter_ns.
-watchers: list[Callable[[str, int, int], None]] = []
+
+class Seen(NamedTuple):
+    """One call, as the watchers are told of it.
+
+    Attributes
+    ----------
+    name, mode, reason : str
+        As in ``explain.Explanation``; what a traced call did is in ``explain.last_call()``.
+    start, end : int
+        Nanoseconds of ``time.perf_counter_ns``.
+    args, kwargs : tuple, dict
+        The call's arguments, as it left them.
+    """
+
+    name: str
+    mode: str
+    reason: str
+    start: int
+    end: int
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def signature(self) -> str:
+        """Name and arguments: ``f(float64[3, 4], int)``."""
+        given = [described(value) for value in self.args]
+        given += [f"{name}={described(value)}" for name, value in self.kwargs.items()]
+        return f"{self.name}({', '.join(given)})"
+
+
+watchers: list[Callable[[Seen], None]] = []
+
+
+def described(value: Any) -> str:
+    """An argument in words: dtype and shape of an array, else the type.
+
+    Examples
+    --------
+    >>> described([np.zeros((2, 3)), 4])
+    '[float64[2, 3], int]'
+    """
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    if isinstance(value, (list, tuple)) and len(value) <= 8:
+        return f"[{', '.join(map(described, value))}]"
+    return type(value).__name__
 
 
 def loggers_from(text: str) -> dict[str, logging.Logger]:
     """The loggers that ``UFUSE_LOGS=text`` asks for, each with a handler to stderr.
 
-    Raises
-    ------
-    ValueError
-        For a category that does not exist.
+    Parameters
+    ----------
+    text : str
+        Categories, separated by commas; one that does not exist is named in a warning.
+
+    Returns
+    -------
+    dict of str to logging.Logger
     """
     wanted = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = sorted(set(wanted) - {*CATEGORIES, "all"})
+    if unknown:
+        logging.getLogger("ufuse").warning(
+            "UFUSE_LOGS: %s is none of %s, all", ", ".join(unknown), ", ".join(CATEGORIES)
+        )
     if "all" in wanted:
         wanted = list(CATEGORIES)
-    unknown = sorted(set(wanted) - set(CATEGORIES))
-    if unknown:
-        raise ValueError(f"UFUSE_LOGS: {', '.join(unknown)} is none of {', '.join(CATEGORIES)}")
     found = {}
     for category in wanted:
+        if category not in CATEGORIES:
+            continue
         logger = logging.getLogger(f"ufuse.{category}")
         logger.setLevel(logging.INFO)
         if not logger.handlers:
@@ -54,20 +113,41 @@ class LogWatcher:
 
     def __init__(self, loggers: dict[str, logging.Logger]) -> None:
         self._loggers = loggers
+        self._told_of_folder = False
 
-    def __call__(self, name: str, start: int, end: int) -> None:
-        notes, groups, moved, minimum = explain.last_call()
-        for group in groups:
-            self._say("graph", "%s: loops\n%s", name, group.loops)
-            self._say("output_code", "%s:\n%s", name, group.source)
-            self._say("fusion", "%s: %s", name, group)
-            self._say("cache", "%s: %s", name, group.origin)
-            if group.origin == "compiled":
-                self._say("recompiles", "%s: %.1f ms: %s", name, group.compile_ms, group.ops)
-        if groups:
-            self._say("fusion", "%s: %d bytes moved, minimum %d", name, moved, minimum)
-        for note in notes:
+    def __call__(self, seen: Seen) -> None:
+        name = seen.name
+        if seen.mode == "plain":
+            self._say("fallbacks", "%s: plain: %s", name, seen.reason)
+            return
+        if seen.mode == "replayed":
+            self._say("cache", "%s: replayed", name)
+            return
+        last = explain.last_call()
+        for row in last.rows:
+            groups = explain.groups_of(row)
+            if row["fresh"]:
+                self._say("graph", "%s:\n%s", name, row["graph"])
+                moved, minimum = row["bytes_moved"], row["bytes_minimum"]
+                self._say("fusion", "%s: %d bytes moved, minimum %d", name, moved, minimum)
+            for group in groups:
+                self._tell(seen, group)
+        for note in last.notes:
             self._say("fallbacks", "%s: %s", name, note)
+
+    def _tell(self, seen: Seen, group: explain.Group) -> None:
+        self._say("cache", "%s: %s: %s", seen.name, " ".join(group.ops), group.whence)
+        if not group.fresh:
+            return
+        self._say("fusion", "%s: %s\n%s", seen.name, group, group.loops)
+        if group.source:
+            self._say("output_code", "%s:\n%s", seen.name, group.source)
+        if group.origin == "compiled":
+            self._say("recompiles", "%s: %s", seen.signature, group)
+        if not self._told_of_folder:
+            self._told_of_folder = True
+            known = _core.jit_statistics()
+            self._say("cache", "folder: %s", known["cache_dir"] or f"none: {known['cache_note']}")
 
     def _say(self, category: str, message: str, *values: Any) -> None:
         logger = self._loggers.get(category)
@@ -77,4 +157,6 @@ class LogWatcher:
 
 def start() -> None:
     """Watch as ``UFUSE_LOGS`` asks; called once, when it is set."""
-    watchers.append(LogWatcher(loggers_from(os.environ["UFUSE_LOGS"])))
+    loggers = loggers_from(os.environ["UFUSE_LOGS"])
+    if loggers:
+        watchers.append(LogWatcher(loggers))

@@ -12,6 +12,13 @@ from typing import Any
 
 import numpy as np
 
+_NUMBERS = (int, float, complex)
+# Methods and attributes of classes in C, as the classes have them: they refuse lazy arrays.
+DESCRIPTORS = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+)
 # Methods that keep their argument in the object they are called on.
 KEEPERS = frozenset(
     [
@@ -44,6 +51,12 @@ WRITING_FUNCTIONS = frozenset(
     ["at", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle"]
     + ["setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "iand", "ior"]
 )
+# Standard modules whose C code looks at the types of what it is given: a number must be a `float`,
+# bytes must have a buffer. Their functions get real values; their classes cannot be wrapped.
+STRICT_MODULES = frozenset(
+    ["base64", "binascii", "bz2", "ctypes", "datetime", "decimal", "hashlib", "io", "json", "lzma"]
+    + ["time", "zlib"]
+)
 # Attributes of arrays that are no arrays.
 FACTS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"])
 # Builtins that see or change names behind the code's back.
@@ -51,7 +64,9 @@ REFLECTIVE = frozenset(
     ["exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "compile", "breakpoint"]
 )
 # Names that hand out an array's memory, so that later writes are not seen.
-MEMORY_GLOBALS = frozenset({"nditer", "memoryview", "as_strided", "frombuffer", "from_dlpack"})
+MEMORY_GLOBALS = frozenset(
+    {"nditer", "bytearray", "memoryview", "as_strided", "frombuffer", "from_dlpack"}
+)
 MEMORY_ATTRIBUTES = frozenset(
     [
         "nditer",
@@ -135,6 +150,21 @@ FILTERS = frozenset(
     ["catch_warnings", "simplefilter", "filterwarnings", "resetwarnings", "showwarning"]
 )
 STRICT_MODES = frozenset({"raise", "call", "print", "log"})
+
+
+def is_strict(module: Any) -> bool:
+    """Whether a module's name belongs to ``STRICT_MODULES`` or to the C half of one of them."""
+    if not isinstance(module, str):
+        return False
+    top = module.partition(".")[0].lstrip("_").removeprefix("py")
+    return top in STRICT_MODULES or top in ("blake2", "md5", "sha1", "sha2", "sha3")
+
+
+def is_class_method(value: Any, name: str) -> bool:
+    """Whether ``value.name`` is a method or attribute of an array's or a number's class itself."""
+    if not (isinstance(value, type) and issubclass(value, (np.ndarray, np.generic, *_NUMBERS))):
+        return False
+    return isinstance(getattr(value, name, None), DESCRIPTORS)
 
 
 def is_pure(value: Any) -> bool:

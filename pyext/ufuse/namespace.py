@@ -7,7 +7,6 @@ difference raises ``Mismatch``. Classes, constants and everything else are NumPy
 
 from __future__ import annotations
 
-import os
 import sys
 import types
 from collections.abc import Callable
@@ -18,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, compare, swap, trace
+from . import _core, compare, environment, swap, trace
 from .copies import copied
 from .jit import Options, get_ready, run, tame
 
 _OPTIONS = Options()
-# Modules whose functions give another answer each time they are called.
-_RANDOM = ("numpy.random.",)
+# Functions that give another answer, or change NumPy's own state, each time they are called.
+_ONCE_MODULES = ("numpy.random.",)
+_ONCE_NAMES = ("empty", "seterr", "setbufsize", "set_", "save", "tofile")
 
 
 class Mismatch(AssertionError):
@@ -47,13 +47,19 @@ class Eager:
         self.__name__ = getattr(function, "__name__", name.rpartition(".")[2])
         self.__qualname__ = self.__name__
         self.__doc__ = getattr(function, "__doc__", None)
+        self.__module__ = getattr(function, "__module__", None) or name.rpartition(".")[0]
         self._full_name = name
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        # Code asks isinstance(f, np.ufunc).
+        return np.ufunc if isinstance(self.__wrapped__, np.ufunc) else Eager
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if _core.session_active():
             return swap.swap(self.__wrapped__)(*args, **kwargs)
         try:
-            if "check" in os.environ.get("UFUSE_DEBUG", ""):
+            if "check" in environment.debug_words():
                 return self._checked(args, kwargs)
             return self._run(args, kwargs)
         except BaseException as error:
@@ -68,31 +74,38 @@ class Eager:
             return run(swap.swap(self.__wrapped__), args, kwargs, _OPTIONS)
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._full_name.startswith(_RANDOM) or "empty" in self.__name__:
+        if not self._repeatable(args, kwargs):
             return self._run(args, kwargs)
-        theirs: Any = None
-        raised = False
-        their_args, their_kwargs = copied(args), copied(kwargs)
-        try:
-            theirs = self.__wrapped__(*their_args, **their_kwargs)
-        except Exception:
-            raised = True
-        if raised:
-            return self._run(args, kwargs)
-        ours = self._run(args, kwargs)
-        found = compare.difference(ours, theirs) or compare.difference(
-            (args, kwargs), (their_args, their_kwargs), "arguments"
+        # Operands as they were before the call, which may write to them.
+        operands = ", ".join(
+            [*map(_text, args), *(f"{name}={_text(value)}" for name, value in kwargs.items())]
         )
+        place = sys._getframe(2)
+        call = f"{self._full_name}({operands}) at {place.f_code.co_filename}:{place.f_lineno}"
+        theirs = copied((args, kwargs))
+        expected, expected_error = _outcome(self.__wrapped__, theirs)
+        ours, error = _outcome(self._run, ((args, kwargs), {}))
+        if error is not None or expected_error is not None:
+            said, wanted = _said(error), _said(expected_error)
+            if said != wanted:
+                raise Mismatch(f"{call}\nresult: {said} is not {wanted}") from error
+            assert error is not None
+            raise error
+        found = compare.difference(ours, expected)
+        found = found or compare.difference((args, kwargs), theirs, "arguments")
         if found is not None:
-            frame = sys._getframe(2)
-            operands = ", ".join(
-                [*map(_text, args), *(f"{name}={_text(value)}" for name, value in kwargs.items())]
-            )
-            raise Mismatch(
-                f"{self._full_name}({operands}) at {frame.f_code.co_filename}:{frame.f_lineno}\n"
-                f"{found}"
-            )
+            raise Mismatch(f"{call}\n{found}")
         return ours
+
+    def _repeatable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call can be made twice: nothing is used up, written out or drawn by chance."""
+        if self._full_name.startswith(_ONCE_MODULES) or self.__name__.startswith(_ONCE_NAMES):
+            return False
+        return not any(
+            hasattr(type(value), name)
+            for value in (*args, *kwargs.values())
+            for name in ("__next__", "read", "write")
+        )
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.__dict__["__wrapped__"], name)
@@ -105,6 +118,17 @@ class Eager:
 
     def __reduce__(self) -> Any:
         return _of, (self.__wrapped__, self._full_name)
+
+
+def _outcome(function: Callable[..., Any], given: Any) -> tuple[Any, Exception | None]:
+    try:
+        return function(*given[0], **given[1]), None
+    except Exception as error:
+        return None, error
+
+
+def _said(error: Exception | None) -> str:
+    return "a value" if error is None else f"{type(error).__name__}: {error}"
 
 
 def _of(function: Any, name: str) -> Eager:
@@ -165,9 +189,9 @@ def fill(made: types.ModuleType, module: types.ModuleType) -> None:
     """Let ``made`` stand for ``module``."""
     made.__dict__["_ufuse_module"] = module
     for name in ("__all__", "__version__"):
-        if hasattr(module, name):
-            made.__dict__[name] = getattr(module, name)
-    if hasattr(module, "__path__"):
+        if name in vars(module):  # asking a module that is deprecated for more would warn
+            made.__dict__[name] = vars(module)[name]
+    if "__path__" in vars(module):
         made.__path__ = []
 
 

@@ -1,12 +1,14 @@
 """Where does the time of a program's jitted calls go?
 
-``ufuse.profile`` writes a trace in Chrome's format: one slice per call, with its fused groups,
-compile times and NumPy calls as arguments. Open it at https://ui.perfetto.dev or chrome://tracing.
+``ufuse.profile`` writes a trace in Chrome's format: one slice per call, and inside it one for each
+time the compiler or the loops ran; the rest of a call is Python and NumPy. Open it at
+https://ui.perfetto.dev or chrome://tracing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import threading
@@ -19,7 +21,7 @@ from . import explain, logs
 
 @contextlib.contextmanager
 def profile(path: str | os.PathLike[str] = "ufuse-trace.json") -> Iterator[list[dict[str, Any]]]:
-    """Record the jitted calls inside the ``with`` block in a Chrome trace.
+    """Record the jitted calls inside the ``with`` block, on all threads, in a Chrome trace.
 
     Parameters
     ----------
@@ -31,6 +33,11 @@ def profile(path: str | os.PathLike[str] = "ufuse-trace.json") -> Iterator[list[
     list of dict
         The trace's events; it grows with each call.
 
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+
     Examples
     --------
     >>> import numpy as np, ufuse, tempfile, os
@@ -41,45 +48,48 @@ def profile(path: str | os.PathLike[str] = "ufuse-trace.json") -> Iterator[list[
     1
     """
     events: list[dict[str, Any]] = []
-
-    def note(name: str, start: int, end: int) -> None:
-        notes, groups, moved, minimum = explain.last_call()
-        place = {"pid": os.getpid(), "tid": threading.get_native_id()}
-        events.append(
-            {
-                "name": name,
-                "cat": "call",
-                "ph": "X",
-                "ts": start / 1e3,
-                "dur": (end - start) / 1e3,
-                "args": {
-                    "groups": [str(group) for group in groups],
-                    "not native": [str(note) for note in notes],
-                    "bytes moved": moved,
-                    "bytes minimum": minimum,
-                },
-                **place,
-            }
-        )
-        at = start / 1e3
-        for group in groups:
-            if group.origin == "compiled":
-                events.append(
-                    {
-                        "name": "compile " + " ".join(group.ops),
-                        "cat": "compile",
-                        "ph": "X",
-                        "ts": at,
-                        "dur": group.compile_ms * 1e3,
-                        "args": {},
-                        **place,
-                    }
-                )
-                at += group.compile_ms * 1e3
-
-    logs.watchers.append(note)
+    logs.watchers.append(watcher := functools.partial(_note, events))
     try:
         yield events
     finally:
-        logs.watchers.remove(note)
+        logs.watchers.remove(watcher)
         Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
+
+
+def _note(events: list[dict[str, Any]], seen: logs.Seen) -> None:
+    """Add one call, and what it was made of, to a trace."""
+
+    def add(name: str, category: str, times: tuple[int, int], **details: Any) -> None:
+        events.append(
+            {
+                "name": name,
+                "cat": category,
+                "ph": "X",
+                "ts": times[0] / 1e3,
+                "dur": (times[1] - times[0]) / 1e3,
+                "pid": os.getpid(),
+                "tid": threading.get_native_id(),
+                "args": details,
+            }
+        )
+
+    whole = (seen.start, seen.end)
+    if seen.mode != "traced":
+        add(seen.name, "call", whole, call=seen.signature, mode=seen.mode, reason=seen.reason)
+        return
+    last = explain.last_call()
+    add(
+        seen.name,
+        "call",
+        whole,
+        call=seen.signature,
+        mode=seen.mode,
+        interruptions=[str(note) for note in last.notes],
+    )
+    for row in last.rows:
+        groups = explain.groups_of(row)
+        ops = " ".join(op for group in groups for op in group.ops) or "copy or fill"
+        if row["fresh"]:
+            add(f"prepare {ops}", "compile", row["prepared"], code=[g.whence for g in groups])
+        moved, minimum = row["bytes_moved"], row["bytes_minimum"]
+        add(ops, "loops", row["ran"], bytes_moved=moved, bytes_minimum=minimum)

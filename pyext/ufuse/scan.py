@@ -127,6 +127,15 @@ class _Scanner:
             return ("item", callee[1]) if callee[1][0] != "global" else FRESH
         return FRESH
 
+    def value_of(self, origin: Origin) -> Any:
+        """What a global or free name, or an attribute of a module, stands for at the moment."""
+        if origin[0] in ("global", "free"):
+            return self.lookup(origin[1], origin[0] == "free")
+        if origin[0] == "attr":
+            base = self.value_of(origin[1])
+            return getattr(base, origin[2], None) if isinstance(base, types.ModuleType) else None
+        return None
+
     def holds_no_array(self, origin: Origin) -> bool:
         """Whether storing a constant into this object cannot write into an array's memory."""
         if origin[0] not in ("global", "free"):
@@ -160,6 +169,10 @@ class _Scanner:
             self.store(callee[1], FRESH, "store_in_container")
         if callee[0] == "attr" and callee[2] in names.WRITING_METHODS:
             self.store(callee[1], FRESH, "store_in_array")
+        kind = self.value_of(callee)
+        strict = isinstance(kind, type) and names.is_strict(kind.__module__)
+        if strict and any(argument != CONST for argument in arguments):
+            self.fail("strict_type", f"`{kind.__name__}` takes no lazy numbers")
         name = callee[2] if callee[0] == "attr" else callee[1] if callee[0] == "global" else None
         if name in names.WRITING_FUNCTIONS and arguments:
             self.store(arguments[-1], FRESH, "store_in_array")
@@ -186,6 +199,8 @@ class _Scanner:
             if base[0] in ("global", "free") and name not in names.MEMORY_GLOBALS:
                 return
             self.fail("memory_exposed", f"`.{name}` hands out an array's memory")
+        if names.is_class_method(self.value_of(base), name):
+            self.fail("unbound_method", f"`.{name}` is taken from a class")
         if name == "random":
             self.pure = False
 

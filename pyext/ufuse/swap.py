@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, names
 
 DATA = object()  # guard value: "no callable and no module"
 LIBRARIES = ("numpy", "scipy")
@@ -78,6 +78,8 @@ _CODE = (
     np.ufunc,
     functools.partial,
     functools._lru_cache_wrapper,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
     *((_Dispatcher,) if _Dispatcher else ()),
 )
 _namespaces: dict[str, Namespace] = {}
@@ -149,6 +151,8 @@ def swap(value: Any) -> Any:
         return _swap_module(value)
     if isinstance(value, types.BuiltinFunctionType):
         return _swap_builtin(value)
+    if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return caller(value, "user_call", pure=False)
     if is_dispatcher(value):
         return _swap_dispatcher(value, getattr(value, "_implementation", None))
     inner = getattr(type(value), "__ufuse_inner__", None)
@@ -191,9 +195,8 @@ def _swap_module(module: types.ModuleType) -> Any:
     name = module.__name__
     if isinstance(module, Namespace):
         return module
-    if (_is_standard(name) and name != "warnings") or name.startswith(
-        ("numpy.ma", "numpy.testing")
-    ):
+    generic = _is_standard(name) and name != "warnings" and not names.is_strict(name)
+    if generic or name.startswith(("numpy.ma", "numpy.testing")):
         return module
     known = _namespaces.get(name)
     if known is None or known.__dict__["_ufuse_module"] is not module:
@@ -215,6 +218,8 @@ def _swap_function(function: types.FunctionType) -> Any:
             return twin.twin_of(function).function
         return implementation
     module = function.__globals__.get("__name__")
+    if names.is_strict(module):
+        return caller(function, "user_call", pure=True)
     if _is_standard(module) or isinstance(function.__globals__, twin.LiveGlobals):
         return function
     library = is_library(module)
@@ -259,7 +264,7 @@ def _swap_builtin(function: Any) -> Any:
     module = function.__module__ or getattr(owner, "__name__", None)
     if is_library(module):
         return caller(function, "not_native")
-    return function
+    return caller(function, "user_call", pure=True) if names.is_strict(module) else function
 
 
 class Caller(functools.partial):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import types
+from typing import Any
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -15,6 +16,17 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 def is_ours(code: types.CodeType) -> bool:
     """Whether a code object belongs to this package."""
     return code.co_filename.startswith(_FOLDER)
+
+
+class UsersTraceback:
+    """Context manager: an exception that leaves it has no frames of this package."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is not None:
+            error.__traceback__ = without_ours(error.__traceback__)
 
 
 def without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:

@@ -1,12 +1,20 @@
 """What can be jitted, and does the result still look like the function that it was?"""
 
 import copy
+import datetime
+import decimal
 import functools
+import hashlib
 import inspect
+import io
+import json
 import pickle
 import sys
 import threading
+import time
 import traceback
+import typing
+import zlib
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -16,6 +24,7 @@ from same import check, jitted, same
 
 Pair = namedtuple("Pair", "left right")
 X = np.linspace(-2.0, 3.0, 24).reshape(4, 6)
+SUM = np.ndarray.sum
 
 
 @ufuse.jit
@@ -50,6 +59,12 @@ class Model:
         return x * cls.weight
 
     @ufuse.jit
+    @property
+    def doubled(self):
+        """Twice the weight."""
+        return self.weight * 2
+
+    @ufuse.jit
     def remember(self, x):
         self.last = x * 2
         return self.last
@@ -74,6 +89,54 @@ class TestLooks:
     def test_pickled_by_reference(self):
         assert pickle.loads(pickle.dumps(scaled)) is scaled
 
+    def test_annotations(self):
+        def f(x: np.ndarray, n: int = 3) -> np.ndarray:
+            return x * n
+
+        assert typing.get_type_hints(ufuse.jit(f)) == typing.get_type_hints(f)
+        assert ufuse.jit(lambda x: x).__annotations__ == {}
+        assert ufuse.jit(np.sin).__annotations__ == {}
+
+        @functools.singledispatch
+        def dispatched(x):
+            return None
+
+        dispatched.register(ufuse.jit(f))
+        same(dispatched(X), X * 3)
+
+    def test_pickled_with_the_original(self):
+        for f in (
+            ufuse.jit(np.linalg.norm),
+            ufuse.jit(plain_sum),
+            ufuse.jit(functools.partial(plain_sum)),
+            ufuse.jit(Model().__call__),
+        ):
+            again = pickle.loads(pickle.dumps(f))
+            assert type(again) is type(f)
+            assert again._options == f._options
+            same(again(X), f(X))
+            same(copy.deepcopy(f)(X), f(X))
+        assert (
+            pickle.loads(pickle.dumps(ufuse.jit(plain_sum, numerics="fast")))._options[0] == "fast"
+        )
+
+    def test_jitted_twice(self):
+        f = ufuse.jit(ufuse.jit(plain_sum), numerics="fast")
+        assert f.__wrapped__ is plain_sum
+        assert f._options.numerics == "fast"
+
+    def test_state_of_a_callable_object_is_its_own(self):
+        class Odd:
+            def __init__(self):
+                self._plan = self._replay = self._options = self.explain = "mine"
+
+            def __call__(self, x):
+                return x * 2
+
+        f = ufuse.jit(Odd())
+        same(f(X), X * 2)
+        assert f.explain(X).mode == "traced"
+
     def test_options(self):
         f = ufuse.jit(numerics="fast")(plain_sum)
         np.testing.assert_allclose(f(X), plain_sum(X))
@@ -81,6 +144,8 @@ class TestLooks:
             ufuse.jit(numerics="sloppy")
         with pytest.raises(TypeError, match="callable"):
             ufuse.jit(3)
+        with pytest.raises(TypeError, match="not the class 'Model'; decorate its methods"):
+            ufuse.jit(Model)
 
     def test_wrong_arguments(self):
         check(lambda: scaled.__wrapped__(), _jitted=lambda: scaled())
@@ -103,6 +168,8 @@ class TestKinds:
         same(Model().static(X), X + 1)
         same(Model.static_outside(X), X + 1)
         same(Model.of_class(X), X * Model.weight)
+        same(model.doubled, Model.weight * 2)
+        assert Model.doubled.__doc__ == "Twice the weight."
 
     def test_attribute_is_stored(self):
         model = Model()
@@ -363,6 +430,41 @@ class TestPython:
             return None
 
         check(f, X)
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x: json.dumps({"sum": x.sum(), "all": x.tolist()}),
+            lambda x: time.gmtime(x.sum() * 1e3),
+            lambda x: hashlib.sha256(x * 2).hexdigest(),
+            lambda x: zlib.crc32(x),
+            lambda x: datetime.timedelta(seconds=x.sum()) + datetime.timedelta(seconds=1),
+            lambda x: decimal.Decimal(x[0, 0]),
+            lambda x: io.BytesIO(x * 2).read(),
+            lambda x: (bytes(x), bytearray(x)),
+            lambda x: (complex(x.sum()), complex(x[0, 0])),
+        ],
+    )
+    def test_standard_code_that_looks_at_types(self, function):
+        check(function, X)
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x: np.ndarray.mean(x * 2, axis=0),
+            lambda x: list(map(np.ndarray.sum, x)),
+            lambda x: np.ndarray.__add__(x, 1),
+            lambda x: np.ndarray.T.__get__(x),
+            lambda x: float.is_integer(x.sum()),
+            lambda x: SUM(x + 1, axis=1) * 2,
+        ],
+    )
+    def test_methods_of_classes(self, function):
+        check(function, X)
+
+    def test_jitted_methods_of_classes(self):
+        check(np.ndarray.sum, X, _jitted=ufuse.jit(np.ndarray.sum))
+        check(float.__add__, 1.0, np.float64(2), _jitted=ufuse.jit(float.__add__))
 
     def test_copies(self):
         check(lambda x: (copy.copy(x + 1), copy.deepcopy([x * 2, x])), X)

@@ -54,6 +54,26 @@ def test_python_runs_once_per_signature():
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.mean(),
+        lambda x: (x - x.mean(axis=0)) / x.std(axis=0),
+        lambda x: np.var(x, axis=1) * np.float32(2),
+        lambda x, a=3.0: x * np.float64(a),
+    ],
+)
+def test_numpy_scalars_are_constants_of_a_signature(function):
+    f, runs = counted(function)
+    for x in (X, X * 2, X[:2], X[:2] + 1):
+        same(f(x), function(x))
+    assert len(runs) == 2
+    if function.__code__.co_argcount == 2:
+        same(f(X, 5.0), function(X, 5.0))
+        same(f(X, np.float64(7.0)), function(X, np.float64(7.0)))
+        same(f(X, np.float64(8.0)), function(X, np.float64(8.0)))
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [("FACTOR", 5.0), ("helper", lambda x: x - 3), ("np", np), ("len", lambda x: 7)],
 )

@@ -1,9 +1,12 @@
 """Can the user see what happened: explain, source, logs, profiles, magics, the doctor?"""
 
+import functools
+import io
 import json
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +14,22 @@ import ufuse
 from ufuse import compare, copies
 
 X = np.linspace(0.0, 1.0, 24).reshape(4, 6)
+
+
+class Said(NamedTuple):
+    out: str
+    err: str
+
+
+def ask_another_process(code, **environment):
+    """What a program, or the doctor, prints with these environment variables."""
+    what = (
+        ["-m", "ufuse", "doctor"] if code is None else ["-c", f"import numpy as np, ufuse\n{code}"]
+    )
+    done = subprocess.run(
+        [sys.executable, *what], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    return Said(done.stdout, done.stderr)
 
 
 def softmax(x):
@@ -59,63 +78,238 @@ class TestExplain:
         ufuse.jit(f).explain(x)
         assert (x == X).all()
 
+    @pytest.mark.parametrize(
+        "function",
+        [softmax, np.sin, lambda x: x.mean(), lambda x: np.sort(x), lambda x: float(x.sum())],
+    )
+    def test_the_mode_is_what_happens(self, function):
+        f = ufuse.jit(function)
+        found = f.explain(X)
+        assert (found.reason == "") == (found.mode == "replayed")
+        before = f._replay.counts[0] if f._replay else 0
+        f(X)
+        assert (found.mode == "replayed") == bool(f._replay and f._replay.counts[0] > before)
+
+    def test_times_are_of_this_call(self, backend):
+        f = ufuse.jit(lambda x: np.tanh(x) * 3 + np.cos(x))
+        first, second = f.explain(X), f.explain(X)
+        assert 0 < first.compile_seconds + first.run_seconds <= first.seconds
+        assert 0 < second.compile_seconds + second.run_seconds <= second.seconds
+        if backend == "compiled":
+            assert first.groups[0].fresh
+            assert not second.groups[0].fresh
+            assert "in use since an earlier call" in str(second)
+            assert second.compile_seconds * 1e3 < second.groups[0].compile_ms
+
+    def test_what_repeats_is_counted(self):
+        def f(x):
+            for _ in range(5):
+                x[1:] = x[:-1] * 2
+            return x
+
+        found = ufuse.jit(f).explain(X)
+        assert [(g.ops, g.runs) for g in found.groups] == [(("multiply",), 5)]
+        assert [note.times for note in found.notes] == [5]
+        assert "(5 times)" in str(found)
+
+    def test_names(self):
+        class Model:
+            def __call__(self, x):
+                return x
+
+        assert ufuse.jit(functools.partial(softmax, X)).explain().name == "partial of softmax"
+        assert "Model" in ufuse.jit(Model()).explain(X).name
+
+    def test_strict_error_state_is_plain(self):
+        with np.errstate(all="raise"):
+            found = ufuse.jit(softmax).explain(X)
+        assert found.mode == "plain"
+        assert "np.errstate" in found.reason
+
+    @pytest.mark.parametrize("ask", ["explain", "source"])
+    def test_exceptions_have_no_frames_of_ours(self, ask):
+        def f(x):
+            return x + np.ones(99)
+
+        with pytest.raises(ValueError, match="broadcast") as caught:
+            getattr(ufuse.jit(f), ask)(X)
+        names = [entry.name for entry in caught.traceback]
+        assert names == ["test_exceptions_have_no_frames_of_ours", "f"]
+
+    def test_why_it_was_not_compiled(self, monkeypatch):
+        found = ask_another_process(
+            "print(ufuse.jit(lambda x: np.sin(x) + 1).explain(np.arange(5.0)))",
+            UFUSE_CXX="/nonexistent",
+        )
+        assert "sin add  [interpreter: no C++ compiler was found (tried: /nonexistent)" in found.out
+
     def test_source(self, backend):
         source = ufuse.jit(softmax).source(X)
         assert ('extern "C"' in source) == (backend == "compiled")
 
 
 class TestLogs:
-    def run(self, logs):
+    def run(self, logs, tmp_path):
         code = (
-            "import numpy as np, ufuse\n"
             "f = ufuse.jit(lambda x: np.sort(np.sqrt(x) + 1))\n"
-            "f(np.arange(5.0))\n"
+            "for x in (np.arange(5.0), np.arange(5.0), np.arange(6, dtype='f')): f(x)\n"
+            "g = ufuse.jit(lambda x: x * 2)\n"
+            "g(x); g(x)\n"
+            "def h(x):\n"
+            "    global k; k = x\n"
+            "ufuse.jit(h)(x)"
         )
-        environment = {**os.environ, "UFUSE_LOGS": logs}
-        return subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=environment
-        ).stderr
+        return ask_another_process(code, UFUSE_LOGS=logs, UFUSE_CACHE_DIR=str(tmp_path)).err
 
-    def test_categories(self, backend):
-        if backend != "compiled":
-            pytest.skip("a process of its own")
-        assert "sort" in self.run("fallbacks")
-        assert 'extern "C"' in self.run("output_code")
-        assert "sqrt" in self.run("fusion,cache")
-        assert self.run("") == ""
-        assert "nonsense is none of" in self.run("nonsense")
+    def test_categories(self, tmp_path):
+        os.chmod(tmp_path, 0o700)
+        text = self.run("all", tmp_path)
+        lines = text.splitlines()
+        for category in ("graph", "fusion", "output_code", "recompiles", "cache", "fallbacks"):
+            assert f"[ufuse.{category}] " in text
+        assert sum("NumPy call sort" in line for line in lines) == 3
+        assert [line.partition(": ")[0] for line in lines if "ufuse.recompiles" in line] == [
+            "[ufuse.recompiles] <lambda>(float64[5])",
+            "[ufuse.recompiles] <lambda>(float32[6])",
+            "[ufuse.recompiles] <lambda>(float32[6])",
+        ]
+        assert "[ufuse.cache] <lambda>: replayed" in lines
+        assert f"[ufuse.cache] folder: {tmp_path}" in lines
+        assert any(line.startswith("[ufuse.fallbacks] h: plain: ") for line in lines)
+        assert text.count('extern "C"') == 3
+        assert "= ufunc" not in self.run("output_code", tmp_path)
+
+    def test_names_that_do_not_exist(self, tmp_path):
+        assert self.run("", tmp_path) == ""
+        text = self.run("nonsense,fallbacks", tmp_path)
+        assert "UFUSE_LOGS: nonsense is none of output_code, graph" in text
+        assert "NumPy call sort" in text
 
 
 def test_profile(tmp_path):
-    f = ufuse.jit(softmax)
+    f, g = ufuse.jit(softmax), ufuse.jit(lambda x: np.sort(x + 2))
+    h = ufuse.jit(lambda x: x + np.ones(99))
     with ufuse.profile(tmp_path / "trace.json") as events:
         f(X)
         f(X)
+        g(X)
+        with pytest.raises(ValueError, match="broadcast"):
+            h(X)
+    f(X)
     written = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert written == events
-    assert [e["name"] for e in written if e["cat"] == "call"] == ["softmax"] * 2
+    calls = [e for e in written if e["cat"] == "call"]
+    modes = ["traced", "replayed", "traced", "traced"]
+    assert [e["args"]["mode"] for e in calls] == modes
+    assert calls[0]["args"]["call"] == "softmax(float64[4, 6])"
+    assert any("NumPy call sort" in note for note in calls[2]["args"]["interruptions"])
+    loops = [e for e in written if e["cat"] == "loops"]
+    names = ["maximum.reduce", "add", "copy"]  # np.ones is due where the exception ends the call
+    assert [e["name"].partition(" ")[0] for e in loops] == names
+    for inner, outer in zip(loops, (calls[0], calls[2], calls[3])):
+        assert outer["ts"] <= inner["ts"]
+        assert inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
 
 
-def test_doctor(backend):
-    if backend != "compiled":
-        pytest.skip("a process of its own")
-    found = subprocess.run(
-        [sys.executable, "-m", "ufuse", "doctor"], capture_output=True, text=True
+class TestDoctor:
+    def ask(self, **environment):
+        return ask_another_process(None, **environment).out
+
+    def test_good(self):
+        found = self.ask()
+        assert "ok  versions" in found
+        assert "same bits as NumPy" in found
+        assert "ok  OpenMP" in found
+        assert "libomp" in found
+
+    def test_no_compiler(self):
+        found = self.ask(UFUSE_CXX="/nonexistent")
+        assert "BAD compiler  none that works" in found
+        assert "tried: /nonexistent" in found
+
+    def test_folders_that_are_not_used(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        os.chmod(tmp_path, 0o777)
+        for folder, words in [
+            (tmp_path / "file", "is not a folder"),
+            (tmp_path, "is open to other users"),
+        ]:
+            found = self.ask(UFUSE_CACHE_DIR=str(folder))
+            assert "BAD cache" in found
+            assert words in found
+            assert "same bits as NumPy" in found
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("OMP_NUM_THREADS", "abc"),
+            ("OMP_NUM_THREADS", "-3"),
+            ("OMP_NUM_THREADS", "99999999999"),
+            ("UFUSE_CACHE_SIZE", "big"),
+            ("UFUSE_DEBUG", "chekc"),
+            ("UFUSE_LOGS", "nonsense"),
+        ],
     )
-    assert "versions" in found.stdout
-    assert "same bits as NumPy" in found.stdout
+    def test_variables(self, name, value):
+        found = self.ask(**{name: value})
+        assert "BAD variables" in found
+        assert f"{name}: " in found
+        assert "same bits as NumPy" in found
 
 
-def test_magics(capsys):
-    testing = pytest.importorskip("IPython.testing.globalipapp")
-    shell = testing.start_ipython() or testing.get_ipython()
-    shell.run_line_magic("load_ext", "ufuse")
-    shell.run_cell("import numpy as np")
-    shell.run_cell_magic("ufuse", "", "def double(x):\n    return x * 2\n")
-    shell.run_cell("y = double(np.arange(3.0))")
-    assert "double: same as NumPy" in capsys.readouterr().out
-    shell.run_line_magic("ubench", "--seconds 0.01 double(np.arange(3.0))")
-    assert "ratio" in capsys.readouterr().out
+def test_variables_are_warned_of():
+    code = "print((ufuse.jit(lambda x: x + 1)(np.ones(1000000)) == 2).all())"
+    found = ask_another_process(code, OMP_NUM_THREADS="2x")
+    assert found.out == "True\n"
+    assert found.err == "OMP_NUM_THREADS: '2x' is no list of positive numbers; it is ignored\n"
+
+
+class TestMagics:
+    @pytest.fixture
+    def shell(self):
+        testing = pytest.importorskip("IPython.testing.globalipapp")
+        shell = testing.start_ipython() or testing.get_ipython()
+        shell.run_line_magic("load_ext", "ufuse")
+        shell.run_cell("import numpy as np\nx = np.arange(3.0)")
+        return shell
+
+    def test_cell(self, shell, capsys):
+        shell.run_cell("%%ufuse\ndef double(x):\n    return x * 2\ny = double(x)\n")
+        assert "double: same as NumPy" in capsys.readouterr().out
+        assert type(shell.user_ns["double"]) is ufuse.jit(len).__class__
+        assert shell.user_ns["double"].explain(X).mode == "replayed"
+        shell.run_cell("double(x)")
+        assert "same as" not in capsys.readouterr().out
+        assert "__ufuse_compiled__" not in shell.user_ns
+
+    def test_differences_are_told(self, shell, capsys):
+        shell.run_cell(
+            "%%ufuse\nseen = []\n"
+            "def odd(x):\n    seen.append(1)\n    return x * len(seen)\n"
+            "odd(x)\n"
+        )
+        assert "odd: DIFFERS from NumPy: result: 2 of 3 elements" in capsys.readouterr().out
+
+    def test_a_cell_that_raises(self, shell, capsys):
+        result = shell.run_cell("%%ufuse\ndef bad(x):\n    return nowhere + x\nbad(x)\n")
+        assert not result.success
+        text = capsys.readouterr()
+        assert "name 'nowhere' is not defined" in text.out + text.err
+        assert not shell.run_cell("%%ufuse\ndef bad(x)\n    return x\n").success
+        shell.run_cell("def nowhere_near(x): return x")
+        assert type(shell.user_ns["nowhere_near"]) is type(softmax)
+
+    def test_bench(self, shell, capsys):
+        shell.run_cell("%%ufuse --no-check\ndef triple(x):\n    return x * 3\n")
+        shell.run_cell("%ubench --seconds 0.01 triple(x)")
+        assert "x faster" in (out := capsys.readouterr().out) or "x slower" in out
+        for line, words in [
+            ("x", "needs a call"),
+            ("np.sin(x)", "np.sin was not compiled"),
+            ("triple(x", "was never closed"),
+        ]:
+            assert not shell.run_cell(f"%ubench {line}").success
+            assert words in capsys.readouterr().err
 
 
 class TestNamespace:
@@ -150,6 +344,33 @@ class TestNamespace:
         with pytest.raises(namespace.Mismatch, match=r"numpy\.sum\(<float64 \(4, 6\)") as caught:
             unp.sum(X)
         assert f"{__file__}:" in str(caught.value)
+        with pytest.raises(namespace.Mismatch, match="a value is not AxisError: axis 5 is out"):
+            unp.sum(X, axis=5)
+
+    def test_check_mode_of_what_cannot_be_done_twice(self, monkeypatch):
+        import ufuse.numpy as unp
+
+        monkeypatch.setenv("UFUSE_DEBUG", "check")
+        assert unp.fromiter((i for i in range(3)), float).tolist() == [0, 1, 2]
+        file = io.BytesIO()
+        unp.save(file, X)
+        assert file.tell() == X.nbytes + 128
+        with np.errstate():
+            assert unp.seterr(divide="ignore") == np.geterr() | {"divide": "warn"}
+        with pytest.raises(ValueError, match="could not be broadcast"):
+            unp.add(X, np.ones(99))
+
+    def test_looks_like_numpy(self):
+        import ufuse.numpy as unp
+
+        for name in np.__all__:
+            ours, theirs = getattr(unp, name), getattr(np, name)
+            if type(theirs) is type(np):
+                continue
+            assert repr(ours) == repr(theirs)
+            assert getattr(ours, "__module__", None) == getattr(theirs, "__module__", None)
+            assert isinstance(ours, np.ufunc) == isinstance(theirs, np.ufunc)
+            assert ours.__doc__ == theirs.__doc__
 
 
 def test_compare():

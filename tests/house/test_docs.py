@@ -1,0 +1,95 @@
+"""Do the examples in the documentation run, and do the stubs name what is there?"""
+
+import ast
+import doctest
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ufuse
+from ufuse import _core
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(ufuse.__path__, "ufuse.")
+    if module.name not in ("ufuse._core", "ufuse.__main__", "ufuse.ipython", "ufuse.numpy")
+)
+PUBLIC = {
+    "jit": ufuse.jit,
+    "profile": ufuse.profile,
+    "set_num_threads": ufuse.set_num_threads,
+    "get_num_threads": ufuse.get_num_threads,
+    "explain": type(ufuse.jit(len)).explain,
+    "source": type(ufuse.jit(len)).source,
+}
+
+
+@pytest.mark.parametrize("name", ["ufuse", *MODULES])
+def test_examples_run(name):
+    module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert not failed
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_docstrings_are_whole(name):
+    text = inspect.getdoc(PUBLIC[name])
+    parameters = inspect.signature(PUBLIC[name]).parameters.keys() - {"self"}
+    assert "Examples\n--------" in text
+    assert ("Parameters\n----------" in text) == bool(parameters)
+    assert all(parameter in text for parameter in parameters)
+    assert re.search(r"(Returns|Yields|Raises)\n-", text)
+
+
+def test_readme_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"X": np.random.default_rng(0).normal(size=(50, 2)), "means": np.eye(2)}
+    names["x"] = names["X"]
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+        exec(block, names)
+
+
+def test_notebook_runs(capsys):
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    cells = json.loads((ROOT / "bench" / "notebook.ipynb").read_text())["cells"]
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert shell.run_cell("".join(cell["source"])).success
+    assert "kmeans: same as NumPy" in capsys.readouterr().out
+
+
+def _stub_names(body, prefix=""):
+    """Dotted names that a stub says exist at run time."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            bases = [ast.unparse(base) for base in getattr(node, "bases", [])]
+            if "TypedDict" in bases:
+                continue
+            yield prefix + node.name
+            if isinstance(node, ast.ClassDef):
+                yield from _stub_names(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.AnnAssign):
+            yield prefix + ast.unparse(node.target)
+
+
+def test_stub_names_what_the_core_has():
+    stub = ast.parse((ROOT / "pyext" / "ufuse" / "_core.pyi").read_text())
+    listed = set(_stub_names(stub.body))
+    public = {name for name in dir(_core) if not name.startswith("_")} | {"__version__"}
+    assert {name for name in listed if "." not in name} == public
+    for name in listed:
+        value = _core
+        for part in name.split("."):
+            value = getattr(value, part) if part != "__getattr__" else value
+    # The classes' own methods, apart from operators.
+    for kind in (_core.Dispatcher, _core.backend):
+        own = {name for name in vars(kind) if not name.startswith("_")}
+        assert own <= {name.partition(".")[2] for name in listed}
