@@ -66,7 +66,7 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
         call.enter();
         std::vector<tracer::Operand> operands;
         for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
-        check_promotion(args, operands);
+        check_promotion(call, args, operands);
         LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
         const bool immediate = call.take_immediate();
         py::object written = write_into(call, std::move(result), args[0], true);

@@ -154,7 +154,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
           operands.push_back(to_operand(call, arg));
         }
         if (scalars) check_scalar_operator(ufunc, operands);
-        check_promotion(inputs, operands);
+        check_promotion(call, inputs, operands);
         std::vector<LazyArray> results = call.session().call(ufunc, operands, parsed.options);
         if (std::ranges::all_of(parsed.outs, [](PyObject* out) { return out == nullptr; }))
           return to_python(call, std::move(results));
