@@ -286,70 +286,6 @@ class CatchWarnings(warnings.catch_warnings):
         super().__exit__(*exc_info)
 
 
-# Error state: operations are recorded now and run later, so the session is told of each change.
-
-
-def report_mask() -> int:
-    """The floating-point flags that the error state asks to report, as ``_core`` counts them."""
-    modes = np.geterr().values()  # divide, over, under, invalid
-    return sum(1 << bit for bit, mode in enumerate(modes) if mode != "ignore")
-
-
-def _tell_error_state() -> None:
-    if _core.session_active():
-        _core.set_errmask(report_mask())
-
-
-class ErrState(np.errstate):
-    """``np.errstate`` for twins; also a decorator, as NumPy's is."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        _tell_error_state()
-
-    def __exit__(self, *exc_info: Any) -> None:
-        super().__exit__(*exc_info)
-        _tell_error_state()
-
-    def __call__(self, function: Any) -> Any:
-        @functools.wraps(function)
-        def inner(*args: Any, **kwargs: Any) -> Any:
-            with self._recreate():
-                return function(*args, **kwargs)
-
-        return inner
-
-    def _recreate(self) -> ErrState:
-        return type(self)(**self._settings)
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._settings = settings
-
-
-@native("seterr", "seterrcall")
-def _seterr(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    old = real(*args, **kwargs)
-    _tell_error_state()
-    return old
-
-
-class _ExtObjVariable:
-    """The context variable that NumPy 2 keeps its error state in, for ``errstate`` decorators."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def set(self, value: Any) -> Any:
-        token = self._real.set(value)
-        _tell_error_state()
-        return token
-
-    def reset(self, token: Any) -> None:
-        self._real.reset(token)
-        _tell_error_state()
-
-
 # NumPy's `_methods`: mean, var and std end with `ret.dtype.type(ret / rcount)` for scalars, which
 # would compute `ret` at once, because a dtype's type is a class. Inside these functions a lazy
 # scalar has a dtype whose type is a cast.
@@ -410,16 +346,13 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
                 extra[name] = _ArrayUfuncs(value)
     if code.co_filename == swap.DISPATCHER_FILE:
         extra["implement_array_function"] = _core.implement
-    variable = real.get("_extobj_contextvar")
-    if variable is not None and "_extobj_contextvar" in code.co_names:
-        extra["_extobj_contextvar"] = _ExtObjVariable(variable)
     return extra
 
 
 @functools.cache
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
-    found: dict[Any, Any] = {np.errstate: ErrState, warnings.catch_warnings: CatchWarnings}
+    found: dict[Any, Any] = {warnings.catch_warnings: CatchWarnings}
     teller: Any
     for teller in (warnings.warn, warnings.simplefilter, warnings.filterwarnings):
         found[teller] = swap.caller(teller, "flush", pure=False)
