@@ -9,8 +9,6 @@ import pytest
 
 KNOWN_ON_NUMPY_1 = {
     "errors/test_warnings.py::": "number and order of warnings, mostly of reductions and helpers",
-    "test_functions.py::test_function[compiled-np.kaiser": "a stray DeprecationWarning",
-    "test_functions.py::test_function[interpreted-np.kaiser": "a stray DeprecationWarning",
     "test_scalars.py::test_operators_and_in_place[compiled-D]": "complex multiply, 1 ULP",
     "test_scalars.py::test_operators_and_in_place[interpreted-D]": "complex multiply, 1 ULP",
 }
