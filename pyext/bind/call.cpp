@@ -82,6 +82,24 @@ Memory memory_of(PyObject* owner, void* data) {
           })};
 }
 
+py::object error_state() {
+  if (numpy().error_variable) {
+    PyObject* value = nullptr;
+    if (PyContextVar_Get(numpy().error_variable.ptr(), nullptr, &value) < 0)
+      throw py::error_already_set();
+    return value ? py::reinterpret_steal<py::object>(value) : py::object();
+  }
+  // A list that np.seterr changes in place.
+  return steal(PySequence_Tuple(steal(PyObject_CallNoArgs(numpy().geterrobj.ptr())).ptr()));
+}
+
+bool same_error_state(const py::object& before) {
+  const py::object now = error_state();
+  if (now.ptr() == before.ptr()) return true;
+  if (numpy().error_variable) return false;
+  return PyObject_RichCompareBool(now.ptr(), before.ptr(), Py_EQ) == 1;
+}
+
 std::optional<std::uint8_t> current_report_mask() {
   const py::object modes = steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
   std::uint8_t mask = 0;
@@ -99,9 +117,7 @@ std::optional<std::uint8_t> current_report_mask() {
 
 Call::Call() : session_(*this, loop_table(), 0) {
   session_.old_reduce_order = numpy().old_reduce_order;
-  const std::optional<std::uint8_t> mask = current_report_mask();
-  traceable_ = mask.has_value();
-  session_.set_report_mask(mask.value_or(0));
+  look_at_error_state();
 }
 
 Call::~Call() = default;
@@ -178,7 +194,22 @@ tracer::Origin Call::users_line() {
   return frame_where([](const Code& code) { return !code.ours && !code.library; });
 }
 
-void Call::enter(bool scalar_operator) { session_.enter(here(), scalar_operator); }
+// Who set the error state does not matter: the program, a decorator, a library.
+void Call::look_at_error_state() {
+  if (error_state_ && same_error_state(error_state_)) return;
+  error_state_ = error_state();
+  const std::optional<std::uint8_t> mask = current_report_mask();
+  traceable_ = mask.has_value();
+  session_.set_report_mask(mask.value_or(0));
+}
+
+void Call::enter(bool scalar_operator) {
+  look_at_error_state();
+  session_.enter(here(), scalar_operator);
+  if (traceable_) return;
+  session_.flush();  // what stands before this warns before
+  throw Unsupported("error_state");
+}
 
 void Call::enter_method(const char* name) {
   static auto* methods = new py::object(

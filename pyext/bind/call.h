@@ -50,7 +50,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // Whether the error state only warns or ignores: no other is traced.
   bool error_state_is_traceable() const { return traceable_; }
 
-  // Notes where the operation that follows stands in the user's program.
+  // Notes where the operation that follows stands in the user's program, and under which error
+  // state. Throws Unsupported when an error of floating point shall raise or call somebody there.
   void enter(bool scalar_operator = false);
   tracer::Origin here();
   // The same, outside NumPy's and SciPy's own source: what the user is told.
@@ -105,8 +106,10 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   };
   template <class Wanted>
   tracer::Origin frame_where(Wanted wanted);
+  void look_at_error_state();
 
   tracer::Session session_;
+  py::object error_state_;
   bool traceable_ = true;
   bool immediate_ = false;
   bool fast_ = false;   // numerics="fast"
@@ -119,6 +122,9 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array
 };
 
+// What NumPy keeps its error state in; equal objects, equal state.
+py::object error_state();
+bool same_error_state(const py::object& before);
 // The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither
 // warn nor ignore.
 std::optional<std::uint8_t> current_report_mask();

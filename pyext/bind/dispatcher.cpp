@@ -155,23 +155,6 @@ struct Entry {
   }
 };
 
-// What NumPy keeps its error state in; equal objects, equal state.
-py::object error_state() {
-  if (numpy().error_variable) {
-    PyObject* value = nullptr;
-    if (PyContextVar_Get(numpy().error_variable.ptr(), nullptr, &value) < 0)
-      throw py::error_already_set();
-    return value ? py::reinterpret_steal<py::object>(value) : py::object();
-  }
-  return steal(PyObject_CallNoArgs(numpy().geterrobj.ptr()));
-}
-bool same_error_state(const py::object& before) {
-  const py::object now = error_state();
-  if (now.ptr() == before.ptr()) return true;
-  if (numpy().error_variable) return false;
-  return PyObject_RichCompareBool(now.ptr(), before.ptr(), Py_EQ) == 1;
-}
-
 struct Guard {
   py::object dictionary, name, value;
 };

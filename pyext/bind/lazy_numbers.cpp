@@ -67,8 +67,9 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
         call.enter();
         std::vector<tracer::Operand> operands;
         for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
-        check_promotion(args, operands);
+        check_promotion(call, args, operands);
         LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
+        check_target(call, result, args[0], args);
         const bool immediate = call.take_immediate();
         py::object written = write_into(call, std::move(result), args[0], true);
         if (immediate) call.session().force({&as_lazy(args[0])->array, 1});

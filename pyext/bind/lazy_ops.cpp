@@ -121,6 +121,25 @@ void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Opera
 
 }  // namespace
 
+void check_target(Call& call, const LazyArray& result, PyObject* out,
+                  std::span<PyObject* const> inputs) {
+  const ir::Node& node = call.session().graph()[call.session().operand(result).node];
+  if (node.op != ir::Op::Ufunc) return;
+  const LazyArray& target = as_lazy(out)->array;
+  const bool complex = ir::is_in(node.dtype, ir::kComplex) ||
+                       std::ranges::any_of(node.inputs, [&](ir::NodeId input) {
+                         return ir::is_in(call.session().graph()[input].dtype, ir::kComplex);
+                       });
+  const bool backwards =
+      std::ranges::any_of(target.layout.strides, [](std::int64_t stride) { return stride < 0; });
+  const bool like_new = target.layout.strides == result.layout.strides;
+  const bool in_place = std::ranges::any_of(inputs, [&](PyObject* input) {
+    return is_lazy(input) && as_lazy(input)->array.storage == target.storage;
+  });
+  if (backwards || (complex && (!like_new || (in_place && numpy().major < 2))))
+    throw Unsupported("arguments");
+}
+
 py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
   const LazyArray& target = as_lazy(out)->array;
   if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
@@ -161,7 +180,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
           operands.push_back(call.session().operand(dying[i]));
         }
         if (scalars) check_scalar_operator(ufunc, operands);
-        check_promotion(inputs, operands);
+        check_promotion(call, inputs, operands);
         const auto overwritten = numpy_shim::elided_operand(ufunc.name, operands, temporaries);
         if (overwritten && reuses_temporaries()) parsed.options.overwritten = overwritten;
         std::vector<LazyArray> results = call.session().call(ufunc, operands, parsed.options);
@@ -173,6 +192,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         py::list made;
         for (std::size_t i = 0; i < results.size(); ++i) {
           PyObject* out = i < parsed.outs.size() ? parsed.outs[i] : nullptr;
+          if (out) check_target(call, results[i], out, inputs);
           made.append(out ? write_into(call, std::move(results[i]), out, parsed.options.same_kind)
                           : make_lazy(results[i]));
           if (immediate) call.session().force({&as_lazy(made[i].ptr())->array, 1});

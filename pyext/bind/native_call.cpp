@@ -267,46 +267,6 @@ LazyArray to_array(Call& call, PyObject* object) {
   throw Unsupported("foreign_object");
 }
 
-void check_promotion(std::span<PyObject* const> objects, std::span<const Operand> operands) {
-  if (numpy().nep50 || operands.size() < 2) return;
-  bool any_0d = false, any_nd = false, one_dtype = true;
-  std::optional<DType> dtype;
-  for (const Operand& operand : operands) {
-    const bool is_0d = operand.weak || operand.layout.shape.empty();
-    (is_0d ? any_0d : any_nd) = true;
-    if (operand.weak) {
-      one_dtype = false;
-    } else {
-      one_dtype &= !dtype || *dtype == operand.layout.dtype;
-      dtype = operand.layout.dtype;
-    }
-  }
-  if (!any_0d || one_dtype) return;
-  // The largest dtype stays what it is beside any number that is no more than it.
-  const auto largest = [](const Operand& x) {
-    if (x.weak) return x.weak->kind != WeakScalar::Kind::Complex;
-    return x.layout.dtype == DType::Float64;
-  };
-  if (std::ranges::all_of(operands, largest)) return;
-  py::tuple real(objects.size());
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    const Operand& operand = operands[i];
-    if (!operand.weak && !operand.layout.shape.empty())
-      real[i] = descr_of(operand.layout.dtype);  // arrays count by dtype alone
-    else
-      real[i] = unwrap(objects[i]);
-  }
-  // An array operand stands for itself only together with an array; a dtype alone would count as a
-  // scalar's.
-  if (any_nd)
-    for (std::size_t i = 0; i < objects.size(); ++i)
-      if (!operands[i].weak && !operands[i].layout.shape.empty())
-        real[i] = numpy().module.attr("empty")(1, real[i]);
-  const py::object legacy = numpy().result_type(*real);
-  const auto chosen = dtype_from_object(legacy.ptr());
-  if (!chosen || *chosen != numpy_shim::result_type(operands)) throw Unsupported("promotion");
-}
-
 py::object to_python(Call& call, LazyArray array) {
   if (call.take_immediate()) call.session().force({&array, 1});
   return make_lazy(std::move(array));

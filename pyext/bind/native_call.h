@@ -17,7 +17,8 @@ tracer::Operand to_operand(Call& call, PyObject* object);
 LazyArray to_array(Call& call, PyObject* object);
 // Where NumPy promotes by value (before 2.0), throws Unsupported when that changes the result of
 // these operands.
-void check_promotion(std::span<PyObject* const> objects, std::span<const tracer::Operand> operands);
+void check_promotion(Call& call, std::span<PyObject* const> objects,
+                     std::span<const tracer::Operand> operands);
 
 // Results of an operation as Python objects; computed at once where a captured array asks for that.
 py::object to_python(Call& call, LazyArray array);

@@ -47,7 +47,7 @@ py::object where(py::handle condition, py::handle x, py::handle y) {
                                             to_operand(call, x.ptr()), to_operand(call, y.ptr())};
         if (operands[0].weak) throw Unsupported("arguments");
         PyObject* const values[] = {x.ptr(), y.ptr()};
-        check_promotion(values, std::span(operands).subspan(1));
+        check_promotion(call, values, std::span(operands).subspan(1));
         return to_python(call, call.session().where(operands[0], operands[1], operands[2]));
       },
       [&](const std::string& reason) {

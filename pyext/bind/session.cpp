@@ -244,10 +244,6 @@ void bind_session(py::module_& m) {
   m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
   m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");
   m.def(
-      "set_errmask", [](std::uint8_t mask) { active_call().session().set_report_mask(mask); },
-      py::arg("mask"),
-      "Floating-point flags to report from here on: divide 1, over 2, under 4, invalid 8.");
-  m.def(
       "set_array_function",
       [](py::object handler) {
         Py_XDECREF(the_array_function_handler);

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, error_state, swap
+from . import _core, filters, swap
 
 Handler = Callable[..., Any]
 
@@ -261,16 +261,6 @@ class ArrayConverter:
         return arr[()] if to_scalar and arr.ndim == 0 else arr
 
 
-# Error state.
-
-
-@native("seterr", "seterrcall")
-def _seterr(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    old = real(*args, **kwargs)
-    error_state.tell()
-    return old
-
-
 # NumPy's `_methods`: mean, var and std end with `ret.dtype.type(ret / rcount)` for scalars, which
 # would compute `ret` at once, because a dtype's type is a class. Inside these functions a lazy
 # scalar has a dtype whose type is a cast.
@@ -332,19 +322,13 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
                 extra[name] = _ArrayUfuncs(value)
     if code.co_filename == swap.DISPATCHER_FILE:
         extra["implement_array_function"] = _core.implement
-    variable = real.get("_extobj_contextvar")
-    if variable is not None and "_extobj_contextvar" in code.co_names:
-        extra["_extobj_contextvar"] = error_state.Variable(variable)
     return extra
 
 
 @functools.cache
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
-    found: dict[Any, Any] = {
-        np.errstate: error_state.ErrState,
-        warnings.catch_warnings: error_state.CatchWarnings,
-    }
+    found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
     teller: Any
     for teller in (warnings.warn, warnings.simplefilter, warnings.filterwarnings):
         found[teller] = swap.caller(teller, "flush", pure=False)

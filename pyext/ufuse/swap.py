@@ -9,6 +9,7 @@ handlers stand in ``handlers.py``, the twins in ``twin.py``.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import sys
 import types
@@ -82,6 +83,8 @@ _CODE = (
     types.WrapperDescriptorType,
     *((_Dispatcher,) if _Dispatcher else ()),
 )
+# What a context manager used as a decorator makes: NumPy 1's ``errstate`` among others.
+_DECORATED = contextlib.ContextDecorator()(lambda: None).__code__
 _namespaces: dict[str, Namespace] = {}
 _callers: dict[Any, Any] = {}
 
@@ -218,9 +221,11 @@ def _swap_function(function: types.FunctionType) -> Any:
             return twin.twin_of(function).function
         return implementation
     module = function.__globals__.get("__name__")
+    if isinstance(function.__globals__, twin.LiveGlobals):
+        return function
     if names.is_strict(module):
         return caller(function, "user_call", pure=True)
-    if _is_standard(module) or isinstance(function.__globals__, twin.LiveGlobals):
+    if _is_standard(module) and function.__code__ is not _DECORATED:
         return function
     library = is_library(module)
     if library and isinstance(module, str) and is_opaque(module):

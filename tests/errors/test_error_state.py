@@ -4,10 +4,12 @@
 somebody or pass.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
 from outcomes import check, step
-from warners import PROGRAMS, SIZES, numbers
+from warners import PROGRAMS, SIZES, helper, numbers
 
 STATES = [
     {"all": "ignore"},
@@ -82,6 +84,33 @@ def state_of_helper(x, y):
     return state_decorates(x, y) + 1 / x
 
 
+@np.errstate(divide="raise")
+def state_raises(x, y):
+    step("before")
+    return 1 / x
+
+
+def state_of_helper_raises(x, y):
+    a = np.log(y)
+    try:
+        state_raises(x, y)
+    except FloatingPointError as error:
+        step(str(error))
+    return a + np.log(x)
+
+
+@contextlib.contextmanager
+def quietly():
+    with np.errstate(all="ignore"):
+        yield
+
+
+def state_of_a_manager(x, y):
+    with quietly():
+        a = np.log(x)
+    return a + np.log(y)
+
+
 def state_asked(x, y):
     with np.errstate(over="ignore", divide="raise"):
         return sorted(np.geterr().items())
@@ -96,6 +125,9 @@ def state_asked(x, y):
         state_called,
         state_decorates,
         state_of_helper,
+        state_raises,
+        state_of_helper_raises,
+        state_of_a_manager,
         state_asked,
     ],
     ids=lambda f: f.__name__,
@@ -106,6 +138,12 @@ def test_error_state_inside(program, size):
     x = numbers(SIZES[size])
     check(program, x, x[::-1].copy())
     assert np.geterr() == before
+
+
+def test_error_state_changes_between_calls():
+    for mode in ("ignore", "warn", "ignore", "raise", "warn"):
+        with np.errstate(divide=mode):
+            check(helper, np.zeros(3))
 
 
 def test_error_state_is_restored_after_an_exception():

@@ -28,6 +28,8 @@ READS = [
     "x[np.array([2, 0])]",
     "x[np.array([[0, 1], [1, 0]]), 0]",
     "x[True]",
+    "x[np.True_]",
+    "x[0, 0][np.True_]",
     "x[False]\nx[np.int64(1)]",
     "x[np.arange(3), np.arange(3)]",
     "x[1][2]",

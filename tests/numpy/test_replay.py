@@ -92,6 +92,17 @@ def test_guards(monkeypatch, name, value):
     same(g(X), f(X))
 
 
+def test_numbers_that_decide_on_a_dtype():
+    """Beside arrays NumPy 1 promotes by their values."""
+    f = lambda x, n: x * n  # noqa: E731
+    g = ufuse.jit(f)
+    x = np.arange(5, dtype="u1")
+    for n in (np.int8(-1), np.int8(1), np.int8(-1), np.array(1, "i1"), np.array(-1, "i1")):
+        same(g(x, n), f(x, n))
+    same(g(x.astype("f4"), np.float64(1e300)), f(x.astype("f4"), np.float64(1e300)))
+    same(g(x.astype("f4"), np.float64(2)), f(x.astype("f4"), np.float64(2)))
+
+
 def test_code_that_is_replaced():
     def f(x):
         return x + 1

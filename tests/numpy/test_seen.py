@@ -47,6 +47,11 @@ class TestExplain:
         assert "softmax: replayed" in str(found)
         assert "<table>" in found._repr_html_()
 
+    def test_numbers_among_themselves_need_no_values(self):
+        found = ufuse.jit(lambda x: np.var(x)).explain(X.ravel())
+        assert found.mode == "replayed"
+        assert len(found.groups) == 1
+
     def test_notes_have_lines(self):
         def f(x):
             y = np.sort(x * 2)

@@ -155,3 +155,40 @@ def test_chain_of_all_unary(dtype):
         return [BY_NAME[name](x * 0.5 + 1) - x for name in names]
 
     check(function, array(dtype, shape=(300,)))
+
+
+TARGETS = {
+    "as it is": lambda x: x,
+    "gaps": lambda x: np.repeat(x, 2)[::2],
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "columns": lambda x: x.reshape(3, -1).copy().T,
+    "rows backwards": lambda x: x.reshape(3, -1)[:, ::-1].copy()[:, ::-1],
+}
+ROUNDED = {
+    "multiply": ("dd", "DD", "FF"),
+    "absolute": ("D", "F"),
+    "square": ("D", "F"),
+    "exp": ("d", "f"),
+    "log": ("d",),
+    "arctan2": ("dd",),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ROUNDED)
+def test_loops_that_round_by_layout(name, target):
+    """Inner loops that take another way for memory with gaps, backwards or of an operand."""
+    ufunc, layout = getattr(np, name), TARGETS[target]
+    into = lambda *args: ufunc(*args[:-1], out=args[-1])  # noqa: E731
+    in_place = lambda *args: ufunc(*args, out=args[-1])  # noqa: E731
+    rng = np.random.default_rng(0)
+    for types in ROUNDED[name]:
+        operands = [(rng.normal(size=(300, 2)) @ (5, 5j)) for _ in types]
+        operands = [(x if t in "FD" else abs(x)).astype(t) for x, t in zip(operands, types)]
+        operands = [layout(x) for x in operands]
+        made = ufunc(*operands)
+        for other in (made.copy(), layout(made.ravel())):
+            if other.shape == made.shape:
+                check(into, *operands, other)
+        if made.dtype == types[-1]:
+            check(in_place, *operands)
