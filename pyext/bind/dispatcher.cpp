@@ -14,6 +14,7 @@
 
 #include "pyext/bind/call.h"
 #include "pyext/bind/numpy_replay.h"
+#include "pyext/bind/race.h"
 #include "pyext/bind/signature.h"
 
 namespace ufuse::pyext {
@@ -121,6 +122,7 @@ struct Entry {
   std::optional<Place> sole;  // of the plan's sole operation
   std::vector<py::object> output_descrs;
   std::vector<std::unique_ptr<Slots>> idle;
+  Race race;  // of small calls against the plain function
 
   bool matches(const Signature& signature) const {
     if (hash != signature.hash || words != signature.words ||
@@ -161,6 +163,7 @@ struct Guard {
 
 struct State {
   py::object trace;
+  py::object plain;  // the function itself, where small calls may be answered by it; else unset
   std::vector<Guard> guards;
   std::list<std::shared_ptr<Entry>> entries;  // the last used first; a replay holds its own
   Signature signature;  // reused; the interpreter's lock is held while it is read
@@ -321,10 +324,17 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         const std::shared_ptr<Entry> entry = state.entries.front();
         if (!entry->plan) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
         if (!same_error_state(entry->error_state)) break;
+        const bool races = state.plain && entry->bytes <= kKeepLockBytes;
+        const Race::Turn turn = races ? entry->race.next() : Race::Turn{};
+        const std::int64_t start = turn.timed ? Race::now() : 0;
         // Allocating may run Python code, which may call this dispatcher again.
         Signature signature = std::move(state.signature);
-        py::object result = replay(*entry, signature);
+        py::object result = turn.plain ? py::reinterpret_steal<py::object>(PyObject_Vectorcall(
+                                             state.plain.ptr(), args, flags, keywords))
+                                       : replay(*entry, signature);
         state.signature = std::move(signature);
+        if (turn.timed) entry->race.took(turn, Race::now() - start);
+        if (turn.plain) return result.release().ptr();
         if (result) {
           ++state.replayed;
           return result.release().ptr();
@@ -350,15 +360,29 @@ PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
   });
 }
 
+// Whether calls like this one are answered by the plain function, which was measured to be faster.
+PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* keywords) {
+  return guard([&] {
+    State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
+    bool found = false;
+    if (state.signature.read(args, count, keywords))
+      for (const std::shared_ptr<Entry>& entry : state.entries)
+        if (entry->matches(state.signature)) found |= entry->race.plain_wins();
+    return py::bool_(found).release().ptr();
+  });
+}
+
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
-    static const char* names[] = {"trace", "guards", nullptr};
-    PyObject *callable, *guards = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &callable,
-                                     &guards))
+    static const char* names[] = {"trace", "guards", "plain", nullptr};
+    PyObject *callable, *guards = nullptr, *plain = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO", const_cast<char**>(names), &callable,
+                                     &guards, &plain))
       throw py::error_already_set();
     auto state = std::make_unique<State>();
     state->trace = borrow(callable);
+    if (plain != Py_None) state->plain = borrow(plain);
     if (guards)
       for (py::handle row : borrow(guards)) {
         const auto triple = row.cast<py::tuple>();
@@ -387,6 +411,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (state == nullptr) return 0;
   Py_VISIT(state->trace.ptr());
+  Py_VISIT(state->plain.ptr());
   for (const Guard& guard : state->guards) {
     Py_VISIT(guard.dictionary.ptr());
     Py_VISIT(guard.value.ptr());
@@ -400,6 +425,7 @@ int clear(PyObject* self) {
   state->entries.clear();
   state->guards.clear();
   state->trace = py::none();
+  state->plain = py::object();
   return 0;
 }
 
@@ -417,6 +443,9 @@ PyMethodDef kMethods[] = {
     {"record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(record)),
      METH_FASTCALL | METH_KEYWORDS,
      "Trace a call whether or not it could be replayed; whether later calls of its signature are."},
+    {"prefers_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(prefers_plain)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "Whether calls like this one are answered by `plain`, which was measured to be faster."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef kAttributes[] = {
     {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},
@@ -434,11 +463,13 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_members, kMembers},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
-      {Py_tp_doc, const_cast<char*>("Dispatcher(trace, guards=())\n\nCalls trace(*args, **kwargs), "
-                                    "which must be pure, and replays the plan that such a "
-                                    "call leaves for later calls of the same signature. A guard is "
-                                    "(dict, name, value): where dict[name] is no longer "
-                                    "the same object, all plans are dropped.")},
+      {Py_tp_doc, const_cast<char*>(
+                      "Dispatcher(trace, guards=(), plain=None)\n\nCalls trace(*args, **kwargs), "
+                      "which must be pure, and replays the plan that such a "
+                      "call leaves for later calls of the same signature. A guard is "
+                      "(dict, name, value): where dict[name] is no longer "
+                      "the same object, all plans are dropped. Small calls are "
+                      "answered by `plain` where that is measured to be faster.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

@@ -277,6 +277,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     their_args, their_kwargs = copied(args, memo), copied(kwargs, memo)
     recorder = function._replay
     strict = not tame()
+    plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
     start = time.perf_counter()
     kept = False
     if recorder is None:
@@ -290,7 +291,9 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
         return Explanation(name, "plain", reason, (), (), 0, 0, seconds)
     last = last_call()
     mode = "replayed" if kept and not last.notes else "traced"
-    if mode == "traced":
+    if plain_wins:
+        reason = sentences()["faster_plain"]
+    elif mode == "traced":
         reason = _why_traced(function, plan, bool(last.notes))
     return Explanation(
         name,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _NUMERICS = ("exact", "fast")
 _ready = False
+# Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
+watchers: list[Callable[[Any], None]] = []
 
 
 class Options(NamedTuple):
@@ -201,13 +203,18 @@ class Function:
             self._codes = [
                 (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in twin.functions(set())
             ]
-            self._replay = _core.Dispatcher(self._trace, guards)
+            self._replay = _core.Dispatcher(self._trace, guards, self._alternative())
         self._plan = (twin, plan)
         return plan
 
+    def _alternative(self) -> Callable[..., Any] | None:
+        """What may answer instead of a replay: the plain function, where it gives the same bits."""
+        exact = self._options.numerics == "exact" and not self._options.debug
+        return self._function if exact else None
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            if _watchers() and not _core.session_active():
+            if watchers and not _core.session_active():
                 return self._watched(args, kwargs)
             if self._plan is None:
                 self.plan()
@@ -261,7 +268,7 @@ class Function:
             elif not reason and not tame():
                 mode, reason = "plain", explain.sentences()["error_state"]
             seen = logs.Seen(self._name(), mode, reason, start, end, args, kwargs)
-            for watcher in _watchers():
+            for watcher in list(watchers):
                 watcher(seen)
 
     def _name(self) -> str:
@@ -329,12 +336,6 @@ class Function:
 
         with trace.UsersTraceback():
             return explain.explain(self, args, kwargs).source
-
-
-def _watchers() -> list[Any]:
-    """Who wants to know of each call; empty as long as nobody has asked for logs or profiles."""
-    logs = sys.modules.get("ufuse.logs")
-    return [] if logs is None else list(logs.watchers)
 
 
 def tame() -> bool:

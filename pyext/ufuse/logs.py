@@ -16,12 +16,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _core, explain
+from .jit import watchers
 
 CATEGORIES = ("output_code", "graph", "fusion", "fallbacks", "recompiles", "cache")
 
@@ -53,9 +53,6 @@ class Seen(NamedTuple):
         given = [described(value) for value in self.args]
         given += [f"{name}={described(value)}" for name, value in self.kwargs.items()]
         return f"{self.name}({', '.join(given)})"
-
-
-watchers: list[Callable[[Seen], None]] = []
 
 
 def described(value: Any) -> str:

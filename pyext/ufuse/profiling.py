@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import explain, logs
+from .jit import watchers
 
 
 @contextlib.contextmanager
@@ -48,11 +49,11 @@ def profile(path: str | os.PathLike[str] = "ufuse-trace.json") -> Iterator[list[
     1
     """
     events: list[dict[str, Any]] = []
-    logs.watchers.append(watcher := functools.partial(_note, events))
+    watchers.append(watcher := functools.partial(_note, events))
     try:
         yield events
     finally:
-        logs.watchers.remove(watcher)
+        watchers.remove(watcher)
         Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
 
 
