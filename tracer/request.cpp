@@ -361,10 +361,11 @@ void Session::finish(std::span<const LazyArray> results) {
   storages_.clear();
 }
 
-void Session::write_all() {
+void Session::write_dirty() {
   Storages dirty = live();
   std::erase_if(dirty, [](const auto& storage) { return !storage->is_dirty(); });
-  if (!dirty.empty()) compute(std::move(dirty), false);
+  std::vector<Want> wants = wants_of(dirty);
+  run(wants);
 }
 
 void Session::abort() {

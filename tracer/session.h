@@ -125,10 +125,11 @@ class Session final : public numpy_shim::Context {
   // The end: results, dirty arguments and what is still referenced, in one request. Afterwards the
   // arrays are concrete.
   void finish(std::span<const LazyArray> results);
-  // What is pending for memory of the caller's is written, and nothing else.
-  void write_all();
   // The end by an exception: dirty memory is written, the rest is made concrete too.
   void abort();
+  // Where that failed, for want of memory: what is pending for memory of the caller's is written.
+  // Values that still need the old contents are lost.
+  void write_dirty();
 
   void record(Event event);
   const std::vector<Event>& events() const { return events_; }

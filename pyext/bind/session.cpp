@@ -48,16 +48,16 @@ void abort() {
   call.record(tracer::Event::Kind::Force, "exception");
   // The user's exception is on its way: what computing the rest says must not hide it.
   try {
-    call.session().write_all();
+    try {
+      call.session().abort();
+    } catch (py::error_already_set& error) {
+      // No memory for values that only the traceback's frames still hold: nobody waits for them,
+      // but for what the function has written.
+      if (!error.matches(PyExc_MemoryError)) throw;
+      call.session().write_dirty();
+    }
   } catch (py::error_already_set& error) {
     error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
-  }
-  try {
-    call.session().abort();
-  } catch (py::error_already_set& error) {
-    // No memory for values that only the traceback's frames still hold: nobody waits for them.
-    if (!error.matches(PyExc_MemoryError))
-      error.discard_as_unraisable("ufuse: values at the end of a call that raised");
   }
   Call::pop();
 }

@@ -54,7 +54,9 @@ def get_ready() -> None:
     with locking.tables:
         if _ready:
             return
-        from . import methods, swap
+        # All that a first call needs, under the lock: a child forked while a thread is in the
+        # middle of an import would wait for that thread for ever.
+        from . import handlers, methods, scan, swap, twin  # noqa: F401
 
         def dispatch(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
             stand_in = swap.swap(function)

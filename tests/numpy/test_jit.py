@@ -531,6 +531,20 @@ class TestExceptions:
 
         check(f, X, X * 0)
 
+    def test_no_memory(self, monkeypatch):
+        noise = []
+        monkeypatch.setattr(sys, "unraisablehook", noise.append)
+
+        def f(x, out):
+            out += x
+            return np.zeros((10**9, 10**9)) + out[0, 0]
+
+        out = X.copy()
+        with pytest.raises(MemoryError, match="Unable to allocate"):
+            ufuse.jit(f)(X, out)
+        same(out, X + X)
+        assert noise == []
+
     @pytest.mark.parametrize(
         "function",
         [

@@ -92,6 +92,21 @@ CASES = {
         for thread in threads:
             thread.join()
     """,
+    "while a thread imports what a first call needs": """
+        import sys
+        class Slow:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name.startswith("ufuse."):
+                    time.sleep(0.1)
+        sys.meta_path.insert(0, Slow)
+        thread = threading.Thread(target=lambda: good(roots, SMALL))
+        thread.start()
+        while thread.is_alive():
+            time.sleep(0.02)
+            in_child(lambda: good(softmax, SMALL))
+        thread.join()
+    """,
     "while a compiler runs": """
         def busy():
             for k in range(4):
