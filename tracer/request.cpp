@@ -147,10 +147,13 @@ void Session::compute(Storages wanted, bool with_sinks) {
   if (with_sinks)
     for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
   run(wants);
-  // A value that raised when it was computed was asked for again, which computed nothing.
-  const bool owed = std::ranges::any_of(
-      repeats_, [&](const Repeat& r) { return !r.told && raised_.contains(r.node.value); });
-  if (owed) host_.replay(*this, {});
+  // What stands before a line that warns, warns before it.
+  if (!with_sinks && has_untold() && has_pending_raises()) {
+    wants = wants_of(live());
+    for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
+    run(wants);
+  }
+  tell();
   prune_computed();
 }
 

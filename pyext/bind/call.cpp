@@ -304,4 +304,16 @@ void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants)
   replay_with_numpy(*this, session, wants);
 }
 
+void Call::warn(const tracer::Origin& origin, const std::string& message) {
+  const auto [file, line] = place_of(origin);
+  const py::object name = module_of(origin);
+  py::object registry = py::none();
+  PyObject* modules = PyImport_GetModuleDict();
+  if (PyObject* module = PyDict_GetItem(modules, name.ptr()))
+    registry = py::object(borrow(module).attr("__dict__"))
+                   .attr("setdefault")("__warningregistry__", py::dict());
+  py::module_::import("warnings")
+      .attr("warn_explicit")(message, borrow(PyExc_RuntimeWarning), file, line, name, registry);
+}
+
 }  // namespace ufuse::pyext

@@ -56,6 +56,7 @@ class TestHost final : public Host {
     status.fp |= pretended_flags;
     return status;
   }
+  void warn(const Origin&, const std::string&) override {}
   void replay(Session&, std::span<const Want> wants) override {
     ++replays;
     for (const Want& want : wants) replayed_into.push_back(want.memory.data);
