@@ -18,6 +18,8 @@ struct Want {
   std::shared_ptr<Storage> storage;  // unset: a partial write, or a value nobody holds
 };
 
+struct Origin;
+
 class Host {
  public:
   virtual ~Host() = default;
@@ -29,9 +31,11 @@ class Host {
   virtual std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) = 0;
   virtual ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) = 0;
-  // Computes the wants node by node with NumPy, into their memory, and issues NumPy's warnings at
-  // the lines that caused them.
+  // Computes the wants node by node with NumPy, into their memory, and tells the session what NumPy
+  // would have warned of.
   virtual void replay(Session& session, std::span<const Want> wants) = 0;
+  // A RuntimeWarning at a line of the user's.
+  virtual void warn(const Origin& origin, const std::string& message) = 0;
 };
 
 }  // namespace ufuse::tracer

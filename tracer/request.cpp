@@ -153,10 +153,13 @@ void Session::compute(Storages wanted, bool with_sinks) {
   if (with_sinks)
     for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
   run(wants);
-  // A value that raised when it was computed was asked for again, which computed nothing.
-  const bool owed = std::ranges::any_of(
-      repeats_, [&](const Repeat& r) { return !r.told && raised_.contains(r.node.value); });
-  if (owed) host_.replay(*this, {});
+  // What stands before a line that warns, warns before it.
+  if (!with_sinks && has_untold() && has_pending_raises()) {
+    wants = wants_of(live());
+    for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
+    run(wants);
+  }
+  tell();
   prune_computed();
 }
 
@@ -253,13 +256,13 @@ void Session::run(std::vector<Want>& wants) {
 
   const ir::RunArgs args{inputs, params, outputs, request.alias};
   request.executable = host_.prepare(graph, args);
-  bool replay = !request.executable, told_by_flags = false;
+  bool replay = !request.executable;
   if (request.executable) {
     const ir::RunStatus status = host_.run(*request.executable, args);
     const std::uint32_t raised = status.fp & request.report_mask;
     replay = status.redo || (raised != 0 && !sole);
-    told_by_flags = raised != 0 && !replay;
-    if (told_by_flags) note_raised(*sole, messages_of(ir::op_info(graph_[*sole].op).name, raised));
+    if (raised != 0 && !replay)
+      note_raised(*sole, messages_of(ir::op_info(graph_[*sole].op).name, raised));
     record({Event::Kind::Run, {}, {}, current_.origin, request.executable});
   }
   if (replay) {
@@ -292,7 +295,6 @@ void Session::run(std::vector<Want>& wants) {
   }
   last_run_ = std::move(request);
   ++runs_;
-  if (told_by_flags) host_.replay(*this, {});  // warns
 }
 
 void Session::overwritten(const ByteRange& range) {

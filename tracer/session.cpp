@@ -340,7 +340,21 @@ std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
   return nullptr;
 }
 
-std::vector<Session::Told> Session::take_untold() {
+bool Session::has_untold() const {
+  return std::ranges::any_of(raised_, [](const auto& row) { return !row.second.told; }) ||
+         // A value that raised when it was computed was asked for again, which computed nothing.
+         std::ranges::any_of(
+             repeats_, [&](const Repeat& r) { return !r.told && raised_.contains(r.node.value); });
+}
+
+// One warning for each time that a node's value was asked for, in the program's order.
+void Session::tell() {
+  if (!has_untold()) return;
+  struct Told {
+    std::size_t position;
+    Origin origin;
+    std::string message;
+  };
   std::vector<Told> told;
   // A repeat stands before the node that was made next and has the number.
   for (Repeat& repeat : repeats_) {
@@ -355,7 +369,7 @@ std::vector<Session::Told> Session::take_untold() {
       told.push_back({node, info_[node].origin, message});
   }
   std::ranges::stable_sort(told, {}, &Told::position);
-  return told;
+  for (const Told& one : told) host_.warn(one.origin, one.message);
 }
 
 bool Session::has_pending_raises() const {

@@ -171,13 +171,6 @@ class Session final : public numpy_shim::Context {
   void note_raised(NodeId node, std::vector<std::string> messages) {
     raised_.try_emplace(node.value, Raised{std::move(messages)});
   }
-  // What has not been told yet of nodes that raised, in the program's order.
-  struct Told {
-    std::size_t position;
-    Origin origin;
-    std::string message;
-  };
-  std::vector<Told> take_untold();
   // Whether something pending may raise.
   bool has_pending_raises() const;
   bool may_raise(NodeId node) const;
@@ -210,6 +203,8 @@ class Session final : public numpy_shim::Context {
   std::vector<Want> dead_sinks(const std::vector<Want>& wants) const;
   void compute(Storages wanted, bool with_sinks);
   void run(std::vector<Want>& wants);
+  bool has_untold() const;
+  void tell();
   void overwritten(const ByteRange& range);
   void prune_computed();
   void restart();

@@ -88,6 +88,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   std::vector<Want> wants;
   wants.push_back({read(held), target.layout, {data, storage->memory.owner}, nullptr});
   run(wants);
+  tell();
   held.storage->value = {};
   prune_computed();
 }

@@ -317,4 +317,19 @@ void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants)
   replay_with_numpy(*this, session, wants);
 }
 
+void Call::warn(const tracer::Origin& origin, const std::string& message) {
+  pyext::warn(place_of(origin), message);
+}
+
+void warn(const Place& place, const std::string& message) {
+  py::object registry = py::none();
+  PyObject* modules = PyImport_GetModuleDict();
+  if (PyObject* module = PyDict_GetItem(modules, place.module.ptr()))
+    registry = py::object(borrow(module).attr("__dict__"))
+                   .attr("setdefault")("__warningregistry__", py::dict());
+  py::module_::import("warnings")
+      .attr("warn_explicit")(message, borrow(PyExc_RuntimeWarning), place.file, place.line,
+                             place.module, registry);
+}
+
 }  // namespace ufuse::pyext

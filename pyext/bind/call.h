@@ -28,6 +28,9 @@ struct Place {
   py::object module;  // __name__ of the module whose code it is
 };
 
+// A RuntimeWarning at a line of the user's.
+void warn(const Place& place, const std::string& message);
+
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
  public:
   Call();
@@ -97,6 +100,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
                                                 const ir::RunArgs& layouts) override;
   ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) override;
   void replay(tracer::Session& session, std::span<const tracer::Want> wants) override;
+  void warn(const tracer::Origin& origin, const std::string& message) override;
 
  private:
   struct Code {

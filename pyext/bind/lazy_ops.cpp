@@ -119,6 +119,11 @@ void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Opera
   if (checked && std::ranges::all_of(operands, is_integer)) throw Unsupported("integer_scalar");
 }
 
+// Whether NumPy's loops round differently where their output is an operand's memory.
+bool rounds_by_place(const Operand& x) {
+  return numpy().major < 2 && ir::is_in(x.layout.dtype, ir::kComplex);
+}
+
 }  // namespace
 
 void check_target(Call& call, const LazyArray& result, PyObject* out,
@@ -182,10 +187,23 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         if (scalars) check_scalar_operator(ufunc, operands);
         check_promotion(call, inputs, operands);
         const auto overwritten = numpy_shim::elided_operand(ufunc.name, operands, temporaries);
-        if (overwritten && reuses_temporaries()) parsed.options.overwritten = overwritten;
+        if (overwritten && reuses_temporaries()) {
+          // As NumPy does it: the operand that is written over comes first.
+          PyObject* first = args[*overwritten];
+          if (*overwritten == 1) {
+            std::swap(operands[0], operands[1]);
+            std::swap(dying[0], dying[1]);
+          }
+          if (rounds_by_place(operands[0])) {
+            py::dict out;
+            out["out"] = borrow(first);
+            const py::tuple both = py::make_tuple(borrow(first), borrow(args[1 - *overwritten]));
+            return numpy_call(object, both.ptr(), out.ptr(), "arguments", true);
+          }
+          parsed.options.overwritten = 0;
+        }
         std::vector<LazyArray> results = call.session().call(ufunc, operands, parsed.options);
-        if (parsed.options.overwritten)
-          call.session().reuse_memory(results.front(), dying[*overwritten]);
+        if (parsed.options.overwritten) call.session().reuse_memory(results.front(), dying[0]);
         if (std::ranges::all_of(parsed.outs, [](PyObject* out) { return out == nullptr; }))
           return to_python(call, std::move(results));
         const bool immediate = call.take_immediate();

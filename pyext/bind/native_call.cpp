@@ -199,7 +199,7 @@ py::object compute_in_order(Call& call, const Compute& compute) {
   py::object result = log.run(*mask, compute);
   const std::vector<std::string> messages = log.take();
   if (!messages.empty()) call.session().flush();
-  for (const std::string& message : messages) warn(call.place_of(origin), message);
+  for (const std::string& message : messages) call.warn(origin, message);
   return result;
 }
 

@@ -303,29 +303,16 @@ class Replay {
       all_outputs_;  // by first operand
 };
 
-// One warning for each time that a node's value was asked for, in the order of the program.
-void issue(Call& call, Session& session, const std::vector<Replay::Raised>& raised) {
+void note(Session& session, const std::vector<Replay::Raised>& raised) {
   for (std::size_t i = 0; i < raised.size();) {
     const NodeId node = raised[i].node;
     std::vector<std::string> messages;
     for (; i < raised.size() && raised[i].node == node; ++i) messages.push_back(raised[i].message);
     session.note_raised(node, std::move(messages));
   }
-  for (const Session::Told& one : session.take_untold())
-    warn(call.place_of(one.origin), one.message);
 }
 
 }  // namespace
-
-void warn(const Place& place, const std::string& message) {
-  py::object registry = py::none();
-  const py::object& name = place.module;
-  if (PyObject* module = PyDict_GetItem(module_attribute("sys", "modules").ptr(), name.ptr()))
-    registry = py::object(borrow(module).attr("__dict__"))
-                   .attr("setdefault")("__warningregistry__", py::dict());
-  module_attribute("warnings", "warn_explicit")(message, borrow(PyExc_RuntimeWarning), place.file,
-                                                place.line, name, registry);
-}
 
 void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
   Replay replay(call, session);
@@ -335,7 +322,7 @@ void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Wan
     const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
     numpy().copyto(target, values[i], py::arg("casting") = "no");
   }
-  issue(call, session, replay.raised);
+  note(session, replay.raised);
 }
 
 }  // namespace ufuse::pyext

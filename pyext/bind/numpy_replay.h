@@ -26,11 +26,7 @@ class WarningLog {
   py::object errstate_, log_;
 };
 
-// A RuntimeWarning at a line of the user's.
-void warn(const Place& place, const std::string& message);
-
-// Fills the wants' memory; then issues the warnings that came up, at the lines of the nodes that
-// caused them.
+// Fills the wants' memory, and tells the session what its nodes warn of.
 void replay_with_numpy(Call& call, tracer::Session& session, std::span<const tracer::Want> wants);
 
 }  // namespace ufuse::pyext

@@ -7,6 +7,7 @@ escape, add a name here; nothing here reads code.
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
@@ -172,8 +173,12 @@ def is_pure(value: Any) -> bool:
     if isinstance(value, types.ModuleType):
         top = value.__name__.partition(".")[0]
         return top in PURE_MODULES and ".random" not in value.__name__
-    if isinstance(value, (types.FunctionType, np.ufunc)):
-        return True  # a helper is looked at by itself
+    if isinstance(value, types.FunctionType):
+        # A helper is looked at by itself; one of Python's library (a clock, a file list) is not.
+        top = str(value.__globals__.get("__name__")).partition(".")[0]
+        return top in PURE_MODULES or top not in sys.stdlib_module_names
+    if isinstance(value, np.ufunc):
+        return True
     if isinstance(value, types.BuiltinFunctionType):
         owner = value.__self__
         return isinstance(owner, np.ufunc) or (

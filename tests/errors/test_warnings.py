@@ -119,11 +119,17 @@ def logs_again_later(x):
     return a + b
 
 
+def looks_at_the_second(x):
+    a = 1 / x
+    b = np.log(x)
+    return a if b[-1] > 0 else b
+
+
 def logs_and_looks(x):
     return [float(np.log(x).max()) for _ in range(3)]
 
 
-AGAIN = [logs_twice, logs_in_a_loop, logs_again_later, logs_and_looks]
+AGAIN = [logs_twice, logs_in_a_loop, logs_again_later, looks_at_the_second, logs_and_looks]
 
 
 @pytest.mark.parametrize("program", AGAIN, ids=lambda f: f.__name__)

@@ -2,6 +2,7 @@
 
 import sys
 import types
+from glob import glob
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import ufuse
 from same import check, same
 
 FACTOR = 2.0
+PATTERN = ""
 TABLE = [1.0]
 X = np.linspace(0.5, 2.0, 12).reshape(3, 4)
 
@@ -19,6 +21,10 @@ def helper(x):
 
 def scaled(x):
     return helper(x) * FACTOR
+
+
+def _files(x):
+    return x * len(glob(PATTERN))
 
 
 def counted(f):
@@ -101,6 +107,15 @@ def test_numbers_that_decide_on_a_dtype():
         same(g(x, n), f(x, n))
     same(g(x.astype("f4"), np.float64(1e300)), f(x.astype("f4"), np.float64(1e300)))
     same(g(x.astype("f4"), np.float64(2)), f(x.astype("f4"), np.float64(2)))
+
+
+def test_functions_of_pythons_library_are_asked_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PATTERN", str(tmp_path / "*"))
+    g = ufuse.jit(_files)
+    for n in range(3):
+        same(g(X), X * n)
+        same(g(X), X * n)
+        (tmp_path / str(n)).write_text("")
 
 
 def test_code_that_is_replaced():
