@@ -76,6 +76,10 @@ _MEMORY_ATTRIBUTES = frozenset(
         "getbuffer",
     ]
 )
+# Methods of random generators that fill an array given as `out`.
+_FILLERS = frozenset(
+    ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]
+)
 # Builtins whose result holds what their arguments hold.
 _PASSING = frozenset(
     [
@@ -293,12 +297,24 @@ class _Scanner:
             self.stores.append((callee[1], FRESH, "store_in_container", self.line))
         if callee[0] == "attr" and callee[2] in _WRITING_METHODS:
             self.stores.append((callee[1], FRESH, "store_in_array", self.line))
+        if callee[0] == "attr" and callee[2] in _FILLERS and "out" in keywords:
+            self.fill_by_object(callee[1], callee[2])
         name = callee[2] if callee[0] == "attr" else callee[1] if callee[0] == "global" else None
         if name in _WRITING_FUNCTIONS and arguments:
             self.stores.append((arguments[-1], FRESH, "store_in_array", self.line))
         for keyword, argument in zip(reversed(keywords), arguments, strict=False):
             if keyword == "out":
                 self.stores.append((argument, FRESH, "store_in_array", self.line))
+
+    def fill_by_object(self, base: Origin, name: str) -> None:
+        """A random generator writes into memory; names of modules are swapped, objects are not."""
+        origin = base
+        while origin[0] == "attr":
+            origin = origin[1]
+        if origin[0] not in ("global", "free") or not isinstance(
+            self.lookup(origin[1], origin[0] == "free"), types.ModuleType
+        ):
+            self.fail("memory_exposed", f"`.{name}` writes into an array's memory")
 
     def holds_no_array(self, origin: Origin) -> bool:
         """Whether storing a constant into this object cannot write into an array's memory."""
@@ -324,6 +340,8 @@ class _Scanner:
             if base[0] in ("global", "free") and name not in _MEMORY_GLOBALS:
                 return
             self.fail("memory_exposed", f"`.{name}` hands out an array's memory")
+        if name == "shuffle":
+            self.fill_by_object(base, name)
         if name == "random":
             self.pure = False
 

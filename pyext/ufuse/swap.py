@@ -149,6 +149,8 @@ def swap(value: Any) -> Any:
         return _swap_module(value)
     if isinstance(value, types.BuiltinFunctionType):
         return _swap_builtin(value)
+    if isinstance(value, types.MethodType) and is_library(type(value.__self__).__module__):
+        return caller(value, "not_native", pure=False)  # of NumPy's global random generator
     if is_dispatcher(value):
         return _swap_dispatcher(value, getattr(value, "_implementation", None))
     inner = getattr(type(value), "__ufuse_inner__", None)
