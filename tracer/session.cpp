@@ -28,6 +28,11 @@ std::uint64_t key_of(const void* data, const Layout& layout) {
   return hash;
 }
 
+bool is_index_map(ir::Op op) {
+  return op == ir::Op::Broadcast || op == ir::Op::Transpose || op == ir::Op::Slice ||
+         op == ir::Op::Reshape;
+}
+
 }  // namespace
 
 Session::Session(Host& host, ir::LoopTable& loops, std::uint8_t report_mask)
@@ -157,6 +162,27 @@ NodeId Session::read(const LazyArray& array) {
       storage->value ? numpy_shim::apply(graph_, storage->value, array.recipe) : input_of(array);
   settle(first);
   return node;
+}
+
+Operand Session::loop_operand(const LazyArray& array) {
+  Operand operand = this->operand(array);
+  if (!array.storage->value || !ir::is_in(array.layout.dtype, ir::kInexact)) return operand;
+  if (!numpy_shim::is_packed_inside(array.layout)) {
+    force({&array, 1});
+    return this->operand(array);
+  }
+  // A copy of memory has the memory's node.
+  NodeId base = operand.node;
+  while (is_index_map(graph_[base].op)) base = graph_[base].inputs[0];
+  const bool plain =
+      base == operand.node && (graph_[base].op != ir::Op::Input ||
+                               numpy_shim::is_packed_inside(inputs_[graph_[base].id].layout));
+  if (graph_[base].op == ir::Op::Input && !plain) {
+    const std::size_t first = graph_.size();
+    operand.node = ir::elementwise(graph_, ir::Op::Copy, {operand.node});
+    settle(first);
+  }
+  return operand;
 }
 
 NodeId Session::input_of(const LazyArray& array) {

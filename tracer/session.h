@@ -99,6 +99,9 @@ class Session final : public numpy_shim::Context {
   LazyArray arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,
                        bool keepdims);
   LazyArray where(const Operand& condition, const Operand& x, const Operand& y);
+  // The array as NumPy's inner loops are handed it, for block calls: what is reversed or spaced in
+  // memory is read there, what is packed is packed.
+  Operand loop_operand(const LazyArray& array);
   LazyArray view(const LazyArray& array, const numpy_shim::View& view);
   // A copy with this dtype and this layout of the same shape.
   LazyArray copy(const LazyArray& array, DType dtype, Dims strides);

@@ -386,9 +386,19 @@ class _ArrayUfuncs:
     def __getattr__(self, name: str) -> Any:
         value = swap.swap(getattr(self.__dict__["_ufuse_module"], name))
         if isinstance(value, np.ufunc):
-            value = functools.partial(_core.ufunc_into, value)
+            value = _UfuncInto(value)
         self.__dict__[name] = value
         return value
+
+class _UfuncInto(functools.partial[Any]):
+    """A ufunc that is told of `out=...`; its methods and facts are the ufunc's own."""
+
+    def __new__(cls, ufunc: np.ufunc) -> _UfuncInto:
+        return super().__new__(cls, _core.ufunc_into, ufunc)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.args[0], name)
+
 
 
 def extra_names(function: types.FunctionType) -> dict[str, Any]:
@@ -405,7 +415,7 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
         for name in code.co_names:
             value = real.get(name)
             if isinstance(value, np.ufunc):
-                extra[name] = functools.partial(_core.ufunc_into, value)
+                extra[name] = _UfuncInto(value)
             elif isinstance(value, types.ModuleType) and swap.is_library(value.__name__):
                 extra[name] = _ArrayUfuncs(value)
     if code.co_filename == swap.DISPATCHER_FILE:
