@@ -216,11 +216,12 @@ void Session::disown_since(std::size_t mark) {
   for (std::size_t i = mark; i < info_.size(); ++i) info_[i].computed = true;
 }
 
+// A copy of `source` that needs no node of its own does not compute, and so does not warn, again.
 template <class Make>
-LazyArray Session::made(Make make) {
+LazyArray Session::made(Make make, NodeId source) {
   const std::size_t first = graph_.size();
   const Result result = make();
-  settle(first, {&result.node, 1});
+  settle(first, {&result.node, result.node == source ? 0u : 1u});
   return from_result(result);
 }
 
@@ -302,10 +303,13 @@ LazyArray Session::view(const LazyArray& array, const numpy_shim::View& view) {
 }
 
 LazyArray Session::copy(const LazyArray& array, DType dtype, Dims strides) {
-  return made([&] {
-    const Layout layout{dtype, array.layout.shape, std::move(strides)};
-    return Result{ir::cast(graph_, read(array), dtype), layout, array.scalar};
-  });
+  const NodeId source = read(array);
+  const Layout layout{dtype, array.layout.shape, std::move(strides)};
+  return made(
+      [&] {
+        return Result{ir::cast(graph_, source, dtype), layout, array.scalar};
+      },
+      source);
 }
 
 LazyArray Session::part(const LazyArray& array, ir::Op op) {
@@ -316,28 +320,31 @@ LazyArray Session::part(const LazyArray& array, ir::Op op) {
 }
 
 LazyArray Session::reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran) {
-  return made([&] {
-    NodeId node = read(array);
-    const std::size_t itemsize = ir::size_of(array.layout.dtype);
-    const auto reversed = [](Dims dims) {
-      std::ranges::reverse(dims);
-      return dims;
-    };
-    const auto transposed = [&](NodeId x) {
-      const auto ndim = static_cast<std::int64_t>(graph_[x].shape.size());
-      Dims axes;
-      for (std::int64_t a = ndim; a-- > 0;) axes.push_back(a);
-      return ndim < 2 ? x : ir::transpose(graph_, x, axes);
-    };
-    // F order of a shape is C order of the reversed one.
-    if (fortran)
-      node = transposed(ir::reshape(graph_, transposed(node), reversed(shape)));
-    else
-      node = ir::reshape(graph_, node, shape);
-    const Dims strides =
-        fortran ? numpy_shim::f_strides(shape, itemsize) : numpy_shim::c_strides(shape, itemsize);
-    return Result{node, {array.layout.dtype, shape, strides}, false};
-  });
+  const NodeId source = read(array);
+  return made(
+      [&] {
+        NodeId node = source;
+        const std::size_t itemsize = ir::size_of(array.layout.dtype);
+        const auto reversed = [](Dims dims) {
+          std::ranges::reverse(dims);
+          return dims;
+        };
+        const auto transposed = [&](NodeId x) {
+          const auto ndim = static_cast<std::int64_t>(graph_[x].shape.size());
+          Dims axes;
+          for (std::int64_t a = ndim; a-- > 0;) axes.push_back(a);
+          return ndim < 2 ? x : ir::transpose(graph_, x, axes);
+        };
+        // F order of a shape is C order of the reversed one.
+        if (fortran)
+          node = transposed(ir::reshape(graph_, transposed(node), reversed(shape)));
+        else
+          node = ir::reshape(graph_, node, shape);
+        const Dims strides = fortran ? numpy_shim::f_strides(shape, itemsize)
+                                     : numpy_shim::c_strides(shape, itemsize);
+        return Result{node, {array.layout.dtype, shape, strides}, false};
+      },
+      source);
 }
 
 std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {

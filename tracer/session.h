@@ -197,11 +197,11 @@ class Session final : public numpy_shim::Context {
   NodeId input_of(const LazyArray& array);
   void settle(std::size_t first, std::span<const NodeId> results = {});
   template <class Make>
-  LazyArray made(Make make);
+  LazyArray made(Make make, NodeId source = {});
   NodeId fitted(const LazyArray& target, const Operand& value);
   void store(const LazyArray& target, NodeId value, Storage* donor = nullptr);
   void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
-  void require_writeable(const LazyArray& target) const;
+  void check_assignable(const LazyArray& target, const Operand& value) const;
 
   Storages live();
   std::vector<NodeId> needed(std::span<const NodeId> roots) const;

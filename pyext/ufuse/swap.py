@@ -305,6 +305,7 @@ _WRITERS = frozenset(
         "copyto",
         "put",
         "place",
+        "_place",
         "putmask",
         "fill_diagonal",
         "put_along_axis",

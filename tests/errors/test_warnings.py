@@ -239,7 +239,12 @@ def logs_and_looks(x):
     return [float(np.log(x).max()) for _ in range(3)]
 
 
-AGAIN = [logs_twice, logs_in_a_loop, logs_again_later, logs_and_looks]
+def logs_and_copies(x):
+    y = np.log(x)
+    return y.copy(), np.array(y), np.asarray(y, float), y.astype(float), y.flatten(), y
+
+
+AGAIN = [logs_twice, logs_in_a_loop, logs_again_later, logs_and_looks, logs_and_copies]
 
 
 @pytest.mark.parametrize("program", AGAIN, ids=lambda f: f.__name__)
