@@ -37,7 +37,10 @@ py::object numpy_method(const std::string& name, bool pure) {
         if (args.empty())
           throw py::type_error("descriptor '" + name +
                                "' of 'numpy.ndarray' object needs an argument");
-        const py::object method = args[0].attr("__class__").attr(name.c_str());
+        const py::object type = args[0].attr("__class__");
+        if (!py::hasattr(type, name.c_str()))  // NumPy scalars lack some: the object says so
+          return py::object(unwrap(args[0].ptr()).attr(name.c_str()));
+        const py::object method = type.attr(name.c_str());
         return numpy_call(method.ptr(), args.ptr(), kwargs.ptr(), "not_native", pure);
       },
       py::name(name.c_str()));

@@ -115,8 +115,7 @@ PyObject* truth_reduce(PyObject* self, const char* name, const char* ufunc, PyOb
   return guard([&] {
     try {
       const auto a = parse<4>({"axis", "out", "keepdims", "where"}, args, kwargs);
-      return call_reduce(numpy_ufunc(ufunc), self,
-                         {a[0], nullptr, a[1], a[2], nullptr, a[3]})
+      return call_reduce(numpy_ufunc(ufunc), self, {a[0], nullptr, a[1], a[2], nullptr, a[3]})
           .release()
           .ptr();
     } catch (const Unsupported& unsupported) {
@@ -388,9 +387,7 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
                               inputs.ptr(), kwargs);
       const py::int_ zero(0);
       PyObject* axis = a[1] ? a[1] : zero.ptr();
-      return call_reduce(ufunc, a[0], {axis, a[2], a[3], a[4], a[5], a[6]})
-          .release()
-          .ptr();
+      return call_reduce(ufunc, a[0], {axis, a[2], a[3], a[4], a[5], a[6]}).release().ptr();
     } catch (const Unsupported& unsupported) {
       return numpy_way(unsupported.reason());
     }

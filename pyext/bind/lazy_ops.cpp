@@ -143,6 +143,19 @@ void check_written(const std::vector<LazyArray>& results, const std::vector<PyOb
   }
 }
 
+// Vectors of one element keep their stride, which has no meaning, on their way to NumPy's loop.
+void check_one_element(std::span<const Operand> operands) {
+  bool odd = false;
+  for (const Operand& x : operands) {
+    if (x.weak) continue;
+    const Layout& layout = x.layout;
+    if (std::ranges::any_of(layout.shape, [](std::int64_t n) { return n != 1; })) return;
+    odd |= layout.shape.size() == 1 && ir::is_in(layout.dtype, ir::kInexact) &&
+           layout.strides[0] != static_cast<std::int64_t>(ir::size_of(layout.dtype));
+  }
+  if (odd) throw Unsupported("arguments");
+}
+
 }  // namespace
 
 void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
@@ -159,6 +172,7 @@ void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
                         std::span<PyObject* const> inputs, std::vector<Operand>& operands,
                         const numpy_shim::UfuncOptions& options, std::span<PyObject* const> outs) {
   if (!numpy_shim::is_block_call(ufunc, operands, options)) return;
+  check_one_element(operands);
   for (PyObject* out : outs) {
     if (out == nullptr) continue;
     const Layout& layout = as_lazy(out)->array.layout;

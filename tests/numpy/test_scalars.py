@@ -200,3 +200,7 @@ def test_scalars_that_become_arrays():
 def test_conjugates(dtype):
     x = array(dtype, shape=(4,))
     check(lambda x: (x.any().conj(), x.max().conjugate(), x[0].conj(), np.conj(x), x.conj()), x)
+
+
+def test_methods_that_scalars_lack():
+    check(lambda x: x.sum().dot(2.0), np.ones(3))

@@ -276,3 +276,12 @@ def test_products_of_complex_numbers(dtype):
         check(scalars, a, b)
         check(in_place, np.array([a]), np.array([b]))
         check(in_place, np.array([a, b]), np.array([b, a]))
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F"])
+def test_strides_of_one_element(dtype):
+    x = np.random.default_rng(0).normal(size=(20, 2)).astype(dtype)
+    for pair in x:
+        check(lambda x: (np.log1p(x), np.tanh(x), x**1.3, x * 2, x * x), pair[:1][::-1])
+        check(lambda x: (np.log1p(x), np.tanh(x), x**1.3, x * 2, x * x), pair[::2])
+        check(lambda x: np.tanh((x + 1)[::-2][:1]), pair)
