@@ -168,6 +168,19 @@ Dims like_strides(const Layout& layout, std::size_t itemsize) {
   return fresh_strides(layout.shape, axes, itemsize);
 }
 
+bool is_packed_inside(const Layout& layout) {
+  const auto itemsize = static_cast<std::int64_t>(ir::size_of(layout.dtype));
+  std::int64_t shortest = itemsize;
+  bool found = false;
+  for (std::size_t a = 0; a < layout.shape.size(); ++a) {
+    if (layout.shape[a] == 1) continue;
+    if (found && std::abs(layout.strides[a]) >= std::abs(shortest)) continue;
+    shortest = layout.strides[a];
+    found = true;
+  }
+  return shortest == itemsize;
+}
+
 Dims iteration_axes(std::span<const Layout> operands) {
   std::size_t ndim = 0;
   for (const Layout& x : operands) ndim = std::max(ndim, x.shape.size());

@@ -23,6 +23,9 @@ Dims result_strides(std::span<const Layout> operands, const Dims& shape, std::si
                     bool direct = true);
 // Strides of np.empty_like(layout, order='K') / copy(order='K').
 Dims like_strides(const Layout& layout, std::size_t itemsize);
+// Do the elements lie packed along the axis of the shortest steps? NumPy's inner loops choose their
+// code, and with it bits, by stride, so reversed or spaced operands must come to them as they are.
+bool is_packed_inside(const Layout& layout);
 // Axes, innermost first, in the order in which NumPy's iterator walks operands that all have `ndim`
 // axes.
 Dims iteration_axes(std::span<const Layout> operands);

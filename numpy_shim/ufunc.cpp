@@ -89,6 +89,11 @@ void check_input_cast(const Operand& x, DType to) {
 
 }  // namespace
 
+bool is_block_call(const Ufunc& ufunc, std::span<const Operand> operands,
+                   const UfuncOptions& options) {
+  return !inline_op(ufunc, resolve(ufunc, operands, options));
+}
+
 std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const Operand> operands,
                          const UfuncOptions& options) {
   const Resolved resolved = resolve(ufunc, operands, options);

@@ -44,6 +44,10 @@ struct Resolved {
 Resolved resolve(const Ufunc& ufunc, std::span<const Operand> operands,
                  const UfuncOptions& options);
 
+// Whether the call is one of NumPy's own loop, and not an op of ops.def.
+bool is_block_call(const Ufunc& ufunc, std::span<const Operand> operands,
+                   const UfuncOptions& options);
+
 std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const Operand> operands,
                          const UfuncOptions& options = {});
 

@@ -29,6 +29,11 @@ std::uint64_t key_of(const void* data, const Layout& layout) {
   return hash;
 }
 
+bool is_index_map(ir::Op op) {
+  return op == ir::Op::Broadcast || op == ir::Op::Transpose || op == ir::Op::Slice ||
+         op == ir::Op::Reshape;
+}
+
 }  // namespace
 
 Session::Session(Host& host, ir::LoopTable& loops, std::uint8_t report_mask)
@@ -160,6 +165,27 @@ NodeId Session::read(const LazyArray& array) {
   return node;
 }
 
+Operand Session::loop_operand(const LazyArray& array) {
+  Operand operand = this->operand(array);
+  if (!array.storage->value || !ir::is_in(array.layout.dtype, ir::kInexact)) return operand;
+  if (!numpy_shim::is_packed_inside(array.layout)) {
+    force({&array, 1});
+    return this->operand(array);
+  }
+  // A copy of memory has the memory's node.
+  NodeId base = operand.node;
+  while (is_index_map(graph_[base].op)) base = graph_[base].inputs[0];
+  const bool plain =
+      base == operand.node && (graph_[base].op != ir::Op::Input ||
+                               numpy_shim::is_packed_inside(inputs_[graph_[base].id].layout));
+  if (graph_[base].op == ir::Op::Input && !plain) {
+    const std::size_t first = graph_.size();
+    operand.node = ir::elementwise(graph_, ir::Op::Copy, {operand.node});
+    settle(first);
+  }
+  return operand;
+}
+
 NodeId Session::input_of(const LazyArray& array) {
   const Storage& storage = *array.storage;
   void* data = static_cast<char*>(storage.memory.data) + array.offset;
@@ -191,11 +217,12 @@ void Session::disown_since(std::size_t mark) {
   for (std::size_t i = mark; i < info_.size(); ++i) info_[i].computed = true;
 }
 
+// A copy of `source` that needs no node of its own does not compute, and so does not warn, again.
 template <class Make>
-LazyArray Session::made(Make make) {
+LazyArray Session::made(Make make, NodeId source) {
   const std::size_t first = graph_.size();
   const Result result = make();
-  settle(first, {&result.node, 1});
+  settle(first, {&result.node, result.node == source ? 0u : 1u});
   return from_result(result);
 }
 
@@ -291,10 +318,13 @@ LazyArray Session::view(const LazyArray& array, const numpy_shim::View& view) {
 }
 
 LazyArray Session::copy(const LazyArray& array, DType dtype, Dims strides) {
-  return made([&] {
-    const Layout layout{dtype, array.layout.shape, std::move(strides)};
-    return Result{ir::cast(graph_, read(array), dtype), layout, array.scalar};
-  });
+  const NodeId source = read(array);
+  const Layout layout{dtype, array.layout.shape, std::move(strides)};
+  return made(
+      [&] {
+        return Result{ir::cast(graph_, source, dtype), layout, array.scalar};
+      },
+      source);
 }
 
 LazyArray Session::part(const LazyArray& array, ir::Op op) {
@@ -305,28 +335,31 @@ LazyArray Session::part(const LazyArray& array, ir::Op op) {
 }
 
 LazyArray Session::reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran) {
-  return made([&] {
-    NodeId node = read(array);
-    const std::size_t itemsize = ir::size_of(array.layout.dtype);
-    const auto reversed = [](Dims dims) {
-      std::ranges::reverse(dims);
-      return dims;
-    };
-    const auto transposed = [&](NodeId x) {
-      const auto ndim = static_cast<std::int64_t>(graph_[x].shape.size());
-      Dims axes;
-      for (std::int64_t a = ndim; a-- > 0;) axes.push_back(a);
-      return ndim < 2 ? x : ir::transpose(graph_, x, axes);
-    };
-    // F order of a shape is C order of the reversed one.
-    if (fortran)
-      node = transposed(ir::reshape(graph_, transposed(node), reversed(shape)));
-    else
-      node = ir::reshape(graph_, node, shape);
-    const Dims strides =
-        fortran ? numpy_shim::f_strides(shape, itemsize) : numpy_shim::c_strides(shape, itemsize);
-    return Result{node, {array.layout.dtype, shape, strides}, false};
-  });
+  const NodeId source = read(array);
+  return made(
+      [&] {
+        NodeId node = source;
+        const std::size_t itemsize = ir::size_of(array.layout.dtype);
+        const auto reversed = [](Dims dims) {
+          std::ranges::reverse(dims);
+          return dims;
+        };
+        const auto transposed = [&](NodeId x) {
+          const auto ndim = static_cast<std::int64_t>(graph_[x].shape.size());
+          Dims axes;
+          for (std::int64_t a = ndim; a-- > 0;) axes.push_back(a);
+          return ndim < 2 ? x : ir::transpose(graph_, x, axes);
+        };
+        // F order of a shape is C order of the reversed one.
+        if (fortran)
+          node = transposed(ir::reshape(graph_, transposed(node), reversed(shape)));
+        else
+          node = ir::reshape(graph_, node, shape);
+        const Dims strides = fortran ? numpy_shim::f_strides(shape, itemsize)
+                                     : numpy_shim::c_strides(shape, itemsize);
+        return Result{node, {array.layout.dtype, shape, strides}, false};
+      },
+      source);
 }
 
 std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {

@@ -97,6 +97,9 @@ class Session final : public numpy_shim::Context {
   LazyArray arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,
                        bool keepdims);
   LazyArray where(const Operand& condition, const Operand& x, const Operand& y);
+  // The array as NumPy's inner loops are handed it, for block calls: what is reversed or spaced in
+  // memory is read there, what is packed is packed.
+  Operand loop_operand(const LazyArray& array);
   LazyArray view(const LazyArray& array, const numpy_shim::View& view);
   // A copy with this dtype and this layout of the same shape.
   LazyArray copy(const LazyArray& array, DType dtype, Dims strides);
@@ -188,11 +191,11 @@ class Session final : public numpy_shim::Context {
   NodeId input_of(const LazyArray& array);
   void settle(std::size_t first, std::span<const NodeId> results = {});
   template <class Make>
-  LazyArray made(Make make);
+  LazyArray made(Make make, NodeId source = {});
   NodeId fitted(const LazyArray& target, const Operand& value);
   void store(const LazyArray& target, NodeId value, Storage* donor = nullptr);
   void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
-  void require_writeable(const LazyArray& target) const;
+  void check_assignable(const LazyArray& target, const Operand& value) const;
 
   bool tells_by_flags(NodeId node) const;
   Storages live();

@@ -9,8 +9,12 @@
 
 namespace ufuse::tracer {
 
-void Session::require_writeable(const LazyArray& target) const {
+void Session::check_assignable(const LazyArray& target, const Operand& value) const {
   if (!target.storage->writeable || target.read_only) throw Unsupported("read_only");
+  const DType from = value.weak ? numpy_shim::default_dtype(*value.weak) : value.layout.dtype;
+  // NumPy warns that the imaginary part is lost.
+  if (ir::is_in(from, ir::kComplex) && !ir::is_in(target.layout.dtype, ir::kComplex))
+    throw Unsupported("arguments");
 }
 
 // The value as the target's dtype and shape. NumPy ignores leading axes of extent 1 that the target
@@ -35,16 +39,12 @@ NodeId Session::fitted(const LazyArray& target, const Operand& value) {
 
 void Session::assign(const LazyArray& target, const Operand& value,
                      const std::shared_ptr<Storage>& donor) {
-  require_writeable(target);
-  const DType from = value.weak ? numpy_shim::default_dtype(*value.weak) : value.layout.dtype;
-  // NumPy warns that the imaginary part is lost.
-  if (ir::is_in(from, ir::kComplex) && !ir::is_in(target.layout.dtype, ir::kComplex))
-    throw Unsupported("arguments");
+  check_assignable(target, value);
   store(target, fitted(target, value), donor.get());
 }
 
 void Session::assign_where(const LazyArray& target, const Operand& mask, const Operand& value) {
-  require_writeable(target);
+  check_assignable(target, value);
   if (mask.layout.dtype != DType::Bool || mask.layout.shape != target.layout.shape)
     throw Unsupported("advanced_assignment");
   if (!value.weak && !value.layout.shape.empty()) throw Unsupported("advanced_assignment");

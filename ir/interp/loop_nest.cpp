@@ -45,7 +45,12 @@ std::vector<Axis> merged_axes(const std::vector<Value>& operands) {
     else
       axes.push_back(std::move(axis));
   }
-  if (axes.empty()) axes.push_back({1, std::vector<std::int64_t>(operands.size(), 0)});
+  if (axes.empty()) {
+    // One element, as packed: the loops' vector code asks for that.
+    axes.push_back({1, {}});
+    for (const Value& x : operands)
+      axes.back().strides.push_back(static_cast<std::int64_t>(size_of(x.dtype)));
+  }
   return axes;
 }
 

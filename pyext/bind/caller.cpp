@@ -1,7 +1,7 @@
 // Which callables does the Python package put in NumPy's places that must have no Python frame of
 // their own? Warnings and tracebacks then show the user's line. `functools.partial(call_numpy,
 // func, reason, pure)` is a function that always runs on real arrays.
-#include "pyext/bind/native_call.h"
+#include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/session.h"
 
 namespace ufuse::pyext {
@@ -48,7 +48,10 @@ py::object numpy_method(const std::string& name, bool pure) {
         if (args.empty())
           throw py::type_error("descriptor '" + name +
                                "' of 'numpy.ndarray' object needs an argument");
-        const py::object method = args[0].attr("__class__").attr(name.c_str());
+        const py::object type = args[0].attr("__class__");
+        if (!py::hasattr(type, name.c_str()))  // NumPy scalars lack some: the object says so
+          return py::object(unwrap(args[0].ptr()).attr(name.c_str()));
+        const py::object method = type.attr(name.c_str());
         return numpy_call(method.ptr(), args.ptr(), kwargs.ptr(), "not_native", pure);
       },
       py::name(name.c_str()));
@@ -64,7 +67,8 @@ bool is_lazy_scalar(py::handle object) {
 py::object ufunc_into(py::handle ufunc, const py::args& args, const py::kwargs& kwargs) {
   const bool wants_array = kwargs.contains("out") && py::object(kwargs["out"]).is(py::ellipsis());
   const py::object result = ufunc(*args, **kwargs);
-  return wants_array && is_lazy_scalar(result) ? result.attr("reshape")(py::tuple()) : result;
+  if (!wants_array || !is_lazy_scalar(result)) return result;
+  return make_lazy(zero_d(*Call::active(), as_lazy(result.ptr())->array));
 }
 
 // What NumPy 1's implement_array_function does when nobody overrides the function.

@@ -1,5 +1,6 @@
 // Indexing of lazy arrays: basic indices are views; index arrays and masks are NumPy calls, but for
 // masked assignment of a scalar.
+#include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/operators.h"
@@ -165,10 +166,15 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
   if (is_lazy(value)) {
     const LazyArray& source = as_lazy(value)->array;
     if (source.storage == target.storage && source.offset == target.offset &&
-        source.layout == target.layout)
+        source.layout == target.layout && target.storage->writeable && !target.read_only)
       return;
   }
   const tracer::Operand operand = to_operand(call, value);
+  // NumPy puts its scalars into signed integers by way of Python's int, which raises where the
+  // value does not fit.
+  if (operand.scalar && !operand.weak && ir::is_in(target.layout.dtype, ir::kInt) &&
+      !numpy_shim::can_cast_safely(operand.layout.dtype, target.layout.dtype))
+    throw Unsupported("unsafe_cast");
   // A temporary on the interpreter's stack: nobody else has it.
   const bool temporary =
       is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;

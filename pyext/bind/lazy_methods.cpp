@@ -85,10 +85,10 @@ PyObject* reduce(PyObject* self, const char* name, const char* ufunc, PyObject* 
       if (has_dtype) {
         const auto a =
             parse<6>({"axis", "dtype", "out", "keepdims", "initial", "where"}, args, kwargs);
-        given = {a[0], a[1], a[2], a[3], a[4], a[5], python_name};
+        given = {a[0], a[1], a[2], a[3], a[4], a[5], python_name, name};
       } else {
         const auto a = parse<5>({"axis", "out", "keepdims", "initial", "where"}, args, kwargs);
-        given = {a[0], nullptr, a[1], a[2], a[3], a[4], python_name};
+        given = {a[0], nullptr, a[1], a[2], a[3], a[4], python_name, name};
       }
     } catch (const Unsupported& unsupported) {
       return numpy_method(self, name, args, kwargs, unsupported.reason()).release().ptr();
@@ -115,8 +115,7 @@ PyObject* truth_reduce(PyObject* self, const char* name, const char* ufunc, PyOb
   return guard([&] {
     try {
       const auto a = parse<4>({"axis", "out", "keepdims", "where"}, args, kwargs);
-      return call_reduce(numpy_ufunc(ufunc), self,
-                         {a[0], nullptr, a[1], a[2], nullptr, a[3], nullptr})
+      return call_reduce(numpy_ufunc(ufunc), self, {a[0], nullptr, a[1], a[2], nullptr, a[3]})
           .release()
           .ptr();
     } catch (const Unsupported& unsupported) {
@@ -233,10 +232,9 @@ py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& wanted, 
   const bool fortran = order == 'F' || (order == 'A' && numpy_shim::is_f_contiguous(array.layout) &&
                                         !numpy_shim::is_c_contiguous(array.layout));
   if (array.scalar) {
-    // A NumPy scalar becomes an array first.
-    LazyArray zero_d = call.session().copy(array, array.layout.dtype, {});
-    zero_d.scalar = false;
-    return make_lazy(shape.empty() ? zero_d : call.session().reshaped_copy(zero_d, shape, fortran));
+    // A NumPy scalar becomes an array first, and what is 0-d again a scalar.
+    if (shape.empty()) return make_lazy(array);
+    return make_lazy(call.session().reshaped_copy(zero_d(call, array), shape, fortran));
   }
   if (order == 'K') throw Unsupported("arguments");
   if (const std::optional<View> view = numpy_shim::reshape_view(array.layout, shape, fortran))
@@ -313,8 +311,8 @@ PyObject* conjugate(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs)))
       return numpy_method(self, "conjugate", args, kwargs, "arguments").release().ptr();
-    // Real arrays are their own conjugates, as in ndarray.conj.
-    if (!as_lazy(self)->array.scalar && !ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex))
+    // What is real is its own conjugate, as in ndarray.conj; the ufunc would make int8 of bool.
+    if (!ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex))
       return borrow(self).release().ptr();
     PyObject* operands[] = {self};
     return call_ufunc(numpy_ufunc("conjugate"), operands).release().ptr();
@@ -399,9 +397,7 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
                               inputs.ptr(), kwargs);
       const py::int_ zero(0);
       PyObject* axis = a[1] ? a[1] : zero.ptr();
-      return call_reduce(ufunc, a[0], {axis, a[2], a[3], a[4], a[5], a[6], nullptr})
-          .release()
-          .ptr();
+      return call_reduce(ufunc, a[0], {axis, a[2], a[3], a[4], a[5], a[6]}).release().ptr();
     } catch (const Unsupported& unsupported) {
       return numpy_way(unsupported.reason());
     }

@@ -67,7 +67,9 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
         call.enter();
         std::vector<tracer::Operand> operands;
         for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
+        check_complex_product(describe_ufunc(ufunc), operands, true);
         check_promotion(call, args, operands);
+        prepare_block_call(call, describe_ufunc(ufunc), args, operands, {}, args.first(1));
         LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
         check_target(call, result, args[0], args);
         const bool immediate = call.take_immediate();

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "numpy_shim/layout.h"
 #include "numpy_shim/promote.h"
 #include "pyext/bind/operators.h"
 #include "pyext/bind/ufunc_registry.h"
@@ -23,6 +24,14 @@ struct Parsed {
   numpy_shim::UfuncOptions options;
   std::vector<PyObject*> outs;  // borrowed; lazy arrays of the call or null
 };
+
+// Outputs that share memory are NumPy's to sort out.
+void check_outs(const std::vector<PyObject*>& outs) {
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (outs[i] && outs[k] && as_lazy(outs[i])->array.storage == as_lazy(outs[k])->array.storage)
+        throw Unsupported("arguments");
+}
 
 // The keywords that have a native meaning; throws Unsupported for all others.
 Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* const> args,
@@ -70,6 +79,7 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
     if (!is_lazy(out) || tracing_call(out) != &call || as_lazy(out)->array.scalar)
       throw Unsupported("foreign_object");
   }
+  check_outs(parsed.outs);
   return parsed;
 }
 
@@ -111,8 +121,8 @@ void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Opera
   const bool complex = std::ranges::any_of(operands, [](const Operand& x) {
     return !x.weak && ir::is_in(x.layout.dtype, ir::kComplex);
   });
-  if (complex && ufunc.name != "add" && ufunc.name != "subtract" && ufunc.name != "multiply" &&
-      ufunc.name != "divide")
+  // Their product is rounded twice, where the loops may fuse one product with the sum.
+  if (complex && ufunc.name != "add" && ufunc.name != "subtract" && ufunc.name != "divide")
     throw Unsupported("scalar_operator");
   const bool checked =
       std::ranges::any_of(kChecked, [&](const char* name) { return ufunc.name == name; });
@@ -122,6 +132,33 @@ void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Opera
 // Whether NumPy's loops round differently where their output is an operand's memory.
 bool rounds_by_place(const Operand& x) {
   return numpy().major < 2 && ir::is_in(x.layout.dtype, ir::kComplex);
+}
+
+// Whether the results can be written to the outputs; asked for all of them before the first is.
+void check_written(const std::vector<LazyArray>& results, const std::vector<PyObject*>& outs,
+                   bool same_kind) {
+  for (std::size_t i = 0; i < outs.size() && i < results.size(); ++i) {
+    if (outs[i] == nullptr) continue;
+    const LazyArray& target = as_lazy(outs[i])->array;
+    const DType from = results[i].layout.dtype, to = target.layout.dtype;
+    if (same_kind && !numpy_shim::can_cast_same_kind(from, to)) throw Unsupported("arguments");
+    if (results[i].layout.shape != target.layout.shape && outs.size() > 1)
+      throw Unsupported("shape");
+    if (!target.storage->writeable || target.read_only) throw Unsupported("read_only");
+  }
+}
+
+// Vectors of one element keep their stride, which has no meaning, on their way to NumPy's loop.
+void check_one_element(std::span<const Operand> operands) {
+  bool odd = false;
+  for (const Operand& x : operands) {
+    if (x.weak) continue;
+    const Layout& layout = x.layout;
+    if (std::ranges::any_of(layout.shape, [](std::int64_t n) { return n != 1; })) return;
+    odd |= layout.shape.size() == 1 && ir::is_in(layout.dtype, ir::kInexact) &&
+           layout.strides[0] != static_cast<std::int64_t>(ir::size_of(layout.dtype));
+  }
+  if (odd) throw Unsupported("arguments");
 }
 
 }  // namespace
@@ -143,6 +180,38 @@ void check_target(Call& call, const LazyArray& result, PyObject* out,
   });
   if (backwards || (complex && (!like_new || (in_place && numpy().major < 2))))
     throw Unsupported("arguments");
+}
+
+void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
+                           bool in_place) {
+  const bool square = ufunc.name == "square";
+  const Operand& x = operands.front();
+  if ((!square && ufunc.name != "multiply") || x.weak || !ir::is_in(x.layout.dtype, ir::kComplex))
+    return;
+  const bool one = std::ranges::all_of(x.layout.shape, [](std::int64_t n) { return n == 1; });
+  if ((square && x.scalar) || (in_place && one)) throw Unsupported("scalar_operator");
+}
+
+void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
+                        std::span<PyObject* const> inputs, std::vector<Operand>& operands,
+                        const numpy_shim::UfuncOptions& options, std::span<PyObject* const> outs) {
+  if (!numpy_shim::is_block_call(ufunc, operands, options)) return;
+  check_one_element(operands);
+  for (PyObject* out : outs) {
+    if (out == nullptr) continue;
+    const Layout& layout = as_lazy(out)->array.layout;
+    if (ir::is_in(layout.dtype, ir::kInexact) && !numpy_shim::is_packed_inside(layout))
+      throw Unsupported("arguments");
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (is_lazy(inputs[i]) && tracing_call(inputs[i]) == &call)
+      operands[i] = call.session().loop_operand(as_lazy(inputs[i])->array);
+}
+
+LazyArray zero_d(Call& call, const LazyArray& scalar) {
+  LazyArray array = call.session().copy(scalar, scalar.layout.dtype, {});
+  array.scalar = false;
+  return array;
 }
 
 py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
@@ -185,7 +254,9 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
           operands.push_back(call.session().operand(dying[i]));
         }
         if (scalars) check_scalar_operator(ufunc, operands);
+        check_complex_product(ufunc, operands, !parsed.outs.empty());
         check_promotion(call, inputs, operands);
+        prepare_block_call(call, ufunc, inputs, operands, parsed.options, parsed.outs);
         const auto overwritten = numpy_shim::elided_operand(ufunc.name, operands, temporaries);
         if (overwritten && reuses_temporaries()) {
           // As NumPy does it: the operand that is written over comes first.
@@ -206,6 +277,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         if (parsed.options.overwritten) call.session().reuse_memory(results.front(), dying[0]);
         if (std::ranges::all_of(parsed.outs, [](PyObject* out) { return out == nullptr; }))
           return to_python(call, std::move(results));
+        check_written(results, parsed.outs, parsed.options.same_kind);
         const bool immediate = call.take_immediate();
         py::list made;
         for (std::size_t i = 0; i < results.size(); ++i) {
@@ -306,8 +378,11 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         set("keepdims", args.keepdims);
         set("initial", args.initial);
         set("where", args.where);
-        const py::object reduce = steal(PyObject_GetAttrString(ufunc, "reduce"));
-        return numpy_call(reduce.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason,
+        // Through the method where it was one, so that a warning names the same line.
+        const py::object function =
+            args.name ? borrow(x).attr("__class__").attr(args.name)
+                      : py::object(steal(PyObject_GetAttrString(ufunc, "reduce")));
+        return numpy_call(function.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason,
                           true);
       });
 }

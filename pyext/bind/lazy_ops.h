@@ -18,6 +18,7 @@ struct ReduceArgs {
            *initial = nullptr, *where = nullptr;
   const char* method = nullptr;  // the function of NumPy's _methods.py that the ndarray method
                                  // runs; its line is named in warnings
+  const char* name = nullptr;    // the ndarray method itself
 };
 py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args);
 // argmin (or argmax) of x.
@@ -35,6 +36,17 @@ void check_target(Call& call, const LazyArray& result, PyObject* out,
 // The result goes into `out`, a lazy array, which is returned; throws Unsupported where a ufunc
 // would not write there.
 py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind);
+// NumPy's loops for products of complex numbers fuse one product with the sum, but not for one
+// number in its own memory, where `square` of a NumPy scalar also takes place: throws Unsupported.
+void check_complex_product(const numpy_shim::Ufunc& ufunc,
+                           std::span<const tracer::Operand> operands, bool in_place);
+// What NumPy's own loop is about to be called on, in memory as NumPy would have it; throws
+// Unsupported where it would write to reversed or spaced elements.
+void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
+                        std::span<PyObject* const> inputs, std::vector<tracer::Operand>& operands,
+                        const numpy_shim::UfuncOptions& options, std::span<PyObject* const> outs);
+// A NumPy scalar as an array.
+LazyArray zero_d(Call& call, const LazyArray& scalar);
 // target[...] = value
 void assign(Call& call, const LazyArray& target, PyObject* value);
 

@@ -75,10 +75,7 @@ py::object broadcast_to(py::handle object, py::handle shape) {
       [&](Call& call) {
         call.enter();
         LazyArray array = as_lazy(object.ptr())->array;
-        if (array.scalar) {
-          array = call.session().copy(array, array.layout.dtype, {});
-          array.scalar = false;
-        }
+        if (array.scalar) array = zero_d(call, array);
         LazyArray view = call.session().view(
             array, numpy_shim::broadcast_to(array.layout, to_dims(shape.ptr())));
         view.read_only = true;
@@ -107,9 +104,8 @@ py::object reduce(py::handle function, py::handle x, py::handle axis, py::handle
                   py::handle out, py::handle keepdims, py::handle initial, py::handle where) {
   if (!PyObject_TypeCheck(function.ptr(), &PyUFunc_Type)) throw py::type_error("a ufunc is needed");
   PyObject* no_initial = initial.is(numpy().no_value) ? nullptr : initial.ptr();
-  return call_reduce(
-      function.ptr(), x.ptr(),
-      {axis.ptr(), dtype.ptr(), out.ptr(), keepdims.ptr(), no_initial, where.ptr(), nullptr});
+  return call_reduce(function.ptr(), x.ptr(),
+                     {axis.ptr(), dtype.ptr(), out.ptr(), keepdims.ptr(), no_initial, where.ptr()});
 }
 
 }  // namespace
@@ -121,6 +117,14 @@ void bind_primitives(py::module_& m) {
   m.def("where", where, py::arg("condition"), py::arg("x"), py::arg("y"),
         "np.where with three arguments.");
   m.def("broadcast_to", broadcast_to, py::arg("x"), py::arg("shape"), "np.broadcast_to.");
+  m.def(
+      "zero_d",
+      [](py::handle object) {
+        Call* call = tracing_call(object.ptr());
+        if (call == nullptr) return steal(PyArray_FROM_O(unwrap(object.ptr()).ptr()));
+        return make_lazy(zero_d(*call, as_lazy(object.ptr())->array));
+      },
+      py::arg("x"), "A lazy NumPy scalar as the 0-d array that conversions make of it.");
   m.def("expand_dims", expand_dims, py::arg("x"), py::arg("axis"), "np.expand_dims.");
   m.def("ufunc", ufunc, py::arg("ufunc"), py::arg("args"), py::arg("kwargs"),
         "ufunc(*args, **kwargs), traced.");

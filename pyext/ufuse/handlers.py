@@ -66,8 +66,10 @@ def _asarray(
 
 
 def _as_array(a: Any) -> Any:
-    """A lazy NumPy scalar as the 0-d array that NumPy's conversions make of it."""
-    return a if isinstance(a, np.ndarray) else a.reshape(())
+    """A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it."""
+    if not _lazy(a):
+        return np.asarray(a)
+    return a if isinstance(a, np.ndarray) else _core.zero_d(a)
 
 
 @native("array")
@@ -160,14 +162,15 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
 
 @native("copyto")
 def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
-    if _lazy(dst) and where is True:
+    if _lazy(dst) and where is True and dst.flags.writeable:
         given = src.dtype if hasattr(src, "dtype") else None
         if given is not None:
             allowed = np.can_cast(given, dst.dtype, casting)
         else:
             allowed = type(src) in (int, float, complex, bool) and _fits(src, dst.dtype)
         if allowed:
-            dst[...] = src
+            # A NumPy scalar is cast like an array here, where an assignment takes it as a number.
+            dst[...] = _as_array(src) if isinstance(src, np.generic) or _lazy(src) else src
             return None
     return _core.numpy_call(real, (dst, src, casting, where), {}, "arguments", False)
 
@@ -261,6 +264,16 @@ class ArrayConverter:
         return arr[()] if to_scalar and arr.ndim == 0 else arr
 
 
+def _wrapfunc(obj: Any, method: str, *args: Any, **kwds: Any) -> Any:
+    """NumPy's ``_wrapfunc``: a method of a real array cannot write to a lazy one."""
+    real = _core_package.fromnumeric._wrapfunc
+    if not _lazy(obj) and _lazy(kwds.get("out")):
+        return _core.numpy_call(real, (obj, method, *args), kwds, "dtype", False)
+    from . import twin
+
+    return twin.twin_of(real).function(obj, method, *args, **kwds)
+
+
 # NumPy's `_methods`: mean, var and std end with `ret.dtype.type(ret / rcount)` for scalars, which
 # would compute `ret` at once, because a dtype's type is a class. Inside these functions a lazy
 # scalar has a dtype whose type is a cast.
@@ -289,6 +302,16 @@ class _Moment:
         return getattr(ufunc, method)(*inputs, **kwargs)
 
 
+class _UfuncInto(functools.partial[Any]):
+    """A ufunc that is told of `out=...`; its methods and facts are the ufunc's own."""
+
+    def __new__(cls, ufunc: np.ufunc) -> _UfuncInto:
+        return super().__new__(cls, _core.ufunc_into, ufunc)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.args[0], name)
+
+
 class _ArrayUfuncs:
     """A module whose ufuncs know the two ways of `out=` that ``__array_ufunc__`` is not told."""
 
@@ -298,7 +321,7 @@ class _ArrayUfuncs:
     def __getattr__(self, name: str) -> Any:
         value = swap.swap(getattr(self.__dict__["_ufuse_module"], name))
         if isinstance(value, np.ufunc):
-            value = functools.partial(_core.ufunc_into, value)
+            value = _UfuncInto(value)
         self.__dict__[name] = value
         return value
 
@@ -317,7 +340,7 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
         for name in code.co_names:
             value = real.get(name)
             if isinstance(value, np.ufunc):
-                extra[name] = functools.partial(_core.ufunc_into, value)
+                extra[name] = _UfuncInto(value)
             elif isinstance(value, types.ModuleType) and swap.is_library(value.__name__):
                 extra[name] = _ArrayUfuncs(value)
     if code.co_filename == swap.DISPATCHER_FILE:
@@ -336,6 +359,7 @@ def table() -> dict[Any, Any]:
         function = getattr(_umath, name, None)
         if function is not None:
             found[function] = function
+    found[_core_package.fromnumeric._wrapfunc] = _wrapfunc
     if hasattr(_umath, "_array_converter"):
         found[_umath._array_converter] = ArrayConverter
     for name, handler in _native.items():

@@ -84,6 +84,10 @@ MEMORY_ATTRIBUTES = frozenset(
         "getbuffer",
     ]
 )
+# Methods of random generators that fill an array given as `out`.
+FILLERS = frozenset(
+    ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]
+)
 # Builtins whose result holds what their arguments hold.
 PASSING = frozenset(
     [

@@ -136,6 +136,16 @@ class _Scanner:
             return getattr(base, origin[2], None) if isinstance(base, types.ModuleType) else None
         return None
 
+    def fill_by_object(self, base: Origin, name: str) -> None:
+        """A random generator writes into memory; names of modules are swapped, objects are not."""
+        origin = base
+        while origin[0] == "attr":
+            origin = origin[1]
+        if origin[0] not in ("global", "free") or not isinstance(
+            self.lookup(origin[1], origin[0] == "free"), types.ModuleType
+        ):
+            self.fail("memory_exposed", f"`.{name}` writes into an array's memory")
+
     def holds_no_array(self, origin: Origin) -> bool:
         """Whether storing a constant into this object cannot write into an array's memory."""
         if origin[0] not in ("global", "free"):
@@ -169,6 +179,8 @@ class _Scanner:
             self.store(callee[1], FRESH, "store_in_container")
         if callee[0] == "attr" and callee[2] in names.WRITING_METHODS:
             self.store(callee[1], FRESH, "store_in_array")
+        if callee[0] == "attr" and callee[2] in names.FILLERS and "out" in keywords:
+            self.fill_by_object(callee[1], callee[2])
         kind = self.value_of(callee)
         strict = isinstance(kind, type) and names.is_strict(kind.__module__)
         if strict and any(argument != CONST for argument in arguments):
@@ -201,6 +213,8 @@ class _Scanner:
             self.fail("memory_exposed", f"`.{name}` hands out an array's memory")
         if names.is_class_method(self.value_of(base), name):
             self.fail("unbound_method", f"`.{name}` is taken from a class")
+        if name == "shuffle":
+            self.fill_by_object(base, name)
         if name == "random":
             self.pure = False
 

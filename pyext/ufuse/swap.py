@@ -156,6 +156,8 @@ def swap(value: Any) -> Any:
         return _swap_builtin(value)
     if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return caller(value, "user_call", pure=False)
+    if isinstance(value, types.MethodType) and is_library(type(value.__self__).__module__):
+        return caller(value, "not_native", pure=False)  # of NumPy's global random generator
     if is_dispatcher(value):
         return _swap_dispatcher(value, getattr(value, "_implementation", None))
     inner = getattr(type(value), "__ufuse_inner__", None)
@@ -313,6 +315,7 @@ _WRITERS = frozenset(
         "copyto",
         "put",
         "place",
+        "_place",
         "putmask",
         "fill_diagonal",
         "put_along_axis",

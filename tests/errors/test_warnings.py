@@ -129,12 +129,31 @@ def logs_and_looks(x):
     return [float(np.log(x).max()) for _ in range(3)]
 
 
-AGAIN = [logs_twice, logs_in_a_loop, logs_again_later, looks_at_the_second, logs_and_looks]
+def logs_and_copies(x):
+    y = np.log(x)
+    return y.copy(), np.array(y), np.asarray(y, float), y.astype(float), y.flatten(), y
+
+
+AGAIN = [
+    logs_twice,
+    logs_in_a_loop,
+    logs_again_later,
+    looks_at_the_second,
+    logs_and_looks,
+    logs_and_copies,
+]
 
 
 @pytest.mark.parametrize("program", AGAIN, ids=lambda f: f.__name__)
 def test_one_line_is_reached_again_with_equal_values(program):
     check(program, numbers(12))
+
+
+def test_methods_without_native_form():
+    z = numbers(12) + 1j
+    with np.errstate(all="ignore"):
+        z = z / 0
+    check(lambda z: (z.prod(axis=0), z.sum(dtype=np.complex64), np.prod(z)), z)
 
 
 def test_reversed_in_place():

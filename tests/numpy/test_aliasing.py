@@ -456,3 +456,40 @@ def test_memory_is_freed():
     gc.collect()
     assert seen() is None
     assert result.sum() == 1998
+
+
+def _place(x):
+    y = x * 2
+    np.place(x, x > 0, [1, 2])
+    return y, x + 1
+
+
+def _copy_onto_itself(x):
+    np.copyto(x, x)
+    return x + 1
+
+
+def _assign_to_itself(x):
+    x[1:] = x[1:]
+    return x + 1
+
+
+def _assign_nothing(x):
+    x[:0] = x[:0]
+    return x + 1
+
+
+def test_writes_of_numpy_s_own_functions():
+    check(_place, V)
+    for writeable in (True, False):
+        x = V.copy()
+        x.flags.writeable = writeable
+        for function in (_copy_onto_itself, _assign_to_itself, _assign_nothing):
+            check(function, x)
+
+
+def test_arrays_that_are_not_traced_write_into_arrays_that_are():
+    unaligned = np.zeros(8 * 6 + 1, np.uint8)[1:].view("d")
+    check(lambda x, out: np.take(x, [0, 1], out=out) + 1, unaligned, np.ones(2))
+    check(lambda x, out: np.cumsum(x, out=out) + 1, unaligned, np.ones(6))
+    check(lambda x, out: np.take(x, [0, 1], out=out) + 1, V[:6].astype(">f8"), np.ones(2))

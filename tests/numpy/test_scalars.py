@@ -133,3 +133,74 @@ def test_warnings_and_their_lines():
     check(lambda x: np.nanmean(x), np.full(3, np.nan))
     check(lambda x: x.std(ddof=5), np.arange(3.0))
     check(lambda x: x.astype(int), np.array([np.nan, 1e300]))
+
+
+# NumPy puts its scalars into signed integers by way of Python's int, and so raises where the value
+# does not fit; arrays, and all other dtypes, are cast.
+
+
+def _assign_element(x, v):
+    x[0] = v
+
+
+def _assign_part(x, v):
+    x[:2] = v
+
+
+def _assign_computed(x, v):
+    x[...] = v * v.dtype.type(1)
+
+
+def _assign_masked(x, v):
+    x[x == 0] = v
+
+
+def _fill(x, v):
+    x.fill(v)
+
+
+def _copyto(x, v):
+    np.copyto(x, v, casting="unsafe")
+
+
+ASSIGN = [_assign_element, _assign_part, _assign_computed, _assign_masked, _fill, _copyto]
+VALUES = [
+    np.uint8(200),
+    np.int64(300),
+    np.int64(-3),
+    np.float64(300.7),
+    np.float64(-2.5),
+    np.float64("nan"),
+    np.float32(1e38),
+    np.complex128(1j),
+    np.uint64(2**63),
+    np.bool_(True),
+]
+
+
+@pytest.mark.parametrize("assign", ASSIGN)
+@pytest.mark.parametrize("dtype", ["b", "h", "l", "B", "L", "?", "f"])
+def test_assigned_numpy_scalars(assign, dtype):
+    for value in VALUES:
+        for given in (value, np.array(value)):
+            # The line of a warning out of a stand-in written in Python is not NumPy's.
+            check(assign, np.zeros(3, dtype), given, _warnings=assign is not _copyto)
+
+
+def test_scalars_that_become_arrays():
+    for dtype in "dfeg":
+        check(lambda x: np.asarray(x.sum(), dtype), np.arange(3.0))
+        check(lambda x: np.array(x.sum(), dtype), np.arange(3.0))
+        check(lambda x: np.asarray(x.sum() * 2), np.arange(3.0).astype(dtype))
+    check(lambda x: (x.sum().reshape(()), x.sum().reshape(1), x.sum().reshape((1, 1))), np.ones(3))
+    check(lambda x: (np.broadcast_to(x.sum(), ()), np.reshape(x.sum(), ())), np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", "?bBlfdD")
+def test_conjugates(dtype):
+    x = array(dtype, shape=(4,))
+    check(lambda x: (x.any().conj(), x.max().conjugate(), x[0].conj(), np.conj(x), x.conj()), x)
+
+
+def test_methods_that_scalars_lack():
+    check(lambda x: x.sum().dot(2.0), np.ones(3))

@@ -107,6 +107,25 @@ def changes_error_state(x):
     return np.log(x)
 
 
+def shuffles(x, generator):
+    y = x + 1
+    generator.shuffle(y)
+    return y
+
+
+def shuffles_by_another_name(x):
+    shuffle = np.random.default_rng(1).shuffle
+    shuffle(x)
+
+
+def draws_into(x, generator):
+    generator.random(out=x)
+
+
+def shuffles_globally(x):
+    np.random.shuffle(x)
+
+
 def outer():
     n = 0
 
@@ -132,6 +151,10 @@ def outer():
         (executes, "reflection"),
         (walks_memory, "memory_exposed"),
         (makes_class, "class_body"),
+        (shuffles, "memory_exposed"),
+        (shuffles_by_another_name, "memory_exposed"),
+        (draws_into, "memory_exposed"),
+        (shuffles_globally, None),
         (writes_global_array, "store_in_container"),
         (writes_global_in_place, "store_in_array"),
         (writes_kept_array, "store_in_array"),

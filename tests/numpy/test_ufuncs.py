@@ -192,3 +192,133 @@ def test_loops_that_round_by_layout(name, target):
                 check(into, *operands, other)
         if made.dtype == types[-1]:
             check(in_place, *operands)
+
+
+# NumPy's loops choose their code, and with it the last bits, by stride; so a loop must get the
+# operand that NumPy would hand it, whether or not that array stands in memory here.
+
+
+def _after_out(x):
+    y = np.empty(x.shape)
+    y[:] = x[::-1]
+    return np.log1p(y)
+
+
+STRIDES = [
+    lambda x: np.log1p((x + 1)[::-1]),
+    lambda x: np.log1p((x + 1)[::-1] * 1.5),
+    lambda x: np.log1p((x + 1)[::3]),
+    lambda x: np.log1p(x[::-1].copy()),
+    lambda x: np.log1p(x[::-1].flatten()),
+    lambda x: np.log1p(x[::-1].ravel()),
+    lambda x: np.log1p(np.array(x[::-1])),
+    lambda x: np.log1p(np.ascontiguousarray(x[::-1])),
+    lambda x: np.log1p(x[::-1].astype(x.dtype)),
+    lambda x: np.log1p(x[::-1].copy()[::-1]),
+    lambda x: np.log1p(x.copy()[::-1]),
+    lambda x: np.log1p(+x[::-1]),
+    lambda x: np.log1p(np.flip(x * 1.5)),
+    lambda x: np.log1p((x + 1).reshape(-1, 5)[::-1, ::-1]),
+    lambda x: np.log1p((x + 1).reshape(-1, 5)[:, ::-1]),
+    lambda x: np.log1p((x + 1).reshape(-1, 5).T[::-1]),
+    lambda x: np.log1p((x + 1).reshape(-1, 5)[:, 2]),
+    lambda x: (x + 1)[::-1] ** 1.3,
+    lambda x: np.arctan2((x + 1)[::-1], x),
+    _after_out,
+]
+
+
+@pytest.mark.parametrize("function", STRIDES)
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_strides_of_operands(function, dtype):
+    check(function, np.abs(np.random.default_rng(0).normal(size=105)).astype(dtype) * 2)
+
+
+def _in_place(ufunc):
+    def function(x):
+        ufunc(*[x] * ufunc.nin, out=x)
+        return x
+
+    return function
+
+
+@pytest.mark.parametrize("layout", ["reversed", "strided", "transposed"])
+@pytest.mark.parametrize(
+    "name", ["log1p", "tanh", "cbrt", "power", "arctan2", "square", "multiply"]
+)
+def test_strides_of_outputs(name, layout):
+    ufunc = BY_NAME[name]
+    for dtype in [d for d in "fdFD" if accepts(ufunc, *[d] * ufunc.nin)]:
+        x, y = (array(dtype, layout, (5, 33), seed) for seed in (0, 1))
+        args = [x, y][: ufunc.nin]
+        check(_in_place(ufunc), x)
+        check(lambda args, out: ufunc(*args, out=out), args, y)
+        check(lambda args, out: ufunc(*args, out=out), args, y.copy())
+        check(lambda args, out: ufunc(*args, out=out), [a.copy() for a in args], y)
+
+
+def test_outputs_that_are_one_array():
+    x = np.random.default_rng(0).normal(size=7)
+    check(lambda x: np.modf(x, x, x), x)
+    check(lambda x, y: np.divmod(x, 2, y, y), x, np.zeros(7))
+    check(lambda x, y: np.modf(x, y[:1], y[:1]), x[:1], np.zeros(7))
+
+
+def test_no_output_is_written_when_one_cannot_be():
+    x, y = np.random.default_rng(0).normal(size=(2, 7))
+    check(lambda x, y, n: np.modf(x, y, n), x, y, np.zeros(7, int))
+    check(lambda x, y, n: np.modf(x, y, n), x, y, np.zeros(8))
+    read_only = np.zeros(7)
+    read_only.flags.writeable = False
+    check(lambda x, y, n: np.modf(x, y, n), x, y, read_only)
+
+
+def test_methods_beside_out_and_ellipsis():
+    def function(x, y):
+        np.add(x, y, out=x)
+        y[..., 0] = np.add.reduce(x, axis=-1)
+        np.add.at(y, [0, 0], 1)
+        return np.add.accumulate(x), np.add.outer(x[0], y[0]), np.add.identity
+
+    check(function, *np.random.default_rng(0).normal(size=(2, 4, 5)))
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_products_of_complex_numbers(dtype):
+    """NumPy fuses one product with the sum in its vector code only, so one number may differ."""
+    parts = np.random.default_rng(0).normal(size=(40, 2, 2)) @ [1, 1j]
+
+    def scalars(a, b):
+        s, t = a + 0, b + 0
+        return (
+            s * t,
+            np.multiply(s, t),
+            s * s.conj(),
+            s**2,
+            np.square(s),
+            np.square(a),
+            a * b,
+            s * b,
+        )
+
+    def in_place(a, b):
+        a *= b
+        b **= 2
+        np.square(a, out=a)
+        a *= a
+        return a, b
+
+    for a, b in parts.astype(dtype):
+        check(scalars, np.array(a), np.array(b))
+        check(scalars, a, b)
+        check(in_place, np.array([a]), np.array([b]))
+        check(in_place, np.array([a, b]), np.array([b, a]))
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "F"])
+def test_strides_of_one_element(dtype):
+    x = np.random.default_rng(0).normal(size=(20, 2)).astype(dtype)
+    for pair in x:
+        check(lambda x: (np.log1p(x), np.tanh(x), x**1.3, x * 2, x * x), pair[:1][::-1])
+        check(lambda x: (np.log1p(x), np.tanh(x), x**1.3, x * 2, x * x), pair[::2])
+        check(lambda x: np.tanh((x + 1)[::-2][:1]), pair)

@@ -54,6 +54,7 @@ Scalar integer_meaning(Op op, T a, T b) {
       return same(x * x);
     case Op::Negative:
       return same(-x);
+    case Op::Copy:
     case Op::Positive:
     case Op::Conjugate:
       return same(x);
@@ -140,6 +141,7 @@ Scalar float_meaning(Op op, F a, F b) {
       return bits_of(std::sqrt(a));
     case Op::Negative:
       return bits_of(std::copysign(a, std::signbit(a) ? F(1) : F(-1)));
+    case Op::Copy:
     case Op::Positive:
     case Op::Conjugate:
       return bits_of(a);
@@ -208,6 +210,7 @@ Scalar complex_meaning(Op op, C a, C b) {
       return bits_of(C{part(op, a.re, b.re), part(op, a.im, b.im)});
     case Op::Negative:
       return bits_of(C{part(op, a.re, 0), part(op, a.im, 0)});
+    case Op::Copy:
     case Op::Positive:
       return bits_of(a);
     case Op::Conjugate:
