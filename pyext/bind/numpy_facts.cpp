@@ -2,6 +2,7 @@
 #include "pyext/bind/numpy_facts.h"
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -111,7 +112,10 @@ py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* 
 const NumpyFacts& numpy() { return *facts(); }
 
 bool reuses_temporaries() {
-  static const bool found = [] {
+  // No local static with an initialiser: it runs Python, which may hand the interpreter's lock to a
+  // thread that would wait here for this one, or fork. Two threads may find out twice.
+  static std::atomic<int> known{-1};
+  if (known < 0) {
     py::dict globals;
     globals["__builtins__"] = borrow(PyEval_GetBuiltins());
     globals["empty"] = numpy().module.attr("zeros");
@@ -123,9 +127,9 @@ bool reuses_temporaries() {
         "addresses = []\n"
         "reused = (temporary() + 1.0).__array_interface__['data'][0] == addresses[0]\n";
     steal(PyRun_String(program, Py_file_input, globals.ptr(), globals.ptr()));
-    return globals["reused"].cast<bool>();
-  }();
-  return found;
+    known = globals["reused"].cast<bool>() ? 1 : 0;
+  }
+  return known == 1;
 }
 
 void init_numpy_facts() {
