@@ -33,7 +33,7 @@ IndexItem item_of(PyObject* object) {
   } else if (object == Py_Ellipsis) {
     item.kind = IndexItem::Kind::Ellipsis;
   } else {
-    const bool is_mask = PyBool_Check(object) ||
+    const bool is_mask = PyBool_Check(object) || PyArray_IsScalar(object, Bool) ||
                          (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
     if (is_mask) throw Unsupported("mask_index");
     if (!PyIndex_Check(object) || PyArray_Check(object) ||
