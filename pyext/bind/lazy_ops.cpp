@@ -25,11 +25,19 @@ struct Parsed {
   std::vector<PyObject*> outs;  // borrowed; lazy arrays of the call or null
 };
 
+bool share_memory(const tracer::Storage& a, const tracer::Storage& b) {
+  if (&a == &b) return true;
+  return a.memory && b.memory &&
+         tracer::byte_range(a.memory.data, a.layout)
+             .overlaps(tracer::byte_range(b.memory.data, b.layout));
+}
+
 // Outputs that share memory are NumPy's to sort out.
 void check_outs(const std::vector<PyObject*>& outs) {
   for (std::size_t i = 0; i < outs.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
-      if (outs[i] && outs[k] && as_lazy(outs[i])->array.storage == as_lazy(outs[k])->array.storage)
+      if (outs[i] && outs[k] &&
+          share_memory(*as_lazy(outs[i])->array.storage, *as_lazy(outs[k])->array.storage))
         throw Unsupported("arguments");
 }
 

@@ -223,3 +223,15 @@ def test_writes_after_capture():
 )
 def test_creation(function):
     check(function, 5)
+
+
+@pytest.mark.parametrize("truth", [True, False, np.True_, np.False_])
+def test_indices_that_are_no_integers(truth):
+    x = np.arange(6.0).reshape(2, 3)
+    check(lambda x: (x[truth], x[truth, 0], x[None, truth]), x)
+
+    def assign(x):
+        x[truth] = 7
+        return x
+
+    check(assign, x)

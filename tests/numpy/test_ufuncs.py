@@ -262,6 +262,8 @@ def test_outputs_that_are_one_array():
     check(lambda x: np.modf(x, x, x), x)
     check(lambda x, y: np.divmod(x, 2, y, y), x, np.zeros(7))
     check(lambda x, y: np.modf(x, y[:1], y[:1]), x[:1], np.zeros(7))
+    square = np.random.default_rng(0).normal(size=(4, 4))
+    check(lambda x, y: np.modf(x, y, x), square, square.T)
 
 
 def test_no_output_is_written_when_one_cannot_be():
