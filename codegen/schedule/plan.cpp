@@ -141,6 +141,8 @@ class Planner {
         return true;
       }
       if (++rounds > kMaxDepth) throw InternalError("plan: what was put into memory is not used");
+      // Operands first: what is in memory by then is not computed again.
+      std::ranges::sort(lowered.needs, {}, &NodeId::value);
       for (NodeId need : lowered.needs) {
         if (places_.contains(need.value)) continue;
         auto own = std::find_if(targets.begin(), targets.end(),
