@@ -1,6 +1,11 @@
 // The measured costs of waking libomp's team, and the limits that a container sets.
 #include "codegen/runtime/threads.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -41,6 +46,23 @@ double cgroup_cpus() {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
+// Whether libomp can start in this process. It registers itself in a file of shared memory that is
+// named after the process, and ends the process where it cannot write there; an empty file, which a
+// process of the same number left behind when it was killed at that very point, is a bus error.
+bool openmp_can_start() {
+  constexpr std::uint64_t kRoom = 4096;
+  rlimit files{};
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < kRoom) return false;
+  struct statvfs memory {};
+  if (access("/dev/shm", W_OK) != 0 || statvfs("/dev/shm", &memory) != 0) return false;
+  if (memory.f_bavail * memory.f_frsize < kRoom) return false;
+  const std::string left =
+      "/dev/shm/__KMP_REGISTERED_LIB_" + std::to_string(getpid()) + "_" + std::to_string(getuid());
+  struct stat file {};
+  if (stat(left.c_str(), &file) == 0 && file.st_size == 0) unlink(left.c_str());
+  return true;
+}
+
 int threads_by_default() {
   const int openmp = std::max(1, omp_get_max_threads());  // OMP_NUM_THREADS, else the affinity mask
   if (std::getenv("OMP_NUM_THREADS")) return openmp;
@@ -51,10 +73,14 @@ int threads_by_default() {
 }  // namespace
 
 Threads::Threads()
-    : default_limit_(threads_by_default()), limit_(default_limit_), last_parallel_ns_(-kAwake) {}
+    : can_start_(openmp_can_start()),
+      default_limit_(can_start_ ? threads_by_default() : 1),
+      limit_(default_limit_),
+      last_parallel_ns_(-kAwake) {}
 
 void Threads::set_limit(int threads) {
-  limit_.store(threads < 1 ? default_limit_ : threads, std::memory_order_relaxed);
+  const int limit = threads < 1 || !can_start_ ? default_limit_ : threads;
+  limit_.store(limit, std::memory_order_relaxed);
 }
 
 int Threads::choose(double work_ns) {

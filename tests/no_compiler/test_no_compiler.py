@@ -376,12 +376,7 @@ def test_two_processes_at_once(place):
 # ---- the disk
 
 
-REGISTRATION = pytest.mark.xfail(
-    strict=True, reason="libomp ends the process when it cannot register itself in /dev/shm"
-)
-
-
-@pytest.mark.parametrize("most", [pytest.param(0, marks=REGISTRATION), 4096, 20_000])
+@pytest.mark.parametrize("most", [0, 4096, 20_000])
 def test_full_disk(place, most):
     """RLIMIT_FSIZE makes every write beyond it fail, in the compiler as well."""
     place.run(most)

@@ -423,3 +423,20 @@ def test_a_thread_started_inside():
 
     same(ufuse.jit(function)(SMALL), SMALL * 2 + 1)
     same(kept[0], np.exp(np.ones((2, 2))).sum(axis=0))
+
+
+LEFT_BEHIND = """
+import os
+name = f"/dev/shm/__KMP_REGISTERED_LIB_{os.getpid()}_{os.getuid()}"
+open(name, "x").close()
+import numpy as np
+import ufuse
+ufuse.set_num_threads(2)
+x = np.arange(2e6)
+assert ufuse.jit(lambda x: np.sqrt(x) + x)(x).tobytes() == (np.sqrt(x) + x).tobytes()
+"""
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no shared memory")
+def test_what_a_killed_process_of_the_same_number_left_behind():
+    subprocess.run([sys.executable, "-c", LEFT_BEHIND], check=True, timeout=100)
