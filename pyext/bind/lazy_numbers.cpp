@@ -71,7 +71,7 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
         check_promotion(call, args, operands);
         prepare_block_call(call, describe_ufunc(ufunc), args, operands, {}, args.first(1));
         LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
-        check_target(call, result, args[0], args);
+        check_target(call, result, args[0]);
         const bool immediate = call.take_immediate();
         py::object written = write_into(call, std::move(result), args[0], true);
         if (immediate) call.session().force({&as_lazy(args[0])->array, 1});

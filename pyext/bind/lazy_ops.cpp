@@ -171,8 +171,7 @@ void check_one_element(std::span<const Operand> operands) {
 
 }  // namespace
 
-void check_target(Call& call, const LazyArray& result, PyObject* out,
-                  std::span<PyObject* const> inputs) {
+void check_target(Call& call, const LazyArray& result, PyObject* out) {
   const ir::Node& node = call.session().graph()[call.session().operand(result).node];
   if (node.op != ir::Op::Ufunc) return;
   const LazyArray& target = as_lazy(out)->array;
@@ -183,11 +182,7 @@ void check_target(Call& call, const LazyArray& result, PyObject* out,
   const bool backwards =
       std::ranges::any_of(target.layout.strides, [](std::int64_t stride) { return stride < 0; });
   const bool like_new = target.layout.strides == result.layout.strides;
-  const bool in_place = std::ranges::any_of(inputs, [&](PyObject* input) {
-    return is_lazy(input) && as_lazy(input)->array.storage == target.storage;
-  });
-  if (backwards || (complex && (!like_new || (in_place && numpy().major < 2))))
-    throw Unsupported("arguments");
+  if (backwards || (complex && (!like_new || numpy().major < 2))) throw Unsupported("arguments");
 }
 
 void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
@@ -197,7 +192,8 @@ void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Opera
   if ((!square && ufunc.name != "multiply") || x.weak || !ir::is_in(x.layout.dtype, ir::kComplex))
     return;
   const bool one = std::ranges::all_of(x.layout.shape, [](std::int64_t n) { return n == 1; });
-  if ((square && x.scalar) || (in_place && one)) throw Unsupported("scalar_operator");
+  const bool old = numpy().major < 2 && one;  // its loops take one number another way
+  if ((square && x.scalar) || (in_place && one) || old) throw Unsupported("scalar_operator");
 }
 
 void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
@@ -290,7 +286,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         py::list made;
         for (std::size_t i = 0; i < results.size(); ++i) {
           PyObject* out = i < parsed.outs.size() ? parsed.outs[i] : nullptr;
-          if (out) check_target(call, results[i], out, inputs);
+          if (out) check_target(call, results[i], out);
           made.append(out ? write_into(call, std::move(results[i]), out, parsed.options.same_kind)
                           : make_lazy(results[i]));
           if (immediate) call.session().force({&as_lazy(made[i].ptr())->array, 1});

@@ -29,10 +29,10 @@ std::optional<ir::Dims> to_axes(PyObject* object);
 std::int64_t to_integer(PyObject* object);
 ir::Dims to_dims(PyObject* object);
 // Throws Unsupported where writing into `out` changes the bits: NumPy's inner loops round
-// differently where they run backwards, and those of complex numbers where memory has gaps or,
-// before 2.0, is an operand's too. The loop of a block call writes forwards into memory of its own.
-void check_target(Call& call, const LazyArray& result, PyObject* out,
-                  std::span<PyObject* const> inputs);
+// differently where they run backwards, and those of complex numbers where memory has gaps; before
+// 2.0 it also matters where the memory is. The loop of a block call writes forwards into memory of
+// its own.
+void check_target(Call& call, const LazyArray& result, PyObject* out);
 // The result goes into `out`, a lazy array, which is returned; throws Unsupported where a ufunc
 // would not write there.
 py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind);

@@ -47,7 +47,9 @@ class Eager:
         self.__name__ = getattr(function, "__name__", name.rpartition(".")[2])
         self.__qualname__ = self.__name__
         self.__doc__ = getattr(function, "__doc__", None)
-        self.__module__ = getattr(function, "__module__", None) or name.rpartition(".")[0]
+        self.__dict__["__module__"] = getattr(
+            function, "__module__", None
+        )  # None: NumPy 1's ufuncs
         self._full_name = name
 
     @property  # type: ignore[misc]

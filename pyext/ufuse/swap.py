@@ -316,6 +316,7 @@ _WRITERS = frozenset(
         "put",
         "place",
         "_place",
+        "_insert",  # np.place of NumPy 1
         "putmask",
         "fill_diagonal",
         "put_along_axis",

@@ -15,9 +15,6 @@ import pytest
 NATIVE = "?bhilBHILfdFD"
 NUMPY_VERSION = tuple(int(part) for part in np.__version__.split(".")[:2])
 OLD_REDUCE_ORDER = NUMPY_VERSION < (2, 3)
-if NUMPY_VERSION < (2, 0):
-    np._set_promotion_state("weak")  # NEP 50, which is what the shim follows on every NumPy
-
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _PROBE = pathlib.Path(
     os.environ.get("UFUSE_SHIM_PROBE", _ROOT / "build/dev/tests/ufuse_shim_probe")
