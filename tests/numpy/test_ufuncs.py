@@ -58,6 +58,8 @@ def test_mixed_dtypes(ufunc):
 @pytest.mark.parametrize("ufunc", [u for u in ELEMENTWISE if u.nin == 2], ids=lambda u: u.__name__)
 @pytest.mark.parametrize("weak", [3, -1, 2.5, 0, True, 1j, 300, 10**20], ids=repr)
 def test_weak_scalars(ufunc, weak):
+    if weak == 10**20 and ufunc is np.power and np.__version__.startswith("1."):
+        pytest.skip("NumPy 1 makes objects of these, whose powers have no end")
     dtypes = [d for d in "dfblBD" if accepts(ufunc, d, d)]
 
     def function(given, weak):
