@@ -31,6 +31,7 @@ bool takes_result(const Layout& temporary, const Operand& other) {
 
 std::optional<std::size_t> elided_operand(std::string_view ufunc, std::span<const Operand> operands,
                                           std::array<bool, 2> is_temporary) {
+  if (!is_temporary[0] && !is_temporary[1]) return std::nullopt;  // as for most calls
   constexpr std::array<std::string_view, 5> kCommutative = {"add", "multiply", "bitwise_and",
                                                             "bitwise_or", "bitwise_xor"};
   constexpr std::array<std::string_view, 5> kLeftOnly = {"subtract", "divide", "floor_divide",

@@ -3,8 +3,7 @@
 //
 // A storage is in one of three states, told by `memory` and `value`:
 //   pending   no memory yet; `value` is its node in the session's graph
-//   concrete  memory, no value: reading it makes a graph input of the view's own address and
-//   strides
+//   concrete  memory, no value: reading it makes a graph input of the view's address and strides
 //   dirty     memory that is older than `value`; written no later than the call's end
 // A literal is a NumPy scalar handed in by the caller: always known, never pending.
 #pragma once

@@ -10,6 +10,7 @@
 #include "codegen/schedule/cost.h"
 #include "ir/build.h"
 #include "ir/support/error.h"
+#include "ir/support/strides.h"
 
 namespace ufuse::codegen::loop {
 
@@ -111,7 +112,7 @@ ValueId Lowerer::load(const Place& place, NodeId node, const Index& index) {
   Stmt stmt;
   stmt.kind = Stmt::Kind::Load;
   stmt.access = addresses_.access(place, dtype, index, /*write=*/false);
-  stmt.index = static_cast<int>(has_one_stride(place));
+  stmt.index = static_cast<int>(ir::has_one_stride(place.shape, place.strides));
   // Two nodes may be views of one element.
   std::vector<Memo>& memos = loads_[stmt.access];
   for (const Memo& memo : memos)

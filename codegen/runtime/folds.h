@@ -109,7 +109,7 @@ inline u32 unsigned_of(i32 x) { return (u32)x; }
 inline u64 unsigned_of(i64 x) { return (u64)x; }
 
 // Numbers as integers in the order of their values (-0 below +0): vector units compare these
-// without raising flags. Its own inverse.
+// without raising flags.
 template <class T>
 inline auto order_key(T x) {
   if constexpr (sizeof(T) == 8 && is_float<T>) {
@@ -122,15 +122,6 @@ inline auto order_key(T x) {
     return (u8)(bool)x;
   } else {
     return x;
-  }
-}
-template <class T>
-inline T from_key(decltype(order_key(T{})) key) {
-  if constexpr (is_float<T>) {
-    const auto bits = order_key(__builtin_bit_cast(T, key));
-    return __builtin_bit_cast(T, bits);
-  } else {
-    return (T)key;
   }
 }
 
@@ -182,7 +173,7 @@ inline T extreme(Index lo, Index hi, const F& f) {
       low_and_far();
       if ((Key)far < 0) high_and_far();
     }
-    if (high > infinity || far > minus_infinity || ((Key)far >= 0 && (Key)far > infinity)) {
+    if (high > infinity || far > minus_infinity || (Key)far > infinity) {
       T first = f(lo);
       for (Index i = lo + 1; i < hi; ++i) first = better<kMax>(first, f(i));
       return first;
@@ -195,7 +186,7 @@ inline T extreme(Index lo, Index hi, const F& f) {
       const Key x = order_key(f(i));
       best = (kMax ? x > best : x < best) ? x : best;
     }
-    return from_key<T>(best);
+    return (T)best;
   }
 }
 

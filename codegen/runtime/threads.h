@@ -18,9 +18,9 @@ class Threads {
   int limit() const { return limit_.load(std::memory_order_relaxed); }
   void set_limit(int threads);  // below 1: back to the default
 
-  // The `threads` for rt::Args: limit() when `work_ns` (estimate for
-  // one thread) outweighs waking the team, else 1. Always 1 inside a parallel region of the
-  // caller's. A team that ran in the last few milliseconds is still awake, and cheap.
+  // The `threads` for rt::Args: limit() when `work_ns` (estimate for one thread) outweighs waking
+  // the team, else 1. Always 1 inside a parallel region of the caller's. A team that ran in the
+  // last few milliseconds is still awake, and cheap.
   int choose(double work_ns);
 
  private:

@@ -1,7 +1,5 @@
 #include "codegen/schedule/views.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -156,16 +154,6 @@ NodeId sink_broadcast(ir::Graph& g, const Places& places, const ir::Node& n, con
 }
 
 }  // namespace
-
-bool has_one_stride(const Place& place) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
-  for (std::size_t i = 0; i < place.shape.size(); ++i)
-    if (place.shape[i] != 1) axes.emplace_back(place.strides[i], place.shape[i]);
-  std::ranges::sort(axes, {}, [](const auto& axis) { return std::abs(axis.first); });
-  for (std::size_t i = 0; i + 1 < axes.size(); ++i)
-    if (axes[i + 1].first != axes[i].first * axes[i].second) return false;
-  return true;
-}
 
 bool raises_flags(const ir::Node& node) {
   if (node.op == Op::Ufunc) return true;

@@ -33,10 +33,6 @@ std::optional<ir::Dims> reshape_strides(const ir::Dims& shape, const ir::Dims& s
 ir::Dims contiguous_strides(const ir::Dims& shape);
 std::int64_t element_count(const ir::Dims& shape);
 
-// All elements lie at one distance from each other, in some order of the axes. NumPy hands its
-// inner loops such an operand as it is, also backwards, and any other in packed buffers.
-bool has_one_stride(const Place& place);
-
 // Does computing this node raise floating-point flags that NumPy may report?
 bool raises_flags(const ir::Node& node);
 

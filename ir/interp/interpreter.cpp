@@ -14,6 +14,7 @@
 #include "ir/interp/value.h"
 #include "ir/print.h"
 #include "ir/support/error.h"
+#include "ir/support/strides.h"
 
 namespace ufuse::ir {
 namespace {
@@ -147,7 +148,7 @@ class Evaluation {
     std::vector<Value> operands = operands_of(node);
     const Dims order = interp::walking_order(operands);
     for (Value& operand : operands)
-      if (!interp::has_one_stride(operand)) operand = interp::contiguous(operand);
+      if (!has_one_stride(operand.shape, operand.strides)) operand = interp::contiguous(operand);
     for (DType dtype : entry.outputs)
       operands.push_back(interp::allocate(dtype, node.shape, order));
     const std::vector<Value> results(

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
-#include <utility>
 #include <vector>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xnoalias.hpp>
@@ -132,16 +130,6 @@ void copy_elements(const Value& from, const Value& to) {
     default:
       return copy_units<std::uint64_t>(from, to);
   }
-}
-
-bool has_one_stride(const Value& value) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride, extent
-  for (std::size_t i = 0; i < value.shape.size(); ++i)
-    if (value.shape[i] != 1) axes.emplace_back(value.strides[i], value.shape[i]);
-  std::ranges::sort(axes, {}, [](const auto& axis) { return std::abs(axis.first); });
-  for (std::size_t i = 0; i + 1 < axes.size(); ++i)
-    if (axes[i + 1].first != axes[i].first * axes[i].second) return false;
-  return true;
 }
 
 Value contiguous(const Value& value) {

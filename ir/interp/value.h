@@ -30,10 +30,6 @@ Value scalar(DType dtype, const Scalar& bits);
 
 // Copies all elements. Both sides have the same dtype and shape and do not overlap.
 void copy_elements(const Value& from, const Value& to);
-// All elements lie at one distance from each other, in some order of the axes. NumPy hands its
-// inner loops such an operand as it is, also backwards, and any other in packed buffers; the loops
-// choose their code by stride, so that shows in bits.
-bool has_one_stride(const Value& value);
 Value contiguous(const Value& value);  // itself when it is in C order already
 
 // The index maps; node is Broadcast, Transpose, Slice or Reshape.

@@ -18,12 +18,6 @@ namespace {
 // fusion across them saves.
 constexpr std::size_t kCopyBytes = 64 * 1024;
 
-std::int64_t steady_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 // What threads leave behind when they end: they have no lock of Python's any more, and taking it
 // while Python ends would end the process. Freed by whoever begins a call next; without locks, so
 // that a forked child finds none of them held.
@@ -71,6 +65,12 @@ py::object array_at(const ir::Buffer& buffer, bool writeable) {
 }
 
 }  // namespace
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 Memory memory_of(PyObject* owner, void* data) {
   Py_INCREF(owner);

@@ -18,6 +18,9 @@ namespace ufuse::pyext {
 using tracer::LazyArray;
 using tracer::Memory;
 
+// Nanoseconds of a clock that never goes back, time.perf_counter_ns's.
+std::int64_t steady_ns();
+
 // Memory that a Python object keeps alive.
 Memory memory_of(PyObject* owner, void* data);
 

@@ -326,14 +326,14 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         if (!same_error_state(entry->error_state)) break;
         const bool races = state.plain && entry->bytes <= kKeepLockBytes;
         const Race::Turn turn = races ? entry->race.next() : Race::Turn{};
-        const std::int64_t start = turn.timed ? Race::now() : 0;
+        const std::int64_t start = turn.timed ? steady_ns() : 0;
         // Allocating may run Python code, which may call this dispatcher again.
         Signature signature = std::move(state.signature);
         py::object result = turn.plain ? py::reinterpret_steal<py::object>(PyObject_Vectorcall(
                                              state.plain.ptr(), args, flags, keywords))
                                        : replay(*entry, signature);
         state.signature = std::move(signature);
-        if (turn.timed) entry->race.took(turn, Race::now() - start);
+        if (turn.timed) entry->race.took(turn, steady_ns() - start);
         if (turn.plain) return result.release().ptr();
         if (result) {
           ++state.replayed;

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 
@@ -32,12 +31,6 @@ class Race {
     plain_wins_ = plain_ < kNever && plain_ < replay_ - replay_ / 8;
   }
   bool plain_wins() const { return plain_wins_; }
-
-  static std::int64_t now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
 
  private:
   static constexpr std::uint32_t kPeriod = 10000, kBefore = 4, kAfter = 20;

@@ -8,6 +8,7 @@ user code runs, and user code runs once.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import time
 import types
@@ -81,9 +82,8 @@ def _surroundings(function: types.FunctionType) -> list[Any]:
             values.append(cell.cell_contents)
         except ValueError:
             values.append(...)
-    # By identity, whatever `==` means to them, and held, so that no other comes to stand there.
     held = [value if swap.is_code(value) else type(value) for value in values]
-    return [function.__code__, [id(value) for value in held], held]
+    return [function.__code__, *held]
 
 
 def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -174,7 +174,8 @@ class Function:
         known = self._plan
         if known is not None:
             if known[1].reason is not None:
-                current = self._seen[:2] == _surroundings(function)[:2]
+                # By identity, whatever `==` means to them; other code has other names.
+                current = all(map(operator.is_, self._seen, _surroundings(function)))
             else:
                 current = known[0] is None or known[0].up_to_date(set())
             if current:

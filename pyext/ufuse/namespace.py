@@ -47,9 +47,8 @@ class Eager:
         self.__name__ = getattr(function, "__name__", name.rpartition(".")[2])
         self.__qualname__ = self.__name__
         self.__doc__ = getattr(function, "__doc__", None)
-        self.__dict__["__module__"] = getattr(
-            function, "__module__", None
-        )  # None: NumPy 1's ufuncs
+        # None for NumPy 1's ufuncs, which an annotated attribute could not be.
+        self.__dict__["__module__"] = getattr(function, "__module__", None)
         self._full_name = name
 
     @property  # type: ignore[misc]
