@@ -30,12 +30,30 @@ inline void release(void* p) { __builtin_free(p); }
 
 template <class T, class F>
 inline T sum(T acc, Index n, Index chunk, const F& f) {
-  return pairwise_runs<T>(acc, 0, n, chunk, f);
+  return pairwise_runs<T>(acc, n, chunk, kLeaf<T>,
+                          [&](Index lo, Index m) { return pairwise_leaf<T>(lo, m, f); });
 }
 template <class T, class F>
 inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
   flags.add(parallel_pairwise<T>(threads, acc, n, chunk, 64 * kLeaf<T>,
                                  [&](Index lo, Index m, Flags&) { return pairwise<T>(lo, m, f); }));
+  return acc;
+}
+
+// The same where f(lo, count, flags) gives the sum of a whole block of elements.
+constexpr Index kBlock = 256;
+template <class T, class F>
+inline T sum_blocks(T acc, Index n, Index chunk, const F& f, Flags& flags) {
+  return pairwise_runs<T>(acc, n, chunk, kBlock,
+                          [&](Index lo, Index m) { return f(lo, m, flags); });
+}
+template <class T, class F>
+inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
+  flags.add(
+      parallel_pairwise<T>(threads, acc, n, chunk, 64 * kBlock, [&](Index lo, Index m, Flags& own) {
+        return pairwise_tree<T>(lo, m, kBlock,
+                                [&](Index at, Index count) { return f(at, count, own); });
+      }));
   return acc;
 }
 

@@ -218,8 +218,7 @@ TEST_CASE_TEMPLATE("runtime: pairwise sums have NumPy's bits", T, float, double,
                               "  T* out = (T*)args->buffers[1];\n"
                               "  const rt::Index n = args->sizes[0], chunk = args->sizes[1];\n"
                               "  const auto f = [=](rt::Index i) { return x[i]; };\n";
-  const auto serial =
-      compiled(element + "  *out = rt::pairwise_runs<T>(*out, 0, n, chunk, f);\n  return 0;");
+  const auto serial = compiled(element + "  *out = rt::sum<T>(*out, n, chunk, f);\n  return 0;");
   const auto parallel = compiled(
       element +
       "  const auto node = [=](rt::Index lo, rt::Index m, rt::Flags&) {\n"
