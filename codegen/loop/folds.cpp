@@ -192,7 +192,10 @@ ValueId Lowerer::unroll(const ir::Node& n, const Index& index, const Dims& shape
   deferred_ |= roots;
   if (roots) return unrolled_arg_of_roots(nest_, elements, n.id == 1);
   if (n.op == Op::ArgReduce) return unrolled_arg(nest_, elements, n.id == 1);
-  return unrolled_reduce(nest_, n, elements, extents, initial_value(n));
+  // A sum that cannot be -0.0 needs no +0.0 to begin with.
+  const bool bare = n.order == ir::Order::Pairwise && n.inputs.size() == 1 && total > 0 &&
+                    is_never_minus_zero(g_, operand);
+  return unrolled_reduce(nest_, n, elements, extents, bare ? -1 : initial_value(n));
 }
 
 // ---- Many elements: loops ----

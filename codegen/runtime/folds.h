@@ -324,13 +324,30 @@ template <class T>
 inline bool root_less(T x, T y) {
   return root_bits(x) < root_bits(y);
 }
-template <class T>
-inline i64 root_doubt(T x, T y) {
-  const i64 a = root_bits(x), apart = a - root_bits(y);
-  const u64 near = (u64)(apart + 7);
-  const bool close = (near <= 14) & (apart != 0), no_root = (u64)a > (u64)infinite(x);
-  return close | no_root ? -1 : 0;
-}
+struct RootDoubt {
+  u64 nearest = ~(u64)0, most = 0;  // distances less one, and bits
+  u32 nearest_f = ~(u32)0, most_f = 0;
+  static constexpr u32 kApart = 7;
+
+  void look(f64 x) { most = (u64)root_bits(x) > most ? (u64)root_bits(x) : most; }
+  void look(f32 x) { most_f = (u32)root_bits(x) > most_f ? (u32)root_bits(x) : most_f; }
+  void compare(f64 x, f64 y) {
+    look(x);
+    const i64 apart = root_bits(x) - root_bits(y);
+    const u64 less_one = (u64)(apart < 0 ? -apart : apart) - 1;
+    nearest = less_one < nearest ? less_one : nearest;
+  }
+  void compare(f32 x, f32 y) {
+    look(x);
+    const i32 apart = root_bits(x) - root_bits(y);
+    const u32 less_one = (u32)(apart < 0 ? -apart : apart) - 1;
+    nearest_f = less_one < nearest_f ? less_one : nearest_f;
+  }
+  bool any() const {
+    return (nearest < kApart) | (nearest_f < kApart) | (most > (u64)infinite(f64{})) |
+           (most_f > (u32)infinite(f32{}));
+  }
+};
 
 }  // namespace rt
 
