@@ -17,7 +17,7 @@ Operand weak_integer(PyObject* object) {
   WeakScalar weak;
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  weak.negative = overflow < 0 || value < 0;
+  weak.negative = overflow == 0 && value < 0;  // `value` is -1 where it overflows
   weak.magnitude = static_cast<std::uint64_t>(value);
   if (overflow > 0) {
     weak.magnitude = PyLong_AsUnsignedLongLong(object);
@@ -52,8 +52,8 @@ bool holds_lazy(PyObject* object, int depth = 0) {
 [[noreturn]] void reject_array(PyObject* object) {
   if (!PyArray_CheckExact(object)) throw Unsupported("subclass");
   auto* array = reinterpret_cast<PyArrayObject*>(object);
-  const bool known = dtype_of_number(PyArray_TYPE(array)).has_value();
-  throw Unsupported(known ? "layout" : "dtype");
+  const bool plain = PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
+  throw Unsupported(plain ? "dtype" : "layout");
 }
 
 // Python's own containers, walked for lazy arrays.
