@@ -1,6 +1,9 @@
 // Which callables does the Python package put in NumPy's places that must have no Python frame of
 // their own? Warnings and tracebacks then show the user's line. `functools.partial(call_numpy,
 // func, reason, pure)` is a function that always runs on real arrays.
+#include <algorithm>
+#include <array>
+
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/session.h"
 
@@ -21,6 +24,14 @@ PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// Types of most arguments, for which a look-up that fails would be slow.
+bool is_basic(PyTypeObject* type) {
+  const std::array basic = {&PyArray_Type,   &PyLong_Type,  &PyFloat_Type,
+                            &PyComplex_Type, &PyBool_Type,  &PyType_Type,
+                            &PyUnicode_Type, &PyBytes_Type, Py_TYPE(Py_None)};
+  return std::ranges::find(basic, type) != basic.end();
+}
+
 bool has_override(PyTypeObject* type) {
   static auto* name = new py::str("__array_function__");
   static auto* of_array =
@@ -33,7 +44,7 @@ bool has_override(PyTypeObject* type) {
 // refuses an iterator there. `harmless`: a type already looked at.
 bool may_override(PyObject* object, PyTypeObject*& harmless, int depth = 0) {
   PyTypeObject* type = Py_TYPE(object);
-  if (type == harmless || is_lazy(object)) return false;
+  if (type == harmless || is_basic(type) || is_lazy(object)) return false;
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
     if (depth > 8) return false;
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
@@ -47,7 +58,7 @@ bool may_override(PyObject* object, PyTypeObject*& harmless, int depth = 0) {
 }
 
 bool any_may_override(PyObject* args, PyObject* kwargs) {
-  PyTypeObject* harmless = &PyFloat_Type;  // a list of numbers is gone through quickly
+  PyTypeObject* harmless = nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
     if (may_override(PyTuple_GET_ITEM(args, i), harmless)) return true;
   PyObject *key, *value;
@@ -127,9 +138,9 @@ py::object ufunc_into(py::handle ufunc, const py::args& args, const py::kwargs& 
   return make_lazy(zero_d(*Call::active(), as_lazy(result.ptr())->array));
 }
 
-// NumPy 1's implement_array_function.
-py::object implement(py::handle implementation, py::handle func, const py::object& relevant,
-                     const py::tuple& args, const py::dict& kwargs) {
+// NumPy 1's implement_array_function; the second callable is what it would get as `func`.
+py::object implement(py::handle func, py::handle implementation, py::handle,
+                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
   const py::tuple asked = steal(PySequence_Tuple(relevant.ptr()));
   if (any_may_override(asked.ptr(), nullptr))
     return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), "foreign_object", false);

@@ -113,6 +113,7 @@ def call_handled(
     func: Callable[..., Any], stand_in: Callable[..., Any], pure: bool, /, *args: Any, **kwargs: Any
 ) -> Any: ...
 def implement(
+    func: Callable[..., Any],
     implementation: Callable[..., Any],
     public: Any,
     relevant_args: Any,

@@ -205,6 +205,8 @@ def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where:
 def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
     """Whether NumPy casts a Python number to ``dtype`` under the rule "same_kind", silently."""
     kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
+    if kind == "i" and not -(2**63) <= value < 2**63:
+        return False
     if dtype.char in "fF" and not max(abs(value.real), abs(value.imag)) < 3e38:
         return False
     return dtype.kind in "biufc" and "biufc".index(kind) <= "biufc".index(dtype.kind)
@@ -380,7 +382,8 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
             elif isinstance(value, types.ModuleType) and swap.is_library(value.__name__):
                 extra[name] = _ArrayUfuncs(value)
     if code.co_filename == swap.DISPATCHER_FILE:
-        extra["implement_array_function"] = _core.implement
+        # What others override is NumPy's function; the dispatcher itself names its stand-in.
+        extra["implement_array_function"] = functools.partial(_core.implement, function)
     return extra
 
 
