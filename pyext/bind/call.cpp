@@ -305,6 +305,7 @@ ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& arg
     const py::gil_scoped_release released;
     status = executable.run(args);
   }
+  if (PyErr_Occurred()) throw py::error_already_set();  // by an inner loop of some other library
   runs_[row].run_to = steady_ns();
   return status;
 }

@@ -229,6 +229,7 @@ py::object replay(Entry& entry, const Signature& signature) {
       const py::gil_scoped_release released;
       status = plan.executable->run(args);
     }
+    if (PyErr_Occurred()) throw py::error_already_set();
     const std::uint32_t raised = status.fp & plan.report_mask;
     if (status.redo || (raised != 0 && !plan.sole)) return {};
     for (std::size_t i = 0; i < plan.outputs.size(); ++i) {

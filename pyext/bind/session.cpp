@@ -45,6 +45,10 @@ py::list finish(const py::list& results) {
 
 void abort() {
   Call& call = active_call();
+  // Whatever goes wrong below: a call left open would be everybody's surroundings from now on.
+  struct End {
+    ~End() { Call::pop(); }
+  } end;
   call.record(tracer::Event::Kind::Force, "exception");
   // The user's exception is on its way: what computing the rest says must not hide it.
   try {
@@ -59,7 +63,6 @@ void abort() {
   } catch (py::error_already_set& error) {
     error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
   }
-  Call::pop();
 }
 
 py::object call_numpy(py::handle func, const py::tuple& args, const py::dict& kwargs,

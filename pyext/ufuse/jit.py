@@ -355,10 +355,17 @@ def tame() -> bool:
 
 
 def run(
-    callee: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+    callee: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Options,
+    recorded: bool = True,
 ) -> Any:
-    """Call a twin once in a session of its own; the answer is real."""
-    arguments = tree.Arguments()
+    """Call a twin once in a session of its own; the answer is real.
+
+    ``recorded`` says that the call may leave a plan behind.
+    """
+    arguments = tree.Arguments(recorded)
     _core.begin(options.numerics == "fast", options.debug)
     try:
         lazy_args = [arguments.wrap(value) for value in args]
