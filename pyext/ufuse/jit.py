@@ -23,6 +23,7 @@ from .trace import without_ours
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .parameters import Parameters
 
 _NUMERICS = ("exact", "fast")
 _ready = False
@@ -57,7 +58,7 @@ def get_ready() -> None:
             return
         # All that a first call needs, under the lock: a child forked while a thread is in the
         # middle of an import would wait for that thread for ever.
-        from . import handlers, methods, scan, swap, twin  # noqa: F401
+        from . import handlers, methods, parameters, scan, swap, twin  # noqa: F401
 
         def dispatch(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
             stand_in = swap.swap(function)
@@ -142,6 +143,7 @@ class Function:
         # For a pure function: calls of a known signature run without Python.
         self._replay: _core.Dispatcher | None = None
         self._codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
+        self._parameters: Parameters | None = None  # which numbers its plans take anew
         self._function, self._args, self._keywords = _unbound(function)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -201,12 +203,17 @@ class Function:
             plan = Plan(callee, None, "", 0, False)
         guards = twin.guards(set()) if plan.pure and not (self._args or self._keywords) else None
         if guards is None:
-            self._replay, self._codes = None, []
+            self._replay, self._codes, self._parameters = None, [], None
         else:
+            from .parameters import parameters
+
+            self._parameters = parameters(function)
             self._codes = [
                 (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in twin.functions(set())
             ]
-            self._replay = _core.Dispatcher(self._trace, guards, self._alternative())
+            self._replay = _core.Dispatcher(
+                self._trace, guards, self._alternative(), self._parameters
+            )
         self._plan = (twin, plan)
         return plan
 
@@ -250,7 +257,7 @@ class Function:
             )
         if _core.session_active():
             return plan.callee(*args, **kwargs)
-        return run(plan.callee, args, kwargs, self._options)
+        return run(plan.callee, args, kwargs, self._options, self._parameters)
 
     def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of which the logs or a profile are told."""
@@ -355,7 +362,11 @@ def tame() -> bool:
 
 
 def run(
-    callee: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
+    callee: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Options,
+    parameters: Parameters | None = None,
 ) -> Any:
     """Call a twin once in a session of its own; the answer is real."""
     arguments = tree.Arguments()
@@ -363,6 +374,8 @@ def run(
     try:
         lazy_args = [arguments.wrap(value) for value in args]
         lazy_kwargs = {name: arguments.wrap(value) for name, value in kwargs.items()}
+        if parameters is not None:
+            parameters.wrap(lazy_args, lazy_kwargs)
         result = callee(*lazy_args, **lazy_kwargs)
         results = tree.Results(arguments)
         results.collect(result)
