@@ -163,8 +163,15 @@ struct Entry {
   }
 };
 
+// What a name of a dictionary, or a cell, held when the plans were recorded; `...` for nothing.
 struct Guard {
-  py::object dictionary, name, value;
+  py::object place, name, value;
+
+  bool holds() const {
+    PyObject* wanted = value.ptr() == Py_Ellipsis ? nullptr : value.ptr();
+    if (PyCell_Check(place.ptr())) return PyCell_GET(place.ptr()) == wanted;
+    return PyDict_GetItemWithError(place.ptr(), name.ptr()) == wanted;
+  }
 };
 
 struct State {
@@ -179,14 +186,7 @@ struct State {
   std::vector<py::object> numbers;  // reused likewise
   std::uint64_t replayed = 0, traced = 0;
 
-  // `...` as the value: the name must be missing.
-  bool guards_hold() const {
-    for (const Guard& guard : guards) {
-      PyObject* wanted = guard.value.ptr() == Py_Ellipsis ? nullptr : guard.value.ptr();
-      if (PyDict_GetItemWithError(guard.dictionary.ptr(), guard.name.ptr()) != wanted) return false;
-    }
-    return true;
-  }
+  bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
 };
 
 struct DispatcherObject {
@@ -431,8 +431,9 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (guards)
       for (py::handle row : borrow(guards)) {
         const auto triple = row.cast<py::tuple>();
-        if (triple.size() != 3 || !PyDict_Check(triple[0].ptr()))
-          throw py::type_error("a guard is (dict, name, value)");
+        if (triple.size() != 3 ||
+            (!PyDict_Check(triple[0].ptr()) && !PyCell_Check(triple[0].ptr())))
+          throw py::type_error("a guard is (dict or cell, name, value)");
         state->guards.push_back({triple[0], triple[1], triple[2]});
       }
     if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
@@ -459,7 +460,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(state->trace.ptr());
   Py_VISIT(state->plain.ptr());
   for (const Guard& guard : state->guards) {
-    Py_VISIT(guard.dictionary.ptr());
+    Py_VISIT(guard.place.ptr());
     Py_VISIT(guard.value.ptr());
   }
   return 0;
@@ -482,6 +483,10 @@ PyObject* get_counts(PyObject* self, void*) {
   });
 }
 
+PyObject* get_is_stale(PyObject* self, void*) {
+  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards_hold());
+}
+
 PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(DispatcherObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
@@ -495,6 +500,7 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef kAttributes[] = {
     {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},
+    {"is_stale", get_is_stale, nullptr, "Whether a guard does not hold any more.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
@@ -509,17 +515,18 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_members, kMembers},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
-      {Py_tp_doc, const_cast<char*>(
-                      "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()))\n\nCalls "
-                      "trace(*args, **kwargs), "
-                      "which must be pure, and replays the plan that such a "
-                      "call leaves for later calls of the same signature. A guard is "
-                      "(dict, name, value): where dict[name] is no longer "
-                      "the same object, all plans are dropped. Small calls are "
-                      "answered by `plain` where that is measured to be faster. `numbers` are "
-                      "the positions and names of arguments that are operands and nothing else "
-                      "when they are Python numbers, and the places (code, offset) whose results "
-                      "are.")},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()))\n\nCalls "
+           "trace(*args, **kwargs), "
+           "which must be pure, and replays the plan that such a "
+           "call leaves for later calls of the same signature. A guard is "
+           "(dict or cell, name, value): where dict[name] or the cell's content is no "
+           "longer the same object (`...`: nothing), all plans are dropped. Small calls are "
+           "answered by `plain` where that is measured to be faster. `numbers` are "
+           "the positions and names of arguments that are operands and nothing else "
+           "when they are Python numbers, and the places (code, offset) whose results "
+           "are.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

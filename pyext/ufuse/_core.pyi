@@ -1,7 +1,7 @@
 """The C++ core of ufuse: lazy arrays, traced calls and the backends that compute them."""
 
 from collections.abc import Callable, Iterable
-from types import CodeType, TracebackType
+from types import CellType, CodeType, TracebackType
 from typing import Any, TypedDict
 
 import numpy as np
@@ -25,18 +25,26 @@ class ndarray:
     def strides(self) -> tuple[int, ...]: ...
     def __getattr__(self, name: str) -> Any: ...
 
+class number:
+    """A Python number of a call that is being recorded; only met inside one."""
+
 class Dispatcher:
-    """Replays the plans that pure calls leave behind; a guard is (dict, name, value or ...)."""
+    """Replays the plans that pure calls leave behind.
+
+    A guard is (dict or cell, name, value or ...).
+    """
 
     def __init__(
         self,
         trace: Callable[..., Any],
-        guards: list[tuple[dict[str, Any], str, Any]] = ...,
+        guards: list[tuple[dict[str, Any] | CellType, str, Any]] = ...,
         plain: Callable[..., Any] | None = None,
         numbers: tuple[Iterable[int], Iterable[str], Iterable[tuple[CodeType, int]]] = ...,
     ) -> None: ...
     @property
     def counts(self) -> tuple[int, int, int]: ...
+    @property
+    def is_stale(self) -> bool: ...
     def prefers_plain(self, *args: Any, **kwargs: Any) -> bool: ...
     def record(self, *args: Any, **kwargs: Any) -> bool: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

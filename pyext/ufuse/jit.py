@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .parameters import Parameters
 
 _NUMERICS = ("exact", "fast")
+# How often plans are recorded anew because a global or a variable of an enclosing function holds
+# another value; what changes more often is read by Python at each call.
+_MAX_RENEWALS = 16
 _ready = False
 # Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
 watchers: list[Callable[[Any], None]] = []
@@ -78,11 +81,7 @@ def _surroundings(function: types.FunctionType) -> list[Any]:
     from . import swap, twin
 
     values = [function.__globals__.get(name, ...) for name in twin.names_used(function.__code__)]
-    for cell in function.__closure__ or ():
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:
-            values.append(...)
+    values += [value for _, _, value in twin.free_variables(function)]
     held = [value if swap.is_code(value) else type(value) for value in values]
     return [function.__code__, *held]
 
@@ -144,7 +143,9 @@ class Function:
         self._replay: _core.Dispatcher | None = None
         self._codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
         self._parameters: Parameters | None = None  # which numbers its plans take anew
+        self._renewals = 0  # of guards that did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
+        self._is_joined = self._function is not function  # calls bring arguments along
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -174,6 +175,9 @@ class Function:
         """How a call made now would run; looks at names again when they have changed."""
         function = self._function
         known = self._plan
+        if self._replay is not None and self._renewals < _MAX_RENEWALS and self._replay.is_stale:
+            self._renewals += 1
+            known = None
         if known is not None:
             if known[1].reason is not None:
                 # By identity, whatever `==` means to them; other code has other names.
@@ -201,7 +205,7 @@ class Function:
 
             callee = swap.swap(function)
             plan = Plan(callee, None, "", 0, False)
-        guards = twin.guards(set()) if plan.pure and not (self._args or self._keywords) else None
+        guards = twin.guards(set()) if plan.pure else None
         if guards is None:
             self._replay, self._codes, self._parameters = None, [], None
         else:
@@ -222,8 +226,20 @@ class Function:
         exact = self._options.numerics == "exact" and not self._options.debug
         return self._function if exact else None
 
+    def joined(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call, with those that a partial or a method brings along."""
+        # What a partial holds can be changed.
+        function, self._args, self._keywords = _unbound(self.__wrapped__)
+        if function is not self._function:
+            self._function, self._plan, self._replay = function, None, None
+        return self._args + args, {**self._keywords, **kwargs}
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
+            if self._is_joined:
+                args, kwargs = self.joined(args, kwargs)
             if watchers and not _core.session_active():
                 return self._watched(args, kwargs)
             if self._plan is None:
@@ -247,8 +263,6 @@ class Function:
 
     def _trace(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call through Python, whether or not it has been recorded."""
-        if self._args or self._keywords:
-            args, kwargs = self._args + args, {**self._keywords, **kwargs}
         plan = self.plan()
         if plan.reason is not None or not tame():
             # Plain NumPy; inside another traced call it gets real arrays.

@@ -309,7 +309,7 @@ def parameters(function: types.FunctionType) -> Parameters:
     Examples
     --------
     >>> parameters(lambda x, dt, n: x[:n] * (dt / 2)).names
-    ('x', 'dt')
+    ('dt',)
     """
     reader = _Reader()
     reader.function(function)
