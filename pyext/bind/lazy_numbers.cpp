@@ -132,7 +132,8 @@ const char* power_shortcut(PyObject* base, PyObject* exponent) {
     return nullptr;
   }
   if (PyErr_Occurred()) PyErr_Clear();
-  if (!inexact) return value == 2.0 && !is_float ? "square" : nullptr;
+  // bool is no integer there: its square is an int8 also for 2.0.
+  if (!inexact) return value == 2.0 && (!is_float || dtype == DType::Bool) ? "square" : nullptr;
   if (value == 1.0) return "positive";
   if (value == -1.0) return "reciprocal";
   if (value == 0.0) return "_ones_like";
