@@ -33,6 +33,7 @@ struct WeakScalar {
   bool negative = false;         // Int: value = negative ? int64(magnitude) : uint64(magnitude)
   std::uint64_t magnitude = 0;   // Int: two's complement bits
   std::complex<double> value{};  // Float, Complex
+  int number = -1;               // the caller's name for it, handed on to Context::param
 };
 
 struct Operand {
@@ -55,7 +56,8 @@ class Context {
   virtual ~Context() = default;
   virtual ir::Graph& graph() = 0;
   virtual ir::LoopTable& loops() = 0;
-  virtual NodeId param(DType dtype, ir::Scalar bits) = 0;
+  virtual NodeId param(DType dtype, ir::Scalar bits, int number) = 0;
+  NodeId param(DType dtype, ir::Scalar bits) { return param(dtype, bits, -1); }
   bool old_reduce_order = false;  // NumPy <= 2.2: every inner loop of a sum is cut at 8192 elements
 };
 

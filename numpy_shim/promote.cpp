@@ -197,7 +197,8 @@ Scalar convert(const WeakScalar& weak, DType dtype) {
 }
 
 NodeId as_dtype(Context& context, const Operand& operand, DType dtype) {
-  if (operand.weak) return context.param(dtype, convert(*operand.weak, dtype));
+  if (operand.weak)
+    return context.param(dtype, convert(*operand.weak, dtype), operand.weak->number);
   return ir::cast(context.graph(), operand.node, dtype);
 }
 

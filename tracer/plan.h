@@ -29,7 +29,8 @@ struct PlanInput {
 struct PlanParam {
   DType dtype = DType::Float64;
   ir::Scalar bits;
-  int argument = -1;  // the NumPy scalar among the arguments whose value it is; -1: always `bits`
+  int argument = -1;  // the NumPy scalar among the arguments whose value it is
+  int number = -1;    // the host's Python number whose value it is; neither: always `bits`
 };
 struct PlanOutput {
   Layout layout;

@@ -396,7 +396,7 @@ void Session::record_plan(std::span<const LazyArray> results) {
       plan->inputs.push_back({row.argument, row.offset, row.layout});
     }
     for (const ParamRow& row : run->params)
-      plan->params.push_back({row.dtype, row.bits, row.argument});
+      plan->params.push_back({row.dtype, row.bits, row.argument, row.number});
     for (std::size_t i = 0; i < run->wants.size(); ++i) {
       const auto& storage = run->wants[i].storage;
       if (run->alias[i] < 0 && !is_dense(run->layouts[i])) return;  // see is_dense

@@ -47,8 +47,8 @@ Session::~Session() {
     if (const auto storage = weak.lock()) storage->session = nullptr;
 }
 
-NodeId Session::param(DType dtype, ir::Scalar bits) {
-  params_.push_back({dtype, bits, -1});
+NodeId Session::param(DType dtype, ir::Scalar bits, int number) {
+  params_.push_back({dtype, bits, -1, number});
   return ir::param(graph_, static_cast<std::uint32_t>(params_.size() - 1), dtype);
 }
 

@@ -58,7 +58,8 @@ class Session final : public numpy_shim::Context {
   // numpy_shim::Context
   ir::Graph& graph() override { return graph_; }
   ir::LoopTable& loops() override { return loops_; }
-  NodeId param(DType dtype, ir::Scalar bits) override;
+  using Context::param;
+  NodeId param(DType dtype, ir::Scalar bits, int number) override;
 
   // Before each operation: where it stands. A loop that comes around with much pending is flushed
   // here.
@@ -154,7 +155,7 @@ class Session final : public numpy_shim::Context {
   struct ParamRow {
     DType dtype;
     ir::Scalar bits;
-    int argument = -1;
+    int argument = -1, number = -1;
   };
   const InputRow& input_row(std::uint32_t id) const { return inputs_[id]; }
   const ParamRow& param_row(std::uint32_t id) const { return params_[id]; }

@@ -41,7 +41,7 @@ void free_leftovers() {
 struct Calls {
   std::vector<std::shared_ptr<Call>> stack;
   std::shared_ptr<Call> last;
-  bool recording = false;
+  const NumberSites* recording = nullptr;
   Calls() = default;
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
@@ -116,7 +116,7 @@ std::optional<std::uint8_t> current_report_mask() {
   return mask;
 }
 
-Call::Call() : session_(*this, loop_table(), 0) {
+Call::Call() : session_(*this, loop_table(), 0), number_sites_(calls.recording) {
   session_.old_reduce_order = numpy().old_reduce_order;
   look_at_error_state();
 }
@@ -125,8 +125,16 @@ Call::~Call() = default;
 
 Call* Call::active() { return calls.stack.empty() ? nullptr : calls.stack.back().get(); }
 std::shared_ptr<Call> Call::last() { return calls.last; }
-bool Call::is_recording() { return calls.recording; }
-bool Call::set_recording(bool recording) { return std::exchange(calls.recording, recording); }
+bool Call::is_recording() { return calls.recording != nullptr; }
+const NumberSites* Call::set_recording(const NumberSites* sites) {
+  return std::exchange(calls.recording, sites);
+}
+bool Call::is_number_site() const {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr || number_sites_ == nullptr) return false;
+  const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  return number_sites_->contains({code.ptr(), PyFrame_GetLasti(frame)});
+}
 void Call::push(std::shared_ptr<Call> call) {
   free_leftovers();
   calls.stack.push_back(std::move(call));

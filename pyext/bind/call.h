@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "pyext/bind/numbers.h"
 #include "pyext/bind/numpy_facts.h"
 #include "tracer/session.h"
 
@@ -80,11 +81,18 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // its session has numbered. Kept only while a dispatcher records on this thread: nobody else
   // would let go of them.
   static bool is_recording();
-  static bool set_recording(bool recording);  // gives what was set before
+  // Where numbers may stay numbers; null: nobody records. Gives what was set before.
+  static const NumberSites* set_recording(const NumberSites* sites);
   const py::list& results() const { return results_; }
   void keep_results(py::list results) { results_ = std::move(results); }
   void drop_results() { results_ = py::list(); }
   std::size_t argument_count() const { return argument_count_; }
+
+  // What is done with the Python numbers among the arguments, for a dispatcher that records.
+  bool records_numbers() const { return number_sites_ != nullptr; }
+  Numbers& numbers() { return numbers_; }
+  // Whether the operation that runs now is one of the dispatcher's sites.
+  bool is_number_site() const;
 
   // A request that a backend computed. Times are of the steady clock, which is Python's
   // time.perf_counter_ns.
@@ -123,6 +131,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool debug_ = false;  // our own defects are raised
   py::list results_;
   std::size_t argument_count_ = 0;
+  const NumberSites* number_sites_;
+  Numbers numbers_;
   std::vector<Run> runs_;
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;

@@ -118,12 +118,18 @@ struct Entry {
   std::vector<py::object> objects;
   std::shared_ptr<const tracer::Plan> plan;  // unset: such calls cannot be replayed
   py::object error_state;
+  Numbers numbers;
   Shape shape;
   std::size_t bytes = 0;
   std::optional<Place> sole;  // of the plan's sole operation
   std::vector<py::object> output_descrs;
   std::vector<std::unique_ptr<Slots>> idle;
   Race race;  // of small calls against the plain function
+
+  // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
+  bool matches(const Signature& signature, std::vector<py::object>& numbers) const {
+    return matches(signature) && this->numbers.repeat(signature.numbers, numbers);
+  }
 
   bool matches(const Signature& signature) const {
     if (hash != signature.hash || words != signature.words ||
@@ -158,26 +164,30 @@ struct Entry {
   }
 };
 
+// What a name of a dictionary, or a cell, held when the plans were recorded; `...` for nothing.
 struct Guard {
-  py::object dictionary, name, value;
+  py::object place, name, value;
+
+  bool holds() const {
+    PyObject* wanted = value.ptr() == Py_Ellipsis ? nullptr : value.ptr();
+    if (PyCell_Check(place.ptr())) return PyCell_GET(place.ptr()) == wanted;
+    return PyDict_GetItemWithError(place.ptr(), name.ptr()) == wanted;
+  }
 };
 
 struct State {
   py::object trace;
   py::object plain;  // the function itself, where small calls may be answered by it; else unset
   std::vector<Guard> guards;
+  NumberPlaces number_places;
+  NumberSites number_sites;
+  std::vector<py::object> codes;              // that the sites are in
   std::list<std::shared_ptr<Entry>> entries;  // the last used first; a replay holds its own
-  Signature signature;  // reused; the interpreter's lock is held while it is read
+  Signature signature;              // reused; the interpreter's lock is held while it is read
+  std::vector<py::object> numbers;  // reused likewise
   std::uint64_t replayed = 0, traced = 0;
 
-  // `...` as the value: the name must be missing.
-  bool guards_hold() const {
-    for (const Guard& guard : guards) {
-      PyObject* wanted = guard.value.ptr() == Py_Ellipsis ? nullptr : guard.value.ptr();
-      if (PyDict_GetItemWithError(guard.dictionary.ptr(), guard.name.ptr()) != wanted) return false;
-    }
-    return true;
-  }
+  bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
 };
 
 struct DispatcherObject {
@@ -197,8 +207,9 @@ py::object result_of(const tracer::PlanResult& result, const std::vector<py::obj
   return array_on(result.layout, data, PyArray_ISWRITEABLE(array) && !result.read_only, source);
 }
 
-// Null: a warning or a tie asks for a traced call.
-py::object replay(Entry& entry, const Signature& signature) {
+// Null: a warning, a tie or a number that does not fit asks for a traced call.
+py::object replay(Entry& entry, const Signature& signature,
+                  const std::vector<py::object>& numbers) {
   const tracer::Plan& plan = *entry.plan;
   const std::vector<PyObject*>& arguments = signature.arguments;
   std::vector<py::object> outputs(plan.outputs.size());
@@ -208,10 +219,18 @@ py::object replay(Entry& entry, const Signature& signature) {
       slots->inputs[i].data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(
                                   arguments[static_cast<std::size_t>(plan.inputs[i].argument)])) +
                               plan.inputs[i].offset;
-    for (std::size_t i = 0; i < plan.params.size(); ++i)
-      if (plan.params[i].argument >= 0)
-        slots->params[i] = scalar_bits(arguments[static_cast<std::size_t>(plan.params[i].argument)],
-                                       plan.params[i].dtype);
+    for (std::size_t i = 0; i < plan.params.size(); ++i) {
+      const tracer::PlanParam& param = plan.params[i];
+      if (param.argument >= 0) {
+        slots->params[i] =
+            scalar_bits(arguments[static_cast<std::size_t>(param.argument)], param.dtype);
+      } else if (param.number >= 0) {
+        const auto bits =
+            number_bits(numbers[static_cast<std::size_t>(param.number)].ptr(), param.dtype);
+        if (!bits) return {};
+        slots->params[i] = *bits;
+      }
+    }
     for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
       const tracer::PlanOutput& output = plan.outputs[i];
       if (output.alias >= 0) {
@@ -256,17 +275,16 @@ py::object replay(Entry& entry, const Signature& signature) {
 py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
                  bool readable, bool* kept = nullptr) {
   Entry entry;
+  const Signature signature = state.signature;  // the function may come back here
   if (readable) {
-    entry.hash = state.signature.hash;
-    entry.words = state.signature.words;
-    for (PyObject* object : state.signature.objects) entry.objects.push_back(borrow(object));
+    entry.hash = signature.hash;
+    entry.words = signature.words;
+    for (PyObject* object : signature.objects) entry.objects.push_back(borrow(object));
     entry.error_state = error_state();
   }
-  const std::size_t argument_count = state.signature.arguments.size();
-  const std::vector<PyObject*> containers = state.signature.containers;
   const std::shared_ptr<Call> before = Call::last();
   ++state.traced;
-  const bool recording = Call::set_recording(true);
+  const NumberSites* recording = Call::set_recording(&state.number_sites);
   py::object result = py::reinterpret_steal<py::object>(
       PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
   Call::set_recording(recording);
@@ -275,10 +293,16 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   if (!readable || !call || call == before) return result;
   const std::shared_ptr<const tracer::Plan> plan = call->session().plan();
   std::optional<Shape> shape;
-  if (plan && call->argument_count() == argument_count && same_error_state(entry.error_state))
-    shape = shape_of(result.ptr(), call->results(), containers);
+  entry.numbers = std::move(call->numbers());
+  if (plan && call->argument_count() == signature.arguments.size() &&
+      entry.numbers.are(signature.numbers) && same_error_state(entry.error_state))
+    shape = shape_of(result.ptr(), call->results(), signature.containers);
   call->drop_results();
-  if (shape) {
+  if (!shape) {
+    entry.numbers = {};
+    for (PyObject* number : signature.numbers) entry.numbers.add_argument(number);
+    entry.numbers.saw_everything();
+  } else {
     entry.plan = plan;
     if (plan->sole) entry.sole = call->place_of(plan->sole->origin);
     entry.shape = std::move(*shape);
@@ -293,8 +317,9 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
       entry.output_descrs.push_back(descr_of(output.layout.dtype));
     }
   }
+  std::vector<py::object> numbers;
   std::erase_if(state.entries, [&](const std::shared_ptr<Entry>& old) {
-    return old->hash == entry.hash && old->words == entry.words;
+    return old->matches(signature, numbers);
   });
   if (kept != nullptr) *kept = entry.plan != nullptr;
   state.entries.push_front(std::make_shared<Entry>(std::move(entry)));
@@ -306,14 +331,15 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     if (Call::active()) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
-    const bool readable = state.signature.read(args, PyVectorcall_NARGS(flags), keywords);
+    const bool readable =
+        state.signature.read(args, PyVectorcall_NARGS(flags), keywords, state.number_places);
     if (!state.guards_hold()) {
       state.entries.clear();
       return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
     }
     if (readable) {
       for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
-        if (!(*it)->matches(state.signature)) continue;
+        if (!(*it)->matches(state.signature, state.numbers)) continue;
         if (it != state.entries.begin())
           state.entries.splice(state.entries.begin(), state.entries, it);
         // Other threads may drop the entry while this one runs without the GIL.
@@ -326,10 +352,13 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         const std::int64_t start = turn.timed ? steady_ns() : 0;
         // Allocating may run Python code, which may call this dispatcher again.
         Signature signature = std::move(state.signature);
+        std::vector<py::object> numbers = std::move(state.numbers);
         py::object result = turn.plain ? py::reinterpret_steal<py::object>(PyObject_Vectorcall(
                                              state.plain.ptr(), args, flags, keywords))
-                                       : replay(*entry, signature);
+                                       : replay(*entry, signature, numbers);
         state.signature = std::move(signature);
+        numbers.clear();
+        state.numbers = std::move(numbers);
         if (turn.timed) entry->race.took(turn, steady_ns() - start);
         if (turn.plain) return result.release().ptr();
         if (result) {
@@ -350,7 +379,8 @@ PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     const auto flags = static_cast<std::size_t>(count);
     bool kept = false;
     if (Call::active() == nullptr && state.guards_hold())
-      trace(state, args, flags, keywords, state.signature.read(args, count, keywords), &kept);
+      trace(state, args, flags, keywords,
+            state.signature.read(args, count, keywords, state.number_places), &kept);
     else
       steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
     return py::bool_(kept).release().ptr();
@@ -363,19 +393,34 @@ PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     bool found = false;
-    if (state.signature.read(args, count, keywords))
+    if (state.signature.read(args, count, keywords, state.number_places))
       for (const std::shared_ptr<Entry>& entry : state.entries)
-        if (entry->matches(state.signature)) found |= entry->race.plain_wins();
+        if (entry->matches(state.signature, state.numbers)) found |= entry->race.plain_wins();
     return py::bool_(found).release().ptr();
   });
 }
 
+// (positions, names, sites) of ufuse/parameters.py.
+void read_numbers(State& state, const py::tuple& rows) {
+  for (py::handle position : rows[0]) {
+    const auto at = position.cast<std::size_t>();
+    if (state.number_places.positions.size() <= at) state.number_places.positions.resize(at + 1);
+    state.number_places.positions[at] = true;
+  }
+  for (py::handle name : rows[1]) state.number_places.names.push_back(borrow(name.ptr()));
+  for (py::handle site : rows[2]) {
+    const auto pair = site.cast<py::tuple>();
+    state.codes.push_back(pair[0]);
+    state.number_sites.insert({state.codes.back().ptr(), pair[1].cast<int>()});
+  }
+}
+
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
-    static const char* names[] = {"trace", "guards", "plain", nullptr};
-    PyObject *callable, *guards = nullptr, *plain = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO", const_cast<char**>(names), &callable,
-                                     &guards, &plain))
+    static const char* names[] = {"trace", "guards", "plain", "numbers", nullptr};
+    PyObject *callable, *guards = nullptr, *plain = Py_None, *numbers = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO", const_cast<char**>(names), &callable,
+                                     &guards, &plain, &numbers))
       throw py::error_already_set();
     auto state = std::make_unique<State>();
     state->trace = borrow(callable);
@@ -383,10 +428,12 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (guards)
       for (py::handle row : borrow(guards)) {
         const auto triple = row.cast<py::tuple>();
-        if (triple.size() != 3 || !PyDict_Check(triple[0].ptr()))
-          throw py::type_error("a guard is (dict, name, value)");
+        if (triple.size() != 3 ||
+            (!PyDict_Check(triple[0].ptr()) && !PyCell_Check(triple[0].ptr())))
+          throw py::type_error("a guard is (dict or cell, name, value)");
         state->guards.push_back({triple[0], triple[1], triple[2]});
       }
+    if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
     auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
     if (self == nullptr) throw py::error_already_set();
     self->vectorcall = call;
@@ -410,7 +457,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(state->trace.ptr());
   Py_VISIT(state->plain.ptr());
   for (const Guard& guard : state->guards) {
-    Py_VISIT(guard.dictionary.ptr());
+    Py_VISIT(guard.place.ptr());
     Py_VISIT(guard.value.ptr());
   }
   return 0;
@@ -433,6 +480,10 @@ PyObject* get_counts(PyObject* self, void*) {
   });
 }
 
+PyObject* get_is_stale(PyObject* self, void*) {
+  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards_hold());
+}
+
 PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(DispatcherObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
@@ -446,6 +497,7 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef kAttributes[] = {
     {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},
+    {"is_stale", get_is_stale, nullptr, "Whether a guard does not hold any more.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
@@ -460,13 +512,18 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_members, kMembers},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
-      {Py_tp_doc, const_cast<char*>(
-                      "Dispatcher(trace, guards=(), plain=None)\n\nCalls trace(*args, **kwargs), "
-                      "which must be pure, and replays the plan that such a "
-                      "call leaves for later calls of the same signature. A guard is "
-                      "(dict, name, value): where dict[name] is no longer "
-                      "the same object, all plans are dropped. Small calls are "
-                      "answered by `plain` where that is measured to be faster.")},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()))\n\nCalls "
+           "trace(*args, **kwargs), "
+           "which must be pure, and replays the plan that such a "
+           "call leaves for later calls of the same signature. A guard is "
+           "(dict or cell, name, value): where dict[name] or the cell's content is no "
+           "longer the same object (`...`: nothing), all plans are dropped. Small calls are "
+           "answered by `plain` where that is measured to be faster. `numbers` are "
+           "the positions and names of arguments that are operands and nothing else "
+           "when they are Python numbers, and the places (code, offset) whose results "
+           "are.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

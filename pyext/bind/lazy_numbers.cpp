@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "pyext/bind/lazy_number.h"
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/operators.h"
 #include "pyext/bind/ufunc_registry.h"
@@ -79,7 +80,8 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
       },
       [&](const std::string& reason) {
         py::tuple packed(numpy_args.size());
-        for (std::size_t i = 0; i < numpy_args.size(); ++i) packed[i] = borrow(numpy_args[i]);
+        for (std::size_t i = 0; i < numpy_args.size(); ++i)
+          packed[i] = borrow(plain_number(numpy_args[i]));
         return numpy_call(numpy, packed.ptr(), nullptr, reason, false);
       });
 }
@@ -98,6 +100,10 @@ PyObject* in_place(PyObject* a, PyObject* b) {
 // ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version
 // (fast_scalar_power in number.c).
 const char* power_shortcut(PyObject* base, PyObject* exponent) {
+  if (is_number(exponent)) {
+    if (Call* call = Call::active()) call->numbers().saw_exponent(as_number(exponent)->number);
+    exponent = as_number(exponent)->value;
+  }
   if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
   const DType dtype = as_lazy(base)->array.layout.dtype;
   const bool inexact = ir::is_in(dtype, ir::kInexact);
@@ -126,7 +132,8 @@ const char* power_shortcut(PyObject* base, PyObject* exponent) {
     return nullptr;
   }
   if (PyErr_Occurred()) PyErr_Clear();
-  if (!inexact) return value == 2.0 && !is_float ? "square" : nullptr;
+  // bool is no integer there: its square is an int8 also for 2.0.
+  if (!inexact) return value == 2.0 && (!is_float || dtype == DType::Bool) ? "square" : nullptr;
   if (value == 1.0) return "positive";
   if (value == -1.0) return "reciprocal";
   if (value == 0.0) return "_ones_like";
@@ -144,7 +151,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
         is_lazy(b) && as_lazy(b)->array.layout.shape.empty() && is_lazy(a) && !numpy().nep50;
     const char* shortcut = power_shortcut(a, b);
     if (by_value || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
-      return numpy_call(pow, {a, b}, "promotion", true).release().ptr();
+      return numpy_call(pow, {plain_number(a), plain_number(b)}, "promotion", true).release().ptr();
     if (shortcut) return call_ufunc(numpy_ufunc(shortcut), {args, 1}).release().ptr();
     return call_ufunc(numpy_ufunc("power"), args, nullptr, pow).release().ptr();
   });

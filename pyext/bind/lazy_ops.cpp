@@ -7,6 +7,7 @@
 
 #include "numpy_shim/layout.h"
 #include "numpy_shim/promote.h"
+#include "pyext/bind/lazy_number.h"
 #include "pyext/bind/operators.h"
 #include "pyext/bind/ufunc_registry.h"
 
@@ -235,6 +236,8 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
       Call::active(),
       [&](Call& call) {
         const numpy_shim::Ufunc& ufunc = describe_ufunc(object);
+        if (ufunc.name == "power" && args.size() > 1 && is_number(args[1]))
+          call.numbers().saw_exponent(as_number(args[1])->number);
         const bool is_operator = numpy != nullptr;
         const bool scalars =
             is_operator && std::ranges::all_of(args, [](PyObject* arg) {
@@ -295,7 +298,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
       },
       [&](const std::string& reason) {
         py::tuple packed(args.size());
-        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(args[i]);
+        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(plain_number(args[i]));
         const int nin = reinterpret_cast<PyUFuncObject*>(object)->nin;
         const bool pure = args.size() <= static_cast<std::size_t>(nin);
         return numpy_call(numpy ? numpy : object, packed.ptr(), kwargs, reason, pure);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "numpy_shim/promote.h"
+#include "pyext/bind/lazy_number.h"
 #include "pyext/bind/native_call.h"
 
 namespace ufuse::pyext {
@@ -21,7 +22,7 @@ std::optional<DType> legacy_promotion(std::span<PyObject* const> objects,
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const Operand& operand = operands[i];
     if (operand.weak)
-      real[i] = borrow(objects[i]);
+      real[i] = borrow(seen_number(objects[i]));
     else if (operand.layout.shape.empty())
       real[i] = number(i);
     else

@@ -2,6 +2,7 @@
 #define UFUSE_IMPORTS_NUMPY
 #include "pyext/bind/dispatcher.h"
 #include "pyext/bind/lazy_array.h"
+#include "pyext/bind/lazy_number.h"
 #include "pyext/bind/session.h"
 
 namespace ufuse::pyext {
@@ -36,6 +37,7 @@ PYBIND11_MODULE(_core, m) {
     }
   });
   ufuse::pyext::bind_lazy_array(m);
+  ufuse::pyext::bind_number(m);
   ufuse::pyext::bind_session(m);
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);

@@ -4,41 +4,17 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "numpy_shim/promote.h"
+#include "pyext/bind/lazy_number.h"
 #include "pyext/bind/numpy_replay.h"
 
 namespace ufuse::pyext {
 namespace {
 
-using numpy_shim::WeakScalar;
 using tracer::Operand;
 
-Operand weak_integer(PyObject* object) {
-  WeakScalar weak;
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  weak.negative = overflow == 0 && value < 0;  // `value` is -1 where it overflows
-  weak.magnitude = static_cast<std::uint64_t>(value);
-  // Before NEP 50 it is of a type that we do not have (unsigned long long).
-  if (overflow > 0 && !numpy().nep50) throw Unsupported("weak_scalar");
-  if (overflow > 0) {
-    weak.magnitude = PyLong_AsUnsignedLongLong(object);
-    if (PyErr_Occurred()) overflow = -1;
-  }
-  if (overflow < 0) {
-    PyErr_Clear();
-    throw Unsupported("weak_scalar");
-  }
+Operand weak_operand(PyObject* number) {
   Operand operand;
-  operand.weak = weak;
-  return operand;
-}
-
-Operand weak_number(WeakScalar::Kind kind, std::complex<double> value) {
-  Operand operand;
-  operand.weak = WeakScalar{};
-  operand.weak->kind = kind;
-  operand.weak->value = value;
+  operand.weak = weak_scalar(number);
   return operand;
 }
 
@@ -190,21 +166,6 @@ bool is_of_ufunc(PyObject* func) {
   return owner && (owner == operators->ptr() || PyObject_TypeCheck(owner, &PyUFunc_Type));
 }
 
-// Runs a ufunc while something that stands before it waits and may warn: only when it warns itself
-// is the rest computed, and warns, first.
-template <class Compute>
-py::object compute_in_order(Call& call, const Compute& compute) {
-  const std::optional<std::uint8_t> mask = current_report_mask();
-  if (!mask) return compute();
-  WarningLog log;
-  const tracer::Origin origin = call.here();
-  py::object result = log.run(*mask, compute);
-  const std::vector<std::string> messages = log.take();
-  if (!messages.empty()) call.session().flush();
-  for (const std::string& message : messages) call.warn(origin, message);
-  return result;
-}
-
 std::string name_of(PyObject* func) {
   py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
   if (!name || !PyUnicode_Check(name.ptr())) {
@@ -216,6 +177,20 @@ std::string name_of(PyObject* func) {
 
 }  // namespace
 
+py::object compute_in_order(Call& call, const std::function<py::object()>& compute) {
+  const std::optional<std::uint8_t> mask = current_report_mask();
+  if (!mask) return compute();
+  WarningLog log;
+  const tracer::Origin origin = call.here();
+  py::object result = log.run(*mask, compute);
+  const std::vector<std::string> messages = log.take();
+  if (messages.empty()) return result;
+  call.session().mark_impure();  // a replay would not say it again
+  call.session().flush();
+  for (const std::string& message : messages) call.warn(origin, message);
+  return result;
+}
+
 bool is_debugging() {
   static const bool everywhere = std::getenv("UFUSE_DEBUG") != nullptr;
   const Call* call = Call::active();
@@ -225,16 +200,15 @@ bool is_debugging() {
 Operand to_operand(Call& call, PyObject* object) {
   if (is_lazy(object) && tracing_call(object) == &call)
     return call.session().operand(as_lazy(object)->array);
-  if (PyFloat_CheckExact(object))
-    return weak_number(WeakScalar::Kind::Float, PyFloat_AS_DOUBLE(object));
-  if (PyLong_CheckExact(object)) return weak_integer(object);
+  if (is_number(object)) {
+    Operand operand = weak_operand(as_number(object)->value);
+    operand.weak->number = as_number(object)->number;
+    return operand;
+  }
+  if (is_plain_number(object)) return weak_operand(object);
   if (PyBool_Check(object)) {
     const ir::Scalar bits{{object == Py_True ? 1u : 0u, 0}};
     return {call.session().param(DType::Bool, bits), {DType::Bool, {}, {}}, true, std::nullopt};
-  }
-  if (PyComplex_CheckExact(object)) {
-    const Py_complex value = PyComplex_AsCComplex(object);
-    return weak_number(WeakScalar::Kind::Complex, {value.real, value.imag});
   }
   // No argument and no global array: a constant, or worked out of shapes.
   if (const auto dtype = scalar_dtype(object)) {

@@ -3,6 +3,7 @@
 #include "pyext/bind/session.h"
 
 #include "pyext/bind/backends.h"
+#include "pyext/bind/lazy_number.h"
 #include "pyext/bind/lazy_ops.h"
 #include "tracer/reasons.h"
 
@@ -213,6 +214,11 @@ void bind_session(py::module_& m) {
   m.def(
       "session_active", [] { return Call::active() != nullptr; },
       "Whether a call is being traced on this thread.");
+  m.def(
+      "wrap_number", [](py::handle object) { return wrap_number(object.ptr()); }, py::arg("object"),
+      "A Python int, float or complex of the active call that is an operand and nothing else, "
+      "where "
+      "a dispatcher records what is done with it; any other object as it is.");
   m.def("wrap", wrap, py::arg("object"),
         "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object "
         "gives the same lazy array); anything "

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pyext/bind/numbers.h"
 #include "pyext/bind/numpy_facts.h"
 #include "tracer/storage.h"
 
@@ -18,6 +19,9 @@ enum Tag : std::uint64_t {
   kFloat,
   kComplex,
   kObject,
+  kAnyInt,
+  kAnyFloat,
+  kAnyComplex,
   kTuple,
   kList,
   kDict
@@ -32,22 +36,45 @@ std::uint64_t bits_of(double value) {
 
 }  // namespace
 
+bool NumberPlaces::has_position(Py_ssize_t position) const {
+  const auto at = static_cast<std::size_t>(position);
+  return at < positions.size() && positions[at];
+}
+
+bool NumberPlaces::has_name(PyObject* name) const {
+  return std::ranges::any_of(names, [&](const py::object& known) {
+    return known.ptr() == name || PyUnicode_Compare(known.ptr(), name) == 0;
+  });
+}
+
 void Signature::clear() {
   words.clear();
   objects.clear();
   arguments.clear();
+  numbers.clear();
   containers.clear();
   held_.clear();
   hash = 0;
 }
 
-bool Signature::read(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+bool Signature::read(PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                     const NumberPlaces& places) {
   clear();
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   words.push_back(static_cast<std::uint64_t>(count));
   for (Py_ssize_t i = 0; i < named; ++i) objects.push_back(PyTuple_GET_ITEM(keywords, i));
-  for (Py_ssize_t i = 0; i < count + named; ++i)
-    if (!add(args[i])) return false;
+  for (Py_ssize_t i = 0; i < count + named; ++i) {
+    const bool is_operand =
+        i < count ? places.has_position(i) : places.has_name(PyTuple_GET_ITEM(keywords, i - count));
+    if (is_operand && is_plain_number(args[i])) {
+      words.push_back(PyFloat_CheckExact(args[i])  ? kAnyFloat
+                      : PyLong_CheckExact(args[i]) ? kAnyInt
+                                                   : kAnyComplex);
+      numbers.push_back(args[i]);
+    } else if (!add(args[i])) {
+      return false;
+    }
+  }
   if (!arrays_are_apart()) return false;
   for (std::uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
   return true;

@@ -10,16 +10,28 @@
 
 namespace ufuse::pyext {
 
+// Which arguments are known to be operands and nothing else: Python numbers there are told apart by
+// their types only.
+struct NumberPlaces {
+  std::vector<bool> positions;
+  std::vector<py::object> names;  // of keywords
+
+  bool has_position(Py_ssize_t position) const;
+  bool has_name(PyObject* name) const;
+};
+
 struct Signature {
   std::vector<std::uint64_t> words;  // all that is compared by value
   std::vector<PyObject*> objects;  // borrowed; compared by identity (None, strings, keyword names)
   std::vector<PyObject*>
       arguments;  // borrowed; arrays and NumPy scalars in the order in which a session numbers them
+  std::vector<PyObject*> numbers;     // borrowed; those at NumberPlaces
   std::vector<PyObject*> containers;  // borrowed; the tuples, lists and dicts
   std::uint64_t hash = 0;
 
   // False when there is no plan for such arguments: other types, overlapping memory.
-  bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+  bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+            const NumberPlaces& places);
   void clear();
 
  private:

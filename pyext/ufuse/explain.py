@@ -17,7 +17,7 @@ from . import _core
 from .copies import copied
 from .jit import tame
 from .names import is_pure
-from .twin import names_used
+from .twin import free_variables, names_used
 
 _KINDS = {
     "force": "computed here",
@@ -272,6 +272,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     >>> print(explain(ufuse.jit(lambda x: x + 1), (np.arange(3),), {}).mode)
     replayed
     """
+    args, kwargs = function.joined(args, kwargs)
     plan = function.plan()
     memo: dict[int, Any] = {}
     their_args, their_kwargs = copied(args, memo), copied(kwargs, memo)
@@ -333,10 +334,9 @@ def _why_traced(function: Any, plan: Any, interrupted: bool) -> str:
         return f"{always}, for what interrupts the loops"
     if not isinstance(inner, types.FunctionType):
         return f"{always}: it is no Python function"
-    if function._args or function._keywords:
-        return f"{always}: it is bound to objects, which may change"
-    if inner.__closure__:
-        return f"{always}: it is a closure, whose variables may change"
+    for _, name, value in free_variables(inner):
+        if value is not ... and not is_pure(value):
+            return f"{always}: `{name}` of the enclosing function may change"
     if plan.pure:
         return f"{always}: these arguments or results cannot be recorded"
     names = inner.__globals__

@@ -23,8 +23,12 @@ from .trace import without_ours
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .parameters import Parameters
 
 _NUMERICS = ("exact", "fast")
+# How often plans are recorded anew because a global or a variable of an enclosing function holds
+# another value; what changes more often is read by Python at each call.
+_MAX_RENEWALS = 16
 _ready = False
 # Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
 watchers: list[Callable[[Any], None]] = []
@@ -57,7 +61,7 @@ def get_ready() -> None:
             return
         # All that a first call needs, under the lock: a child forked while a thread is in the
         # middle of an import would wait for that thread for ever.
-        from . import handlers, methods, scan, swap, twin  # noqa: F401
+        from . import handlers, methods, parameters, scan, swap, twin  # noqa: F401
 
         def dispatch(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
             stand_in = swap.swap(function)
@@ -77,11 +81,7 @@ def _surroundings(function: types.FunctionType) -> list[Any]:
     from . import swap, twin
 
     values = [function.__globals__.get(name, ...) for name in twin.names_used(function.__code__)]
-    for cell in function.__closure__ or ():
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:
-            values.append(...)
+    values += [value for _, _, value in twin.free_variables(function)]
     held = [value if swap.is_code(value) else type(value) for value in values]
     return [function.__code__, *held]
 
@@ -142,7 +142,10 @@ class Function:
         # For a pure function: calls of a known signature run without Python.
         self._replay: _core.Dispatcher | None = None
         self._codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
+        self._parameters: Parameters | None = None  # which numbers its plans take anew
+        self._renewals = 0  # of guards that did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
+        self._is_joined = self._function is not function  # calls bring arguments along
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -172,6 +175,9 @@ class Function:
         """How a call made now would run; looks at names again when they have changed."""
         function = self._function
         known = self._plan
+        if self._replay is not None and self._renewals < _MAX_RENEWALS and self._replay.is_stale:
+            self._renewals += 1
+            known = None
         if known is not None:
             if known[1].reason is not None:
                 # By identity, whatever `==` means to them; other code has other names.
@@ -199,14 +205,19 @@ class Function:
 
             callee = swap.swap(function)
             plan = Plan(callee, None, "", 0, False)
-        guards = twin.guards(set()) if plan.pure and not (self._args or self._keywords) else None
+        guards = twin.guards(set()) if plan.pure else None
         if guards is None:
-            self._replay, self._codes = None, []
+            self._replay, self._codes, self._parameters = None, [], None
         else:
+            from .parameters import parameters
+
+            self._parameters = parameters(function)
             self._codes = [
                 (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in twin.functions(set())
             ]
-            self._replay = _core.Dispatcher(self._trace, guards, self._alternative())
+            self._replay = _core.Dispatcher(
+                self._trace, guards, self._alternative(), self._parameters
+            )
         self._plan = (twin, plan)
         return plan
 
@@ -215,8 +226,20 @@ class Function:
         exact = self._options.numerics == "exact" and not self._options.debug
         return self._function if exact else None
 
+    def joined(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call, with those that a partial or a method brings along."""
+        # What a partial holds can be changed.
+        function, self._args, self._keywords = _unbound(self.__wrapped__)
+        if function is not self._function:
+            self._function, self._plan, self._replay = function, None, None
+        return self._args + args, {**self._keywords, **kwargs}
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
+            if self._is_joined:
+                args, kwargs = self.joined(args, kwargs)
             if watchers and not _core.session_active():
                 return self._watched(args, kwargs)
             if self._plan is None:
@@ -240,8 +263,6 @@ class Function:
 
     def _trace(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call through Python, whether or not it has been recorded."""
-        if self._args or self._keywords:
-            args, kwargs = self._args + args, {**self._keywords, **kwargs}
         plan = self.plan()
         if plan.reason is not None or not tame():
             # Plain NumPy; inside another traced call it gets real arrays.
@@ -250,7 +271,7 @@ class Function:
             )
         if _core.session_active():
             return plan.callee(*args, **kwargs)
-        return run(plan.callee, args, kwargs, self._options)
+        return run(plan.callee, args, kwargs, self._options, self._parameters)
 
     def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of which the logs or a profile are told."""
@@ -359,6 +380,7 @@ def run(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: Options,
+    parameters: Parameters | None = None,
     recorded: bool = True,
 ) -> Any:
     """Call a twin once in a session of its own; the answer is real.
@@ -370,6 +392,8 @@ def run(
     try:
         lazy_args = [arguments.wrap(value) for value in args]
         lazy_kwargs = {name: arguments.wrap(value) for name, value in kwargs.items()}
+        if parameters is not None:
+            parameters.wrap(lazy_args, lazy_kwargs)
         result = callee(*lazy_args, **lazy_kwargs)
         results = tree.Results(arguments)
         results.collect(result)

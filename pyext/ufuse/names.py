@@ -193,7 +193,14 @@ def is_pure(value: Any) -> bool:
         return value.__module__.partition(".")[0] in ("numpy", "builtins")
     if callable(value):
         kind = type(value)
-        return hasattr(kind, "__ufuse_inner__") or kind.__module__.partition(".")[0] == "numpy"
+        if hasattr(kind, "__ufuse_inner__"):
+            return not value._is_joined  # else it is no twin itself
+        return kind.__module__.partition(".")[0] == "numpy"
     if type(value) is tuple:
-        return all(map(is_pure, value))
+        return all(map(is_fixed, value))
     return isinstance(value, CONSTANTS)
+
+
+def is_fixed(value: Any) -> bool:
+    """The same for what no twin stands for: a user's function there may do anything."""
+    return is_pure(value) and not isinstance(value, types.FunctionType)

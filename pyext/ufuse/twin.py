@@ -20,8 +20,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import locking, scan, swap
-from .names import is_pure
+from .names import is_fixed, is_pure
 
+# (globals or cell, name, value)
+Guard = tuple["dict[str, Any] | types.CellType", str, Any]
 _MISSING = object()
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
 
@@ -66,7 +68,7 @@ class Twin:
         self.function: types.FunctionType
         self._code: types.CodeType
         self._names: list[tuple[str, Any]] = []
-        self._cells: list[tuple[types.CellType, types.CellType, Any]] = []
+        self._cells: list[tuple[types.CellType, types.CellType | None, Any]] = []
         self._children: list[Twin] = []
         self._stable = swap.is_stable(original)
 
@@ -124,7 +126,7 @@ class Twin:
                 names.pop(name, None)
                 self._guard(name, swap.DATA)
         for _cell, twin_cell, value in self._cells:
-            if swap.is_code(value):
+            if twin_cell is not None:
                 twin_cell.cell_contents = self._swap(value)
 
     def _guard(self, name: str, value: Any) -> None:
@@ -144,18 +146,14 @@ class Twin:
         """Cells of the twin: new ones for what is swapped, the real ones for data."""
         closure = []
         self._cells = []
-        for cell in original.__closure__ or ():
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                closure.append(cell)
-                continue
+        for cell, _, value in free_variables(original):
             if swap.is_code(value):
                 twin_cell = types.CellType()
                 closure.append(twin_cell)
                 self._cells.append((cell, twin_cell, value))
             else:
                 closure.append(cell)
+                self._cells.append((cell, None, swap.DATA))
         return tuple(closure)
 
     def up_to_date(self, seen: set[int]) -> bool:
@@ -177,26 +175,32 @@ class Twin:
             current = real.get(name, _MISSING)
             if current is not value and (value is not swap.DATA or swap.is_code(current)):
                 return False
+        contents = {id(cell): current for cell, _, current in free_variables(original)}
         for cell, _, value in self._cells:
-            if cell.cell_contents is not value:
+            current = contents.get(id(cell))
+            if current is not value and (value is not swap.DATA or swap.is_code(current)):
                 return False
         return all(child.up_to_date(seen) for child in self._children)
 
-    def guards(self, seen: set[int]) -> list[tuple[dict[str, Any], str, Any]] | None:
+    def guards(self, seen: set[int]) -> list[Guard] | None:
         """What must stay as it is for a recorded call to be good: ``(globals, name, value)``.
 
-        ``...`` as the value says that the name must be missing. None when there is more to a call
-        than that: a closure, or a helper that is not pure.
+        A cell stands in the place of the globals for a variable of the enclosing function. ``...``
+        as the value says that there must be none. None when there is more to a call than that: a
+        variable that is no constant, or a helper that is not pure.
         """
         original = self.original()
-        if original is None or original.__closure__ or not scan.scan(original).pure:
+        if original is None or not scan.scan(original).pure:
+            return None
+        cells = free_variables(original)
+        if not all(value is ... or is_pure(value) for _, _, value in cells):
             return None
         seen.add(id(self))
         named = original.__kwdefaults__ or {}
-        if not all(map(is_pure, (*(original.__defaults__ or ()), *named.values()))):
+        if not all(map(is_fixed, (*(original.__defaults__ or ()), *named.values()))):
             return None
         real = original.__globals__
-        rows = [(named, name, value) for name, value in named.items()]
+        rows: list[Guard] = [*cells, *((named, name, value) for name, value in named.items())]
         rows += [(real, name, real.get(name, ...)) for name in set(names_used(self._code))]
         for child in self._children:
             if child._stable or id(child) in seen:
@@ -216,6 +220,18 @@ class Twin:
         yield original
         for child in self._children:
             yield from child.functions(seen)
+
+
+def free_variables(function: types.FunctionType) -> list[tuple[types.CellType, str, Any]]:
+    """The variables of enclosing functions: cell, name and value, which is ``...`` for none."""
+    rows = []
+    names = function.__code__.co_freevars
+    for cell, name in zip(function.__closure__ or (), names, strict=True):
+        try:
+            rows.append((cell, name, cell.cell_contents))
+        except ValueError:
+            rows.append((cell, name, ...))
+    return rows
 
 
 def twin_of(function: types.FunctionType) -> Twin:

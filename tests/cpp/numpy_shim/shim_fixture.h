@@ -13,7 +13,7 @@ class TestContext : public Context {
  public:
   ir::Graph& graph() override { return graph_; }
   ir::LoopTable& loops() override { return loops_; }
-  NodeId param(DType dtype, ir::Scalar bits) override {
+  NodeId param(DType dtype, ir::Scalar bits, int) override {
     params.push_back(bits);
     return ir::param(graph_, static_cast<std::uint32_t>(params.size() - 1), dtype);
   }
