@@ -34,7 +34,9 @@ void KernelPrinter::print_blocks(const Stmt& s, const std::string& lo, const std
   line("const rt::Index " + block_count() + " = " +
        (whole ? hi : "rt::block(" + hi + " - " + base + ", " + block + ")") + ";");
   print_arrays();
+  open_streams(s.body);
   print_segments(s.body, nullptr);
+  close_streams(s.body, lanes.var(), base, block_count());
   close();
   lanes_ = nullptr;
 }
@@ -148,6 +150,39 @@ void KernelPrinter::reload(ValueId v, std::set<ValueId>& made) {
     made.insert(v);
     print_scalar(*load);
   }
+}
+
+// ---- Streams ----
+
+// What a block of lanes stores to memory too large for the caches lies in an array first.
+void KernelPrinter::open_streams(const Body& body) {
+  for (const Stmt& s : body)
+    if (is_streamed(s))
+      line(type_of(k_.buffers[index(s.access.buffer)].dtype) + " " + stream_name(s) + "[" +
+           std::to_string(loop::kBlock) + "];");
+}
+void KernelPrinter::close_streams(const Body& body, VarId var, const std::string& base,
+                                  const std::string& count) {
+  for (const Stmt& s : body)
+    if (is_streamed(s))
+      line("rt::stream(" + names_[index(s.access.buffer)] + " + " + address(s.access, var, base) +
+           ", " + stream_name(s) + ", " + count + ");");
+}
+
+// A loop over lanes that would need no blocks otherwise.
+void KernelPrinter::print_stream(const Stmt& s, const std::string& lo, const std::string& hi) {
+  const std::string& i = name(s.vars[0]);
+  const std::string base = "b" + i.substr(1), count = "m" + i.substr(1);
+  const std::string block = std::to_string(loop::kBlock);
+  open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
+       " += " + block + ")");
+  line("const rt::Index " + count + " = rt::block(" + hi + " - " + base + ", " + block + ");");
+  open_streams(s.body);
+  open_for(i, base, base + " + " + count);
+  print_body(s.body);
+  close();
+  close_streams(s.body, s.vars[0], base, count);
+  close();
 }
 
 // ---- Calls ----

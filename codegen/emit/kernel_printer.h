@@ -6,6 +6,7 @@
 // array.
 #pragma once
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -90,6 +91,17 @@ class KernelPrinter {
   void open_lanes();
   void print_blocks(const Stmt& s, const std::string& lo, const std::string& hi);
   void print_arrays();
+  bool is_streamed(const Stmt& s) const {
+    return s.kind == Stmt::Kind::Store && k_.buffers[index(s.access.buffer)].streamed;
+  }
+  bool streams(const Body& body) const {
+    return std::any_of(body.begin(), body.end(), [&](const Stmt& s) { return is_streamed(s); });
+  }
+  std::string stream_name(const Stmt& s) const { return names_[index(s.access.buffer)] + "_block"; }
+  void open_streams(const Body& body);
+  void close_streams(const Body& body, VarId var, const std::string& base,
+                     const std::string& count);
+  void print_stream(const Stmt& s, const std::string& lo, const std::string& hi);
   void print_block_sum(const Stmt& s);
   void print_segments(const Body& body, const Stmt* fold);
   void print_segment(const std::vector<const Stmt*>& stmts, const Stmt* fold);
@@ -109,6 +121,7 @@ class KernelPrinter {
   Texts names_;     // of buffers
   std::unordered_map<ValueId, std::string> constants_;
   const Lanes* lanes_ = nullptr;
+  VarId streamed_lanes_ = -1;  // of the loop over lanes that is open
 };
 
 }  // namespace ufuse::codegen

@@ -1,5 +1,6 @@
 #include "codegen/emit/printer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codegen/emit/kernel_printer.h"
@@ -68,6 +69,7 @@ std::string KernelPrinter::print() {
   print_body(k_.body);
   for (std::size_t i = 0; i < k_.buffers.size(); ++i)
     if (k_.buffers[i].role == Buffer::Role::Row) line("rt::release(" + names_[i] + ");");
+  if (std::ranges::any_of(k_.buffers, &Buffer::streamed)) line("rt::end_streams();");
   print_entry(pointers);
   return std::move(text_);
 }
@@ -152,6 +154,11 @@ void KernelPrinter::print_scalar(const Stmt& s) {
                                     std::to_string(s.index) + "])");
       return define(s.result, expression(s));
     case Stmt::Kind::Store:
+      if (is_streamed(s)) {
+        const std::string& i = name(streamed_lanes_);
+        return line(stream_name(s) + "[" + i + " - b" + i.substr(1) + "] = " + use(s.args[0]) +
+                    ";");
+      }
       return line(element(s.access) + " = " + use(s.args[0]) + ";");
     case Stmt::Kind::Doubt:
       return line("doubt." +
@@ -177,8 +184,10 @@ void KernelPrinter::print_loop(const Stmt& s) {
   const VarId var = s.vars[0];
   const bool shared = var == k_.parallel;
   const std::string lo = shared ? "lo" : "0", hi = shared ? "hi" : extent(var);
+  if (s.lanes) streamed_lanes_ = var;
   if (!s.exact.empty()) return print_doubtful(s, lo, hi);
   if (s.lanes && Lanes::needs_blocks(s.body)) return print_blocks(s, lo, hi);
+  if (s.lanes && streams(s.body)) return print_stream(s, lo, hi);
   open_for(name(var), lo, hi);
   print_body(s.body);
   close();
@@ -194,14 +203,17 @@ void KernelPrinter::print_doubtful(const Stmt& s, const std::string& lo, const s
   line("const rt::Index " + end + " = " + base + " + rt::block(" + hi + " - " + base + ", " +
        block + ");");
   line("rt::RootDoubt doubt;");
+  open_streams(s.body);
   open_for(i, base, end);
   print_body(s.body);
   close();
-  line("if (__builtin_expect(!doubt.any(), 1)) continue;");
+  open("if (__builtin_expect(doubt.any(), 0))");
   line("// Too close to tell without the square roots: this block once more, in full.");
   open_for(i, base, end);
   print_body(s.exact);
   close();
+  close();
+  close_streams(s.body, s.vars[0], base, end + " - " + base);
   close();
 }
 

@@ -57,6 +57,7 @@ struct Buffer {
       0;  // elements from the operand's first element (a view's start); known only when bound
   ir::DType dtype = ir::DType::Float64;
   bool written = false;
+  bool streamed = false;  // so large that it is written past the caches, a block of lanes at a time
   std::string name;
   Number length;
 };

@@ -54,6 +54,13 @@ void merge(Kernel& k, Stmt& outer_loop) {
   outer_loop = std::move(inner_loop);
 }
 
+bool has_unit_stride(const Access& a, VarId var) {
+  return std::ranges::count_if(a.terms, [&](const Term& t) { return t.var == var; }) == 1 &&
+         std::ranges::any_of(a.terms, [&](const Term& t) {
+           return t.var == var && t.stride.literal() && t.stride.value == 1;
+         });
+}
+
 bool is_perfect(const Stmt& s) {
   return s.kind == Stmt::Kind::Loop && s.body.size() == 1 && s.body[0].kind == Stmt::Kind::Loop;
 }
@@ -75,6 +82,31 @@ std::int64_t lane_extent(const Kernel& k, const Body& body) {
 }
 
 }  // namespace
+
+void stream(Kernel& kernel, int buffer) {
+  constexpr std::int64_t kLongLanes = 1024;
+  int loops = 0;
+  bool fits = true;
+  const auto look = [&](const auto& self, const Body& body, const Stmt* lanes) -> void {
+    int stores = 0;
+    for (const Stmt& s : body) {
+      const bool here = s.access.buffer == buffer;
+      stores += s.kind == Stmt::Kind::Store && here;
+      fits &= s.kind != Stmt::Kind::Load || !here;
+      fits &= s.kind != Stmt::Kind::Store || !here ||
+              (lanes != nullptr && has_unit_stride(s.access, lanes->vars[0]));
+      const bool opens_lanes = s.kind == Stmt::Kind::Loop && s.lanes;
+      self(self, s.body, opens_lanes ? &s : nullptr);
+      self(self, s.exact, opens_lanes ? &s : nullptr);
+    }
+    fits &= stores <= 1;
+    if (stores == 0 || lanes == nullptr) return;
+    ++loops;
+    fits &= kernel.vars[static_cast<std::size_t>(lanes->vars[0])].extent.value >= kLongLanes;
+  };
+  look(look, kernel.body, nullptr);
+  if (fits && loops > 0) kernel.buffers[static_cast<std::size_t>(buffer)].streamed = true;
+}
 
 void collapse(Kernel& kernel) { collapse(kernel, kernel.body); }
 

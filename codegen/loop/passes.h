@@ -10,6 +10,10 @@ namespace ufuse::codegen::loop {
 // arrays become 1-d).
 void collapse(Kernel& kernel);
 
+// Writes a large buffer past the caches, where that is a long row of each loop over lanes that is
+// stored once and not read.
+void stream(Kernel& kernel, int buffer);
+
 // The extent of the innermost loop over lanes, 0 when there is none.
 std::int64_t lane_extent(const Kernel& kernel);
 

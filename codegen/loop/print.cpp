@@ -20,7 +20,8 @@ class LoopPrinter {
       static constexpr const char* kRoles[] = {"input", "output", "temp", "row"};
       const Buffer& b = k_.buffers[i];
       line("buffer b" + std::to_string(i) + " = " + kRoles[static_cast<int>(b.role)] + " " +
-           std::to_string(b.index) + " : " + std::string(ir::info(b.dtype).name));
+           std::to_string(b.index) + " : " + std::string(ir::info(b.dtype).name) +
+           (b.streamed ? " streamed" : ""));
     }
     body(k_.body);
     return std::move(text_);

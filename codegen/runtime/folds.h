@@ -21,6 +21,33 @@ inline T opaque(T x) {
 }
 inline Index block(Index left, Index size) { return left < size ? left : size; }
 
+// n elements to memory, past the caches: they would read a line first, and could not keep it.
+template <class T>
+inline void stream(T* to, const T* from, Index n) {
+  Index i = 0;
+#if defined(__AVX512F__) || defined(__AVX__)
+#if defined(__AVX512F__)
+  typedef long long Line __attribute__((vector_size(64), aligned(1)));
+#define RT_STREAM __builtin_ia32_movntdq512
+#else
+  typedef long long Line __attribute__((vector_size(32), aligned(1)));
+#define RT_STREAM __builtin_ia32_movntdq256
+#endif
+  typedef long long Aligned __attribute__((vector_size(sizeof(Line))));
+  for (; i < n && (unsigned long)(to + i) % sizeof(Line) != 0; ++i) to[i] = from[i];
+  constexpr Index kStep = sizeof(Line) / sizeof(T);
+  for (; i + kStep <= n; i += kStep) RT_STREAM((Aligned*)(to + i), *(const Line*)(from + i));
+#undef RT_STREAM
+#endif
+  for (; i < n; ++i) to[i] = from[i];
+}
+// What was streamed is there for all threads.
+inline void end_streams() {
+#if defined(__AVX__)
+  __builtin_ia32_sfence();
+#endif
+}
+
 // Scratch of one thread for one range.
 template <class T>
 inline T* row(Index n) {

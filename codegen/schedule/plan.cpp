@@ -5,6 +5,7 @@
 
 #include "codegen/loop/lower.h"
 #include "codegen/loop/passes.h"
+#include "codegen/schedule/cost.h"
 #include "codegen/schedule/views.h"
 #include "ir/support/error.h"
 
@@ -135,6 +136,7 @@ class Planner {
       loop::Lowered lowered = lower_best(targets, overwritten);
       if (lowered.needs.empty()) {
         if (lowered.conflict) return false;
+        stream_large(lowered.kernel);
         plan_.kernels.push_back(std::move(lowered.kernel));
         for (const Target& t : targets) places_.emplace(t.node.value, t.place);
         for (const Target& t : wanted) places_.emplace(t.node.value, t.place);
@@ -155,6 +157,20 @@ class Planner {
           emit({temporary(need)}, {}, depth + 1);
         }
       }
+    }
+  }
+
+  void stream_large(loop::Kernel& kernel) const {
+    for (std::size_t i = 0; i < kernel.buffers.size(); ++i) {
+      const Buffer& b = kernel.buffers[i];
+      const auto at = static_cast<std::size_t>(b.index);
+      if (!b.written || b.role == Buffer::Role::Row) continue;
+      const bool output = b.role == Buffer::Role::Output;
+      if (output && !layouts_.alias.empty() && layouts_.alias[at] >= 0) continue;
+      const std::int64_t elements =
+          output ? element_count(layouts_.outputs[at].shape) : plan_.temps[at].elements;
+      if (elements * static_cast<std::int64_t>(ir::size_of(b.dtype)) >= cost::kStreamBytes)
+        loop::stream(kernel, static_cast<int>(i));
     }
   }
 

@@ -101,3 +101,28 @@ def test_numpys_own_results_are_not_touched(doubled):
     assert multiarray.get_handler_name(x + 1) == "default_allocator"
     assert multiarray.get_handler_name(doubled(x)) == "ufuse"
     assert multiarray.get_handler_name(doubled(x[:10])) == "default_allocator"
+
+
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_results_larger_than_the_caches(threads):
+    """They are streamed past these: from an odd offset, with a tail, from several loops."""
+
+    def into(x, out):
+        out[1:] = x[1:] * 3 - x[:-1]
+
+    def kmeans(points, means):
+        return np.argmin(np.linalg.norm(points - means[:, None], axis=2), axis=0)
+
+    before = ufuse.get_num_threads()
+    ufuse.set_num_threads(threads)
+    try:
+        x = np.random.default_rng(0).normal(size=8_400_013)
+        check(lambda x: (x * 2 + 1, np.exp(x) - 3), x)
+        check(lambda x: np.where(x > 0, x, 1j)[::-1], x[: 1 << 22])
+        check(into, x, x * 0)
+        check(lambda x: x.reshape(-1, 1000)[:, 1:] + x[:1].sum(), x[:8_400_000])
+        check(lambda x: x[:, None] > [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], x)
+        check(kmeans, x[:-1].reshape(-1, 2).repeat(2, axis=0), np.array([[0, 0], [1, 1]]))
+    finally:
+        ufuse.set_num_threads(before)
