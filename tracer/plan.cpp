@@ -59,6 +59,7 @@ ir::Scalar outcome_of(const PlanForced& forced, const void* data) {
 
 // The output that owns this memory, and how far into it the memory begins.
 std::optional<PlanPlace> Session::place_of(const Memory& memory) const {
+  if (!memory.owner) return std::nullopt;
   for (std::size_t r = made_.size(); r-- > 0;)
     for (std::size_t i = 0; i < made_[r].size(); ++i) {
       const Made& made = made_[r][i];

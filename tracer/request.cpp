@@ -289,6 +289,7 @@ void Session::run(std::vector<Want>& wants) {
   request.wants = wants;
   last_run_ = std::move(request);
   if (pure_) record_run(was_given);
+  for (Want& want : last_run_->wants) want.memory = {};  // it lives no longer than its storage
 }
 
 void Session::overwritten(const ByteRange& range) {
