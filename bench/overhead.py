@@ -4,8 +4,9 @@ Small arguments: the time is that of dispatch, argument handling and the result'
 own time for the same call stands beside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,24 @@ def from_tuple(pair):
     return pair[0] + pair[1]
 
 
+def step(x, dt):
+    return x + 0.5 * dt * x
+
+
+def sign(x):
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+def halve(x):
+    while np.abs(x).max() > 1:
+        x = x / 2
+    return x
+
+
+def scaled_by(factor):
+    return lambda x: x * factor
+
+
 def rows() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     """What is called, with which arguments, by the name in the table."""
     one, thousand = np.ones(1), np.ones(1000)
@@ -43,26 +62,36 @@ def rows() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "x.sum(), 1000 elements": (total, (thousand,)),
         "(x + y) * 2 - x, 1000 elements": (three_operations, (thousand, thousand)),
         "arguments in a tuple, 1 element": (from_tuple, ((one, one),)),
+        "a number that changes, 1000 elements": (step, (thousand, count(0.5))),
+        "if x.sum() > 0, 1000 elements": (sign, (thousand,)),
+        "while with 4 rounds, 1000 elements": (halve, (thousand * 16,)),
+        "closure, 1000 elements": (scaled_by(2.0), (thousand,)),
+        "partial, 1000 elements": (partial(step, dt=0.5), (thousand,)),
         "40 operations, 10 elements": (chain, (np.ones(10), np.ones(10))),
         "kmeans, 10 points": (kmeans, (np.ones((10, 2)), means)),
     }
 
 
+def call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    """A call with these arguments; of an iterator with another one each time."""
+    if not any(isinstance(argument, Iterator) for argument in arguments):
+        return partial(function, *arguments)
+    return lambda: function(*(next(a) if isinstance(a, Iterator) else a for a in arguments))
+
+
 def main() -> None:
-    print(f"{'call':34} {'NumPy':>9} {'ufuse':>9} {'ratio':>8}")
+    print(f"{'call':36} {'NumPy':>9} {'ufuse':>9} {'ratio':>8}")
     for name, (function, arguments) in rows().items():
         native = ufuse.jit(function)
         # Enough calls for a plan to be recorded, compiled and replayed before the clock starts.
+        calls = {"numpy": call(function, arguments), "ufuse": call(native, arguments)}
         with waiting():
             for _ in range(50):
-                native(*arguments)
-        samples = timing.in_turns(
-            {"numpy": partial(function, *arguments), "ufuse": partial(native, *arguments)},
-            budget=1.0,
-        )
+                calls["ufuse"]()
+        samples = timing.in_turns(calls, budget=1.0)
         numpys, ours = timing.median(samples["numpy"]), timing.median(samples["ufuse"])
         times = f"{numpys * 1e6:6.2f} us {ours * 1e6:6.2f} us"
-        print(f"{name:34} {times} {numpys / ours:7.2f}x", flush=True)
+        print(f"{name:36} {times} {numpys / ours:7.2f}x", flush=True)
 
 
 if __name__ == "__main__":

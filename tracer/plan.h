@@ -1,7 +1,8 @@
-// A recorded call, without Python: which executable ran, where each input, parameter and output
-// comes from, and what was returned. Recorded by a session whose trace was pure (one run at the
-// end, nothing forced, nothing but arguments read); replayed by pyext's dispatcher for later calls
-// of the same signature.
+// A recorded call, without Python: which executables ran, where each input, parameter and output
+// comes from, what the program learnt of values on the way, and what was returned. Recorded by a
+// session whose trace was pure (nothing but arguments read, nothing written to them before the last
+// run); repeated by pyext's dispatcher for later calls of the same signature. The plans of one
+// signature are the paths of a tree: they part where a forced value comes out differently.
 #pragma once
 
 #include <memory>
@@ -21,39 +22,67 @@ struct Origin {
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
+// Where a value stands when the call is repeated.
+struct PlanPlace {
+  int argument = -1;          // of the call; -1: what a run made
+  int run = -1, output = -1;  // which
+  std::int64_t offset = 0;    // bytes from its first element
+  friend bool operator==(const PlanPlace&, const PlanPlace&) = default;
+};
 struct PlanInput {
-  int argument = 0;
-  std::int64_t offset = 0;  // bytes from the argument's first element
+  PlanPlace place;
   Layout layout;
+  friend bool operator==(const PlanInput&, const PlanInput&) = default;
 };
 struct PlanParam {
   DType dtype = DType::Float64;
   ir::Scalar bits;
   int argument = -1;  // the NumPy scalar among the arguments whose value it is
   int number = -1;    // the host's Python number whose value it is; neither: always `bits`
+  friend bool operator==(const PlanParam&, const PlanParam&) = default;
 };
 struct PlanOutput {
   Layout layout;
   int argument = -1;  // the argument it is copied to after a clean run; -1: a fresh array
   int alias = -1;     // the input it overwrites in place
+  friend bool operator==(const PlanOutput&, const PlanOutput&) = default;
 };
+struct PlanRun {
+  std::shared_ptr<const ir::Executable> executable;
+  std::vector<PlanInput> inputs;
+  std::vector<PlanParam> params;
+  std::vector<PlanOutput> outputs;
+  std::vector<std::size_t> until;  // of each output: after how many runs nobody needs it
+  std::uint32_t report_mask = 0;   // flags that some node must report
+  // Whether the same is made in the same places, by whichever executable.
+  bool does_as(const PlanRun& other) const {
+    return inputs == other.inputs && params == other.params && outputs == other.outputs;
+  }
+};
+// A value that Python was told, and went one way or the other for.
+struct PlanForced {
+  std::size_t runs = 0;  // that come before
+  PlanPlace place;
+  DType dtype = DType::Bool;
+  bool truth = false;  // it was only asked whether the value is true
+  ir::Scalar outcome;  // the value's bits, or 1 for true
+};
+// What Python is told where the value stands at `data`.
+ir::Scalar outcome_of(const PlanForced& forced, const void* data);
+
 struct PlanResult {
-  int argument = -1;  // a view of this argument; -1: of `output`
-  int output = -1;
+  PlanPlace place;  // its offset is the view's
   bool whole = true;
   bool scalar = false;
   bool read_only = false;
   Layout layout;
-  std::int64_t offset = 0;
 };
 struct Plan {
-  std::shared_ptr<const ir::Executable> executable;  // unset when nothing is computed
-  std::vector<PlanInput> inputs;
-  std::vector<PlanParam> params;
-  std::vector<PlanOutput> outputs;
+  std::vector<PlanRun> runs;  // none when nothing is computed
+  std::vector<PlanForced> forced;
   std::vector<PlanResult> results;
-  std::uint32_t report_mask = 0;  // flags that some node must report
-  // The one operation that raises them. Unset: the call is traced then, to find out which did.
+  // The one operation of the only run that raises flags. Unset: the call is traced then, to find
+  // out which did.
   struct Sole {
     std::string ufunc;
     Origin origin;

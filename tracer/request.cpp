@@ -23,15 +23,6 @@ bool is_structural(const ir::Node& node) {
          node.op == ir::Op::Reshape;
 }
 
-// Whether an array of this layout fits into fresh memory for its elements, where a replay lets runs
-// write.
-bool is_dense(const Layout& layout) {
-  auto bytes = static_cast<std::intptr_t>(ir::size_of(layout.dtype));
-  for (std::int64_t n : layout.shape) bytes *= n;
-  const ByteRange reach = byte_range(nullptr, layout);
-  return reach.low == nullptr && reinterpret_cast<std::intptr_t>(reach.high) <= bytes;
-}
-
 }  // namespace
 
 Session::Storages Session::live() {
@@ -155,6 +146,7 @@ void Session::compute(Storages wanted, bool with_sinks) {
   run(wants);
   // What stands before a line that warns, warns before it.
   if (!with_sinks && has_untold() && has_pending_raises()) {
+    pure_ = false;  // a call that does not warn goes another way
     wants = wants_of(live());
     for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
     run(wants);
@@ -220,6 +212,7 @@ void Session::run(std::vector<Want>& wants) {
   if (computing != 1 || !tells_by_flags(*sole)) sole.reset();
   const bool once = !may_redo && (request.report_mask == 0 || sole);
   std::vector<Want> targets;
+  std::vector<bool> was_given;
   for (Want& want : wants) {
     bool given = static_cast<bool>(want.memory);
     int same = -1;
@@ -240,6 +233,7 @@ void Session::run(std::vector<Want>& wants) {
       want.memory = {};
       given = false;
     }
+    was_given.push_back(given);
     Want target{want.node, want.layout, want.memory, nullptr};
     if (!direct) {
       // What is copied later must not have the gaps of the view it goes to.
@@ -274,7 +268,6 @@ void Session::run(std::vector<Want>& wants) {
     host_.replay(*this, targets);
   }
 
-  request.wants = wants;
   for (std::size_t i = 0; i < wants.size(); ++i) {
     Want& want = wants[i];
     if (!want.memory) {
@@ -293,8 +286,10 @@ void Session::run(std::vector<Want>& wants) {
     if (!is_free(graph_[want.node]))
       computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
   }
+  request.wants = wants;
   last_run_ = std::move(request);
-  ++runs_;
+  if (pure_) record_run(was_given);
+  for (Want& want : last_run_->wants) want.memory = {};  // it lives no longer than its storage
 }
 
 void Session::overwritten(const ByteRange& range) {
@@ -325,6 +320,7 @@ void Session::force(std::span<const LazyArray> arrays) {
 
 void Session::flush() {
   compute(live(), true);
+  draft_.sole.reset();  // who asked for it again will be forgotten
   restart();
 }
 
@@ -355,7 +351,7 @@ void Session::finish(std::span<const LazyArray> results) {
       record({Event::Kind::Escape, "escape", {}, current_.origin, nullptr});
   }
   compute(std::move(wanted), true);
-  if (pure_ && runs_ <= 1) record_plan(results);
+  if (pure_) record_plan(results);
   restart();
   last_run_.reset();
   for (const auto& weak : storages_)
@@ -377,49 +373,6 @@ void Session::abort() {
   for (const auto& weak : storages_)
     if (const auto storage = weak.lock()) storage->session = nullptr;
   storages_.clear();
-}
-
-// A call can be replayed when all that its one run read were arguments, and all it returned are
-// arguments and outputs of the run.
-void Session::record_plan(std::span<const LazyArray> results) {
-  auto plan = std::make_shared<Plan>();
-  const RecordedRun* run = last_run_ ? &*last_run_ : nullptr;
-  if (run) {
-    if (!run->executable) return;
-    plan->executable = run->executable;
-    plan->report_mask = run->report_mask;
-    if (run->sole && repeats_.empty())
-      plan->sole = {std::string(ir::op_info(graph_[*run->sole].op).name),
-                    info_[run->sole->value].origin};
-    for (const InputRow& row : run->inputs) {
-      if (row.argument < 0) return;
-      plan->inputs.push_back({row.argument, row.offset, row.layout});
-    }
-    for (const ParamRow& row : run->params)
-      plan->params.push_back({row.dtype, row.bits, row.argument, row.number});
-    for (std::size_t i = 0; i < run->wants.size(); ++i) {
-      const auto& storage = run->wants[i].storage;
-      if (run->alias[i] < 0 && !is_dense(run->layouts[i])) return;  // see is_dense
-      // A replay that finds flags raised has nothing left that could be traced.
-      if (run->alias[i] >= 0 && run->report_mask != 0 && !plan->sole) return;
-      plan->outputs.push_back({run->layouts[i], storage ? storage->argument : -1, run->alias[i]});
-    }
-  }
-  for (const LazyArray& result : results) {
-    PlanResult row{-1,
-                   -1,
-                   result.is_whole() && !result.is_view,
-                   result.scalar,
-                   result.read_only,
-                   result.layout,
-                   result.offset};
-    row.argument = result.storage->argument;
-    for (std::size_t i = 0; run && row.argument < 0 && i < run->wants.size(); ++i)
-      if (run->wants[i].storage == result.storage) row.output = static_cast<int>(i);
-    if (row.argument < 0 && row.output < 0) return;
-    plan->results.push_back(std::move(row));
-  }
-  plan_ = std::move(plan);
 }
 
 }  // namespace ufuse::tracer

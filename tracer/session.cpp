@@ -426,7 +426,9 @@ bool Session::write_pending(const ByteRange& range) {
 }
 
 void Session::record(Event event) {
-  if (event.kind != Event::Kind::Run && event.kind != Event::Kind::Replay) pure_ = false;
+  const bool own = event.kind == Event::Kind::Run || event.kind == Event::Kind::Replay ||
+                   event.kind == Event::Kind::Flush;
+  if (!own) pure_ = false;
   events_.push_back(std::move(event));
 }
 

@@ -137,6 +137,9 @@ class Session final : public numpy_shim::Context {
 
   void record(Event event);
   const std::vector<Event>& events() const { return events_; }
+  // A value of one element that has been computed is looked at by Python: its truth, or all of it.
+  // The plan goes one way for each outcome.
+  void record_outcome(Event event, const LazyArray& array, bool truth);
   // Unset when the call was not pure or finish has not been reached.
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   void mark_impure() { pure_ = false; }
@@ -212,6 +215,8 @@ class Session final : public numpy_shim::Context {
   void overwritten(const ByteRange& range);
   void prune_computed();
   void restart();
+  void record_run(const std::vector<bool>& given);
+  std::optional<PlanPlace> place_of(const Memory& memory) const;
   void record_plan(std::span<const LazyArray> results);
 
   Host& host_;
@@ -255,7 +260,14 @@ class Session final : public numpy_shim::Context {
     std::optional<NodeId> sole;
   };
   std::optional<RecordedRun> last_run_;
-  int runs_ = 0;
+  // The plan so far, and what its runs made. Owners are held weakly: a loop's arrays may die.
+  Plan draft_;
+  struct Made {
+    std::weak_ptr<void> owner;
+    const void* data;
+  };
+  std::vector<std::vector<Made>> made_;
+  bool wrote_argument_ = false;
   std::shared_ptr<const Plan> plan_;
 };
 

@@ -13,125 +13,40 @@
 #include <new>
 
 #include "pyext/bind/call.h"
-#include "pyext/bind/new_array.h"
-#include "pyext/bind/numpy_replay.h"
 #include "pyext/bind/race.h"
-#include "pyext/bind/signature.h"
+#include "pyext/bind/replay.h"
 
 namespace ufuse::pyext {
 namespace {
 
 constexpr std::size_t kMaxPlans = 64;
-// Below this much memory the loops take less time than giving the interpreter's lock away and
-// getting it back.
-constexpr std::size_t kKeepLockBytes = 64 * 1024;
-
-// The nest of a returned value: which result of the plan stands where, and what is always the same.
-struct Shape {
-  enum class Kind { Result, Constant, Tuple, List, Dict } kind = Kind::Constant;
-  int result = -1;
-  py::object constant;  // Constant; of a Dict: the keys, as a tuple
-  std::vector<Shape> items;
-};
-
-// A value that is the same in each call and that nobody can change.
-bool is_constant(PyObject* object) {
-  return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
-         PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
-         PyUnicode_CheckExact(object);
-}
-
-std::optional<Shape> shape_of(PyObject* object, const py::list& results,
-                              const std::vector<PyObject*>& containers) {
-  Shape shape;
-  // The caller's own list is no new one.
-  if (std::ranges::find(containers, object) != containers.end()) return std::nullopt;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (PyList_GET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i)) == object) {
-      shape.kind = Shape::Kind::Result;
-      shape.result = static_cast<int>(i);
-      return shape;
-    }
-  if (is_constant(object)) {
-    shape.constant = borrow(object);
-    return shape;
-  }
-  py::object items;
-  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
-    shape.kind = PyTuple_CheckExact(object) ? Shape::Kind::Tuple : Shape::Kind::List;
-    items = borrow(object);
-  } else if (PyDict_CheckExact(object)) {
-    shape.kind = Shape::Kind::Dict;
-    shape.constant = steal(PySequence_Tuple(object));
-    for (py::handle key : shape.constant)
-      if (!is_constant(key.ptr())) return std::nullopt;
-    items = steal(PyDict_Values(object));
-  } else {
-    return std::nullopt;
-  }
-  for (py::handle item : items) {
-    std::optional<Shape> inner = shape_of(item.ptr(), results, containers);
-    if (!inner) return std::nullopt;
-    shape.items.push_back(std::move(*inner));
-  }
-  return shape;
-}
-
-// Two places of one mutable result must be one object again; each result is made once per call.
-py::object build(const Shape& shape, const std::vector<py::object>& results) {
-  switch (shape.kind) {
-    case Shape::Kind::Result:
-      return results[static_cast<std::size_t>(shape.result)];
-    case Shape::Kind::Constant:
-      return shape.constant;
-    case Shape::Kind::Tuple:
-    case Shape::Kind::List: {
-      const bool is_list = shape.kind == Shape::Kind::List;
-      const auto size = static_cast<Py_ssize_t>(shape.items.size());
-      py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
-      for (Py_ssize_t i = 0; i < size; ++i) {
-        PyObject* item = build(shape.items[static_cast<std::size_t>(i)], results).release().ptr();
-        is_list ? PyList_SET_ITEM(made.ptr(), i, item) : PyTuple_SET_ITEM(made.ptr(), i, item);
-      }
-      return made;
-    }
-    case Shape::Kind::Dict: {
-      py::dict made;
-      std::size_t i = 0;
-      for (py::handle key : shape.constant) made[key] = build(shape.items[i++], results);
-      return made;
-    }
-  }
-  return py::none();
-}
-
-// Buffers and parameters of one run, ready but for the addresses. One per concurrent call.
-struct Slots {
-  std::vector<ir::Buffer> inputs, outputs;
-  std::vector<ir::Scalar> params;
-  std::vector<int> alias;
-};
+// Paths of one signature, and how many calls each has to answer to be worth its place.
+constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
+// Calls on more memory are worth a replay in any case.
+constexpr std::size_t kRaceBytes = 64 * 1024;
 
 struct Entry {
+  Entry() = default;
+  explicit Entry(const Signature& signature) : hash(signature.hash), words(signature.words) {
+    for (PyObject* object : signature.objects) objects.push_back(borrow(object));
+  }
+
   std::uint64_t hash = 0;
   std::vector<std::uint64_t> words;
   std::vector<py::object> objects;
-  std::shared_ptr<const tracer::Plan> plan;  // unset: such calls cannot be replayed
   py::object error_state;
   Numbers numbers;
-  Shape shape;
-  std::size_t bytes = 0;
-  std::optional<Place> sole;  // of the plan's sole operation
-  std::vector<py::object> output_descrs;
-  std::vector<std::unique_ptr<Slots>> idle;
-  Race race;  // of small calls against the plain function
+  std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
+  std::uint64_t answered = 0;            // calls
+  Race race;                             // of small calls against the plain function
 
   // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
   bool matches(const Signature& signature, std::vector<py::object>& numbers) const {
-    return matches(signature) && this->numbers.repeat(signature.numbers, numbers);
+    return is_like(signature) && this->numbers.repeat(signature.numbers, numbers);
   }
 
-  bool matches(const Signature& signature) const {
+  // All but the numbers.
+  bool is_like(const Signature& signature) const {
     if (hash != signature.hash || words != signature.words ||
         objects.size() != signature.objects.size())
       return false;
@@ -142,25 +57,6 @@ struct Entry {
         return false;
     }
     return true;
-  }
-
-  std::unique_ptr<Slots> take_slots() {
-    if (!idle.empty()) {
-      std::unique_ptr<Slots> slots = std::move(idle.back());
-      idle.pop_back();
-      return slots;
-    }
-    auto slots = std::make_unique<Slots>();
-    for (const tracer::PlanInput& input : plan->inputs)
-      slots->inputs.push_back(
-          {nullptr, input.layout.dtype, input.layout.shape, input.layout.strides});
-    for (const tracer::PlanOutput& output : plan->outputs) {
-      slots->outputs.push_back(
-          {nullptr, output.layout.dtype, output.layout.shape, output.layout.strides});
-      slots->alias.push_back(output.alias);
-    }
-    for (const tracer::PlanParam& param : plan->params) slots->params.push_back(param.bits);
-    return slots;
   }
 };
 
@@ -188,6 +84,23 @@ struct State {
   std::uint64_t replayed = 0, traced = 0;
 
   bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
+
+  // Takes the place of what it makes obsolete: the same path, another error state, a call that
+  // could not be replayed. What cannot be replayed stands behind the paths that can.
+  void keep(std::shared_ptr<Entry> entry, const Signature& signature) {
+    std::size_t paths = 0;
+    std::erase_if(entries, [&](const std::shared_ptr<Entry>& old) {
+      if (!old->matches(signature, numbers)) return false;
+      if (!old->recording || !same_error_state(old->error_state)) return true;
+      if (entry->recording && entry->recording->is_path_of(*old->recording)) return true;
+      return ++paths >= kMaxPaths;
+    });
+    if (entry->recording || paths == 0)
+      entries.push_front(std::move(entry));
+    else
+      entries.push_back(std::move(entry));
+    if (entries.size() > kMaxPlans) entries.pop_back();
+  }
 };
 
 struct DispatcherObject {
@@ -195,91 +108,13 @@ struct DispatcherObject {
   State* state;
 };
 
-py::object result_of(const tracer::PlanResult& result, const std::vector<py::object>& outputs,
-                     const std::vector<PyObject*>& arguments) {
-  PyObject* source = result.argument >= 0 ? arguments[static_cast<std::size_t>(result.argument)]
-                                          : outputs[static_cast<std::size_t>(result.output)].ptr();
-  if (!PyArray_Check(source)) return borrow(source);  // a NumPy scalar among the arguments
-  auto* array = reinterpret_cast<PyArrayObject*>(source);
-  char* data = PyArray_BYTES(array) + result.offset;
-  if (result.scalar) return scalar_object(result.layout.dtype, data);
-  if (result.whole) return borrow(source);
-  return array_on(result.layout, data, PyArray_ISWRITEABLE(array) && !result.read_only, source);
-}
-
-// Null: a warning, a tie or a number that does not fit asks for a traced call.
-py::object replay(Entry& entry, const Signature& signature,
-                  const std::vector<py::object>& numbers) {
-  const tracer::Plan& plan = *entry.plan;
-  const std::vector<PyObject*>& arguments = signature.arguments;
-  std::vector<py::object> outputs(plan.outputs.size());
-  if (plan.executable) {
-    std::unique_ptr<Slots> slots = entry.take_slots();
-    for (std::size_t i = 0; i < plan.inputs.size(); ++i)
-      slots->inputs[i].data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(
-                                  arguments[static_cast<std::size_t>(plan.inputs[i].argument)])) +
-                              plan.inputs[i].offset;
-    for (std::size_t i = 0; i < plan.params.size(); ++i) {
-      const tracer::PlanParam& param = plan.params[i];
-      if (param.argument >= 0) {
-        slots->params[i] =
-            scalar_bits(arguments[static_cast<std::size_t>(param.argument)], param.dtype);
-      } else if (param.number >= 0) {
-        const auto bits =
-            number_bits(numbers[static_cast<std::size_t>(param.number)].ptr(), param.dtype);
-        if (!bits) return {};
-        slots->params[i] = *bits;
-      }
-    }
-    for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
-      const tracer::PlanOutput& output = plan.outputs[i];
-      if (output.alias >= 0) {
-        slots->outputs[i].data = slots->inputs[static_cast<std::size_t>(output.alias)].data;
-        continue;
-      }
-      outputs[i] = new_array(output.layout, entry.output_descrs[i]);
-      slots->outputs[i].data = PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs[i].ptr()));
-    }
-    const ir::RunArgs args{slots->inputs, slots->params, slots->outputs, slots->alias};
-    ir::RunStatus status;
-    if (entry.bytes <= kKeepLockBytes) {
-      status = plan.executable->run(args);
-    } else {
-      const py::gil_scoped_release released;
-      status = plan.executable->run(args);
-    }
-    if (PyErr_Occurred()) throw py::error_already_set();
-    const std::uint32_t raised = status.fp & plan.report_mask;
-    if (status.redo || (raised != 0 && !plan.sole)) return {};
-    for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
-      const tracer::PlanOutput& output = plan.outputs[i];
-      if (output.argument < 0 || output.alias >= 0) continue;
-      auto* target =
-          reinterpret_cast<PyArrayObject*>(arguments[static_cast<std::size_t>(output.argument)]);
-      if (PyArray_CopyInto(target, reinterpret_cast<PyArrayObject*>(outputs[i].ptr())) < 0)
-        throw py::error_already_set();
-    }
-    entry.idle.push_back(std::move(slots));
-    if (raised != 0)
-      for (const std::string& message : tracer::messages_of(plan.sole->ufunc, raised))
-        warn(*entry.sole, message);
-  }
-  std::vector<py::object> results;
-  results.reserve(plan.results.size());
-  for (const tracer::PlanResult& result : plan.results)
-    results.push_back(result_of(result, outputs, arguments));
-  return build(entry.shape, results);
-}
-
 // Traces the call, and keeps the plan if it leaves one (`kept`).
 py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
                  bool readable, bool* kept = nullptr) {
   Entry entry;
   const Signature signature = state.signature;  // the function may come back here
   if (readable) {
-    entry.hash = signature.hash;
-    entry.words = signature.words;
-    for (PyObject* object : signature.objects) entry.objects.push_back(borrow(object));
+    entry = Entry(signature);
     entry.error_state = error_state();
   }
   const std::shared_ptr<Call> before = Call::last();
@@ -291,40 +126,67 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
   if (!readable || !call || call == before) return result;
-  const std::shared_ptr<const tracer::Plan> plan = call->session().plan();
   std::optional<Shape> shape;
   entry.numbers = std::move(call->numbers());
-  if (plan && call->argument_count() == signature.arguments.size() &&
+  if (call->session().plan() && call->argument_count() == signature.arguments.size() &&
       entry.numbers.are(signature.numbers) && same_error_state(entry.error_state))
     shape = shape_of(result.ptr(), call->results(), signature.containers);
   call->drop_results();
-  if (!shape) {
+  if (shape) {
+    entry.recording = std::make_unique<Recording>(*call, std::move(*shape));
+  } else {
     entry.numbers = {};
     for (PyObject* number : signature.numbers) entry.numbers.add_argument(number);
     entry.numbers.saw_everything();
-  } else {
-    entry.plan = plan;
-    if (plan->sole) entry.sole = call->place_of(plan->sole->origin);
-    entry.shape = std::move(*shape);
-    const auto add_bytes = [&](const Layout& layout) {
-      auto bytes = static_cast<std::int64_t>(ir::size_of(layout.dtype));
-      for (std::int64_t n : layout.shape) bytes *= n;
-      entry.bytes += static_cast<std::size_t>(bytes);
-    };
-    for (const tracer::PlanInput& input : plan->inputs) add_bytes(input.layout);
-    for (const tracer::PlanOutput& output : plan->outputs) {
-      add_bytes(output.layout);
-      entry.output_descrs.push_back(descr_of(output.layout.dtype));
+  }
+  if (kept != nullptr) *kept = entry.recording != nullptr;
+  state.keep(std::make_shared<Entry>(std::move(entry)), signature);
+  return result;
+}
+
+// What Python is told in calls like these is no choice between a few: they are traced from now on.
+void give_up(State& state, const Signature& signature) {
+  std::erase_if(state.entries, [&](const auto& old) { return old->is_like(signature); });
+  state.entries.push_front(std::make_shared<Entry>(signature));
+  for (PyObject* number : signature.numbers) state.entries.front()->numbers.add_argument(number);
+}
+
+// A replay that came to know something that its recording does not: another one may.
+py::object go_elsewhere(State& state, const Signature& signature, Replay& replay,
+                        std::vector<std::shared_ptr<Entry>>& used, bool& record) {
+  std::vector<py::object> numbers;
+  for (bool found = true; found;) {
+    found = false;
+    std::size_t paths = 0;
+    std::uint64_t answered = 0;
+    record = true;
+    for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
+      const std::shared_ptr<Entry> entry = *it;
+      if (!entry->matches(signature, numbers)) continue;
+      ++paths;
+      answered += entry->answered;
+      record &= entry->recording != nullptr;  // else what comes next could not be recorded either
+      if (!entry->recording || !same_error_state(entry->error_state) ||
+          !replay.may_follow(*entry->recording))
+        continue;
+      state.entries.splice(state.entries.begin(), state.entries, it);
+      used.push_back(entry);  // kept while the replay refers to it
+      const Replay::End end = replay.follow(*entry->recording, numbers);
+      if (end == Replay::End::Done) {
+        ++entry->answered;
+        return replay.result();
+      }
+      record = end != Replay::End::Traced;
+      if (!record) return {};
+      found = true;
+      break;
+    }
+    if (!found && paths >= kMaxPaths && answered < kWorthwhile * paths) {
+      give_up(state, signature);
+      record = false;
     }
   }
-  std::vector<py::object> numbers;
-  std::erase_if(state.entries, [&](const std::shared_ptr<Entry>& old) {
-    return old->matches(signature, numbers);
-  });
-  if (kept != nullptr) *kept = entry.plan != nullptr;
-  state.entries.push_front(std::make_shared<Entry>(std::move(entry)));
-  if (state.entries.size() > kMaxPlans) state.entries.pop_back();
-  return result;
+  return {};
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
@@ -344,27 +206,40 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
           state.entries.splice(state.entries.begin(), state.entries, it);
         // Other threads may drop the entry while this one runs without the GIL.
         const std::shared_ptr<Entry> entry = state.entries.front();
-        if (!entry->plan) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+        if (!entry->recording) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
         if (!same_error_state(entry->error_state)) break;
-        const bool races = state.plain && entry->bytes <= kKeepLockBytes &&
-                           (!entry->plan->executable || entry->plan->executable->settled());
+        const bool races = state.plain && entry->recording->bytes() <= kRaceBytes &&
+                           entry->recording->settled();
         const Race::Turn turn = races ? entry->race.next() : Race::Turn{};
         const std::int64_t start = turn.timed ? steady_ns() : 0;
         // Allocating may run Python code, which may call this dispatcher again.
         Signature signature = std::move(state.signature);
         std::vector<py::object> numbers = std::move(state.numbers);
-        py::object result = turn.plain ? py::reinterpret_steal<py::object>(PyObject_Vectorcall(
-                                             state.plain.ptr(), args, flags, keywords))
-                                       : replay(*entry, signature, numbers);
+        py::object result;
+        bool record = false;
+        if (turn.plain) {
+          result = steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords));
+        } else {
+          Replay replay(signature);
+          const Replay::End end = replay.follow(*entry->recording, numbers);
+          std::vector<std::shared_ptr<Entry>> used;
+          if (end == Replay::End::Done) {
+            ++entry->answered;
+            result = replay.result();
+          } else if (end == Replay::End::Elsewhere) {
+            result = go_elsewhere(state, signature, replay, used, record);
+          }
+        }
         state.signature = std::move(signature);
         numbers.clear();
         state.numbers = std::move(numbers);
-        if (turn.timed) entry->race.took(turn, steady_ns() - start);
+        if (turn.timed && result) entry->race.took(turn, steady_ns() - start);
         if (turn.plain) return result.release().ptr();
         if (result) {
           ++state.replayed;
           return result.release().ptr();
         }
+        if (record) break;
         return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
       }
     }

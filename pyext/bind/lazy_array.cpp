@@ -327,6 +327,15 @@ py::object force(PyObject* lazy, const char* reason, const char* detail) {
   return real_of(lazy);
 }
 
+py::object force_outcome(PyObject* lazy, const char* reason, bool truth) {
+  Call* call = tracing_call(lazy);
+  if (call == nullptr) return real_of(lazy);
+  tracer::Event event{tracer::Event::Kind::Force, reason, {}, call->users_line(), nullptr};
+  py::object real = real_of(lazy);
+  call->session().record_outcome(std::move(event), as_lazy(lazy)->array, truth);
+  return real;
+}
+
 void bind_lazy_array(py::module_& m) {
   static std::vector<PyMethodDef> methods = lazy_methods();
   std::vector<PyType_Slot> slots = {

@@ -30,6 +30,9 @@ bool is_temporary(PyObject* object);
 
 // The real ndarray or NumPy scalar, computed if need be. Does not record the force.
 py::object real_of(PyObject* lazy);
+// The same for a value of one element that Python goes one way or another for, by its truth or by
+// all of it.
+py::object force_outcome(PyObject* lazy, const char* reason, bool truth);
 // The same, recorded as a force for this reason.
 py::object force(PyObject* lazy, const char* reason, const char* detail = "");
 

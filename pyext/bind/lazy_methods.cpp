@@ -328,7 +328,10 @@ PyObject* on_real(PyObject* self, const char* name, const char* reason, PyObject
   });
 }
 PyObject* item(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return on_real(self, "item", "item", args, kwargs);
+  if (PyTuple_GET_SIZE(args) > 0) return on_real(self, "item", "item", args, kwargs);
+  return guard([&] {
+    return PyObject_CallMethod(force_outcome(self, "item", false).ptr(), "item", nullptr);
+  });
 }
 PyObject* tolist(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "tolist", "tolist", args, kwargs);
@@ -337,17 +340,17 @@ PyObject* format(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__format__", "print", args, kwargs);
 }
 // By calling the type: not every NumPy scalar has a method for it.
-PyObject* converted(PyTypeObject* type, PyObject* self, const char* reason) {
+PyObject* to_complex(PyObject* self, PyObject*, PyObject*) {
   return guard([&] {
-    const py::object real = force(self, reason);
-    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), real.ptr());
+    const py::object real = force_outcome(self, "complex", false);
+    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), real.ptr());
   });
 }
-PyObject* to_complex(PyObject* self, PyObject*, PyObject*) {
-  return converted(&PyComplex_Type, self, "complex");
-}
 PyObject* to_bytes(PyObject* self, PyObject*, PyObject*) {
-  return converted(&PyBytes_Type, self, "array");
+  return guard([&] {
+    const py::object real = force(self, "array");
+    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyBytes_Type), real.ptr());
+  });
 }
 PyObject* round_scalar(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__round__", "float", args, kwargs);

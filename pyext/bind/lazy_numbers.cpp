@@ -200,17 +200,23 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   });
 }
 
+// NumPy warns of the imaginary part that it drops, which a replay would not.
+py::object real_number(PyObject* self, const char* reason) {
+  const bool complex = ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex);
+  return complex ? force(self, reason) : force_outcome(self, reason, false);
+}
+
 int truth(PyObject* self) {
-  return guard([&] { return PyObject_IsTrue(force(self, "bool").ptr()); }, -1);
+  return guard([&] { return PyObject_IsTrue(force_outcome(self, "bool", true).ptr()); }, -1);
 }
 PyObject* to_int(PyObject* self) {
-  return guard([&] { return PyNumber_Long(force(self, "int").ptr()); });
+  return guard([&] { return PyNumber_Long(real_number(self, "int").ptr()); });
 }
 PyObject* to_float(PyObject* self) {
-  return guard([&] { return PyNumber_Float(force(self, "float").ptr()); });
+  return guard([&] { return PyNumber_Float(real_number(self, "float").ptr()); });
 }
 PyObject* to_index(PyObject* self) {
-  return guard([&] { return PyNumber_Index(force(self, "index").ptr()); });
+  return guard([&] { return PyNumber_Index(force_outcome(self, "index", false).ptr()); });
 }
 
 template <std::size_t... I>

@@ -292,7 +292,11 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     if reason:
         return Explanation(name, "plain", reason, (), (), 0, 0, seconds)
     last = last_call()
-    mode = "replayed" if kept and not last.notes else "traced"
+    mode = (
+        "replayed"
+        if kept and all(note.kind in ("force", "flush") for note in last.notes)
+        else "traced"
+    )
     if plain_wins:
         reason = sentences()["faster_plain"]
     elif mode == "traced":

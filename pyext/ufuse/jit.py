@@ -230,7 +230,10 @@ class Function:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call, with those that a partial or a method brings along."""
-        # What a partial holds can be changed.
+        # What a partial holds can be changed, so it is asked each time.
+        given = self.__wrapped__
+        if type(given) is functools.partial and given.func is self._function:
+            return given.args + args, {**given.keywords, **kwargs}
         function, self._args, self._keywords = _unbound(self.__wrapped__)
         if function is not self._function:
             self._function, self._plan, self._replay = function, None, None

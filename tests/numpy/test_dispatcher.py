@@ -55,14 +55,14 @@ def test_replay_writes_arguments():
     replayed(y[:5], y[3:])  # overlapping: traced each time
 
 
-def test_replay_traces_where_a_value_steers():
+def test_replay_goes_the_way_that_a_value_steers():
     def function(x):
         return x + 1 if x.sum() > 0 else x - 1
 
     replayed = dispatcher(function)
     for sign in (1, -1, 1, -1):
         assert_same(replayed(np.full(3, 2.0 * sign)), np.full(3, 3.0 * sign))
-    assert replayed.counts[0] == 0
+    assert replayed.counts == (2, 2, 2)
 
 
 def test_replay_warns():

@@ -345,10 +345,11 @@ TEST_CASE_FIXTURE(Fixture, "a pure call leaves a plan, a forced value does not")
   session.finish({&y, 1});
   const std::shared_ptr<const Plan> plan = session.plan();
   REQUIRE(plan);
-  REQUIRE(plan->inputs.size() == 1);
-  CHECK(plan->inputs[0].offset == 8);
-  CHECK(plan->outputs.size() == 1);
-  CHECK(plan->results[0].output == 0);
+  REQUIRE(plan->runs.size() == 1);
+  REQUIRE(plan->runs[0].inputs.size() == 1);
+  CHECK(plan->runs[0].inputs[0].place.offset == 8);
+  CHECK(plan->runs[0].outputs.size() == 1);
+  CHECK(plan->results[0].place.output == 0);
   CHECK(plan->results[0].whole);
 
   Fixture other;
@@ -356,6 +357,34 @@ TEST_CASE_FIXTURE(Fixture, "a pure call leaves a plan, a forced value does not")
   other.session.record({Event::Kind::Force, "bool", {}, {}, nullptr});
   other.session.finish({&z, 1});
   CHECK(other.session.plan() == nullptr);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a value that Python is told stands between the runs of a plan") {
+  const LazyArray x = argument(0, 4);
+  const LazyArray y = apply("multiply", x, 2), first = slice(y, 0, 1);
+  session.force({&first, 1});
+  session.record_outcome({Event::Kind::Force, "bool", {}, {}, nullptr}, first, true);
+  const LazyArray z = apply("add", y, 1);
+  session.finish({&z, 1});
+  const std::shared_ptr<const Plan> plan = session.plan();
+  REQUIRE(plan);
+  REQUIRE(plan->runs.size() == 2);
+  REQUIRE(plan->forced.size() == 1);
+  CHECK(plan->forced[0].runs == 1);
+  CHECK(plan->forced[0].place == PlanPlace{-1, 0, 0, 0});
+  CHECK(plan->forced[0].outcome == ir::Scalar{{values(x)[0] != 0, 0}});
+  CHECK(plan->runs[1].inputs[0].place == PlanPlace{-1, 0, 0, 0});
+  CHECK(plan->runs[0].until[0] >= 2);
+  CHECK(plan->results[0].place == PlanPlace{-1, 1, 0, 0});
+}
+
+TEST_CASE_FIXTURE(Fixture, "no plan writes memory of the caller's before Python is told a value") {
+  const LazyArray x = argument(0, 4), y = apply("multiply", x, 2), first = slice(x, 0, 1);
+  session.assign(x, session.operand(y));
+  session.force({&first, 1});
+  session.record_outcome({Event::Kind::Force, "bool", {}, {}, nullptr}, first, true);
+  session.finish({});
+  CHECK(session.plan() == nullptr);
 }
 
 TEST_CASE_FIXTURE(Fixture, "read-only targets and complex values are NumPy's affair") {

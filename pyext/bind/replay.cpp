@@ -1,0 +1,293 @@
+// See replay.h.
+#include "pyext/bind/replay.h"
+
+#include <algorithm>
+
+#include "pyext/bind/new_array.h"
+#include "pyext/bind/numpy_replay.h"
+
+namespace ufuse::pyext {
+namespace {
+
+// Below this much memory the loops take less time than giving the interpreter's lock away and
+// getting it back.
+constexpr std::size_t kKeepLockBytes = 64 * 1024;
+
+// A value that is the same in each call and that nobody can change.
+bool is_constant(PyObject* object) {
+  return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
+         PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
+         PyUnicode_CheckExact(object);
+}
+
+}  // namespace
+
+std::optional<Shape> shape_of(PyObject* object, const py::list& results,
+                              const std::vector<PyObject*>& containers) {
+  Shape shape;
+  // The caller's own list is no new one.
+  if (std::ranges::find(containers, object) != containers.end()) return std::nullopt;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (PyList_GET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i)) == object) {
+      shape.kind = Shape::Kind::Result;
+      shape.result = static_cast<int>(i);
+      return shape;
+    }
+  if (is_constant(object)) {
+    shape.constant = borrow(object);
+    return shape;
+  }
+  py::object items;
+  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+    shape.kind = PyTuple_CheckExact(object) ? Shape::Kind::Tuple : Shape::Kind::List;
+    items = borrow(object);
+  } else if (PyDict_CheckExact(object)) {
+    shape.kind = Shape::Kind::Dict;
+    shape.constant = steal(PySequence_Tuple(object));
+    for (py::handle key : shape.constant)
+      if (!is_constant(key.ptr())) return std::nullopt;
+    items = steal(PyDict_Values(object));
+  } else {
+    return std::nullopt;
+  }
+  for (py::handle item : items) {
+    std::optional<Shape> inner = shape_of(item.ptr(), results, containers);
+    if (!inner) return std::nullopt;
+    shape.items.push_back(std::move(*inner));
+  }
+  return shape;
+}
+
+namespace {
+
+// Two places of one mutable result must be one object again; each result is made once per call.
+py::object build(const Shape& shape, const std::vector<py::object>& results) {
+  switch (shape.kind) {
+    case Shape::Kind::Result:
+      return results[static_cast<std::size_t>(shape.result)];
+    case Shape::Kind::Constant:
+      return shape.constant;
+    case Shape::Kind::Tuple:
+    case Shape::Kind::List: {
+      const bool is_list = shape.kind == Shape::Kind::List;
+      const auto size = static_cast<Py_ssize_t>(shape.items.size());
+      py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
+      for (Py_ssize_t i = 0; i < size; ++i) {
+        PyObject* item = build(shape.items[static_cast<std::size_t>(i)], results).release().ptr();
+        is_list ? PyList_SET_ITEM(made.ptr(), i, item) : PyTuple_SET_ITEM(made.ptr(), i, item);
+      }
+      return made;
+    }
+    case Shape::Kind::Dict: {
+      py::dict made;
+      std::size_t i = 0;
+      for (py::handle key : shape.constant) made[key] = build(shape.items[i++], results);
+      return made;
+    }
+  }
+  return py::none();
+}
+
+std::size_t bytes_of(const Layout& layout) {
+  auto bytes = static_cast<std::int64_t>(ir::size_of(layout.dtype));
+  for (std::int64_t n : layout.shape) bytes *= n;
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+Recording::Recording(const Call& call, Shape shape)
+    : plan_(call.session().plan()), shape_(std::move(shape)) {
+  if (plan_->sole) sole_ = call.place_of(plan_->sole->origin);
+  for (const tracer::PlanRun& run : plan_->runs) {
+    first_output_.push_back(output_descrs_.size());
+    for (const tracer::PlanInput& input : run.inputs) bytes_ += bytes_of(input.layout);
+    for (const tracer::PlanOutput& output : run.outputs) {
+      bytes_ += bytes_of(output.layout);
+      output_descrs_.push_back(descr_of(output.layout.dtype));
+    }
+  }
+}
+
+bool Recording::is_path_of(const Recording& other) const {
+  return std::ranges::equal(plan_->forced, other.plan_->forced, {}, &tracer::PlanForced::outcome,
+                            &tracer::PlanForced::outcome);
+}
+
+bool Recording::settled() const {
+  return std::ranges::all_of(plan_->runs,
+                             [](const tracer::PlanRun& run) { return run.executable->settled(); });
+}
+
+std::unique_ptr<Recording::AllSlots> Recording::take_slots() {
+  if (!idle_.empty()) {
+    std::unique_ptr<AllSlots> slots = std::move(idle_.back());
+    idle_.pop_back();
+    return slots;
+  }
+  auto all = std::make_unique<AllSlots>();
+  for (const tracer::PlanRun& run : plan_->runs) {
+    Slots& slots = all->emplace_back();
+    for (const tracer::PlanInput& input : run.inputs)
+      slots.inputs.push_back(
+          {nullptr, input.layout.dtype, input.layout.shape, input.layout.strides});
+    for (const tracer::PlanOutput& output : run.outputs) {
+      slots.outputs.push_back(
+          {nullptr, output.layout.dtype, output.layout.shape, output.layout.strides});
+      slots.alias.push_back(output.alias);
+    }
+    for (const tracer::PlanParam& param : run.params) slots.params.push_back(param.bits);
+  }
+  return all;
+}
+
+bool Replay::may_follow(const Recording& recording) const {
+  const auto& forced = recording.plan().forced;
+  return forced.size() >= told_.size() &&
+         std::equal(told_.begin(), told_.end(), forced.begin(),
+                    [](const ir::Scalar& told, const tracer::PlanForced& row) {
+                      return told == row.outcome;
+                    });
+}
+
+// Whether the runs that are done are also this recording's, and what it needs of them is there.
+bool Replay::goes_on(const Recording& recording) const {
+  if (followed_ == nullptr) return true;
+  const auto &before = followed_->plan().runs, &runs = recording.plan().runs;
+  if (runs.size() < runs_) return false;
+  for (std::size_t r = 0; r < runs_; ++r) {
+    if (!runs[r].does_as(before[r])) return false;
+    for (std::size_t i = 0; i < runs[r].outputs.size(); ++i)
+      if (runs[r].until[i] > runs_ && !outputs_[recording.first_output_[r] + i]) return false;
+  }
+  return true;
+}
+
+const char* Replay::address(const tracer::PlanPlace& place, const Recording& recording) const {
+  PyObject* array = place.argument >= 0
+                        ? signature_.arguments[static_cast<std::size_t>(place.argument)]
+                        : outputs_[recording.first_output_[static_cast<std::size_t>(place.run)] +
+                                   static_cast<std::size_t>(place.output)]
+                              .ptr();
+  return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array)) + place.offset;
+}
+
+ir::Scalar Replay::outcome(const tracer::PlanForced& forced, const Recording& recording) const {
+  if (forced.place.argument >= 0) {
+    PyObject* argument = signature_.arguments[static_cast<std::size_t>(forced.place.argument)];
+    if (!PyArray_Check(argument)) {
+      const ir::Scalar bits = scalar_bits(argument, forced.dtype);
+      return tracer::outcome_of(forced, &bits);
+    }
+  }
+  return tracer::outcome_of(forced, address(forced.place, recording));
+}
+
+bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
+                 const std::vector<py::object>& numbers) {
+  const tracer::Plan& plan = recording.plan();
+  const tracer::PlanRun& run = plan.runs[at];
+  const std::size_t first = recording.first_output_[at];
+  const std::vector<PyObject*>& arguments = signature_.arguments;
+  for (std::size_t i = 0; i < run.inputs.size(); ++i)
+    slots.inputs[i].data = const_cast<char*>(address(run.inputs[i].place, recording));
+  for (std::size_t i = 0; i < run.params.size(); ++i) {
+    const tracer::PlanParam& param = run.params[i];
+    if (param.argument >= 0) {
+      slots.params[i] =
+          scalar_bits(arguments[static_cast<std::size_t>(param.argument)], param.dtype);
+    } else if (param.number >= 0) {
+      const auto bits =
+          number_bits(numbers[static_cast<std::size_t>(param.number)].ptr(), param.dtype);
+      if (!bits) return false;
+      slots.params[i] = *bits;
+    }
+  }
+  outputs_.resize(first + run.outputs.size());
+  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+    const tracer::PlanOutput& output = run.outputs[i];
+    if (output.alias >= 0) {
+      slots.outputs[i].data = slots.inputs[static_cast<std::size_t>(output.alias)].data;
+      continue;
+    }
+    outputs_[first + i] = new_array(output.layout, recording.output_descrs_[first + i]);
+    slots.outputs[i].data =
+        PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs_[first + i].ptr()));
+  }
+  const ir::RunArgs args{slots.inputs, slots.params, slots.outputs, slots.alias};
+  ir::RunStatus status;
+  if (recording.bytes() <= kKeepLockBytes) {
+    status = run.executable->run(args);
+  } else {
+    const py::gil_scoped_release released;
+    status = run.executable->run(args);
+  }
+  if (PyErr_Occurred()) throw py::error_already_set();  // of a block call
+  const std::uint32_t raised = status.fp & run.report_mask;
+  if (status.redo || (raised != 0 && !plan.sole)) return false;
+  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+    const tracer::PlanOutput& output = run.outputs[i];
+    if (output.argument < 0 || output.alias >= 0) continue;
+    auto* target =
+        reinterpret_cast<PyArrayObject*>(arguments[static_cast<std::size_t>(output.argument)]);
+    if (PyArray_CopyInto(target, reinterpret_cast<PyArrayObject*>(outputs_[first + i].ptr())) < 0)
+      throw py::error_already_set();
+  }
+  if (raised != 0)
+    for (const std::string& message : tracer::messages_of(plan.sole->ufunc, raised))
+      warn(*recording.sole_, message);
+  return true;
+}
+
+py::object Replay::result_of(const tracer::PlanResult& result, const Recording& recording) const {
+  const tracer::PlanPlace& place = result.place;
+  if (place.argument >= 0) {
+    PyObject* argument = signature_.arguments[static_cast<std::size_t>(place.argument)];
+    if (!PyArray_Check(argument)) return borrow(argument);  // a NumPy scalar
+  }
+  char* data = const_cast<char*>(address(place, recording));
+  if (result.scalar) return scalar_object(result.layout.dtype, data);
+  PyObject* source = place.argument >= 0
+                         ? signature_.arguments[static_cast<std::size_t>(place.argument)]
+                         : outputs_[recording.first_output_[static_cast<std::size_t>(place.run)] +
+                                    static_cast<std::size_t>(place.output)]
+                               .ptr();
+  if (result.whole) return borrow(source);
+  const bool writeable = PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(source));
+  return array_on(result.layout, data, writeable && !result.read_only, source);
+}
+
+Replay::End Replay::follow(Recording& recording, const std::vector<py::object>& numbers) {
+  if (!goes_on(recording)) {
+    runs_ = 0;
+    outputs_.clear();
+    told_.clear();
+  }
+  followed_ = &recording;
+  const tracer::Plan& plan = recording.plan();
+  std::unique_ptr<Recording::AllSlots> slots = recording.take_slots();
+  for (;; ++runs_) {
+    while (told_.size() < plan.forced.size() && plan.forced[told_.size()].runs == runs_) {
+      const tracer::PlanForced& forced = plan.forced[told_.size()];
+      told_.push_back(outcome(forced, recording));
+      if (told_.back() == forced.outcome) continue;
+      recording.idle_.push_back(std::move(slots));
+      return End::Elsewhere;
+    }
+    if (runs_ == plan.runs.size()) break;
+    if (runs_ > 0)
+      for (std::size_t r = 0; r < runs_; ++r)
+        for (std::size_t i = 0; i < plan.runs[r].outputs.size(); ++i)
+          if (plan.runs[r].until[i] <= runs_) outputs_[recording.first_output_[r] + i] = {};
+    if (!run(recording, runs_, (*slots)[runs_], numbers)) return End::Traced;
+  }
+  recording.idle_.push_back(std::move(slots));
+  std::vector<py::object> results;
+  results.reserve(plan.results.size());
+  for (const tracer::PlanResult& result : plan.results)
+    results.push_back(result_of(result, recording));
+  result_ = build(recording.shape_, results);
+  return End::Done;
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,161 @@
+// What a session notes of a pure call, so that the dispatcher can repeat it; see plan.h.
+#include "tracer/plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "tracer/session.h"
+
+namespace ufuse::tracer {
+namespace {
+
+// Longer calls are traced: what they do costs more than their Python.
+constexpr std::size_t kMaxRuns = 64;
+
+// Whether an array of this layout fits into fresh memory for its elements, where a replay lets runs
+// write.
+bool is_dense(const Layout& layout) {
+  auto bytes = static_cast<std::intptr_t>(ir::size_of(layout.dtype));
+  for (std::int64_t n : layout.shape) bytes *= n;
+  const ByteRange reach = byte_range(nullptr, layout);
+  return reach.low == nullptr && reinterpret_cast<std::intptr_t>(reach.high) <= bytes;
+}
+
+ir::Scalar bits_at(DType dtype, const void* data) {
+  ir::Scalar bits{};
+  std::memcpy(&bits, data, ir::size_of(dtype));
+  return bits;
+}
+
+template <class Real>
+bool any_nonzero(const void* data, std::size_t count) {
+  Real values[2] = {};
+  std::memcpy(values, data, count * sizeof(Real));
+  return values[0] != 0 || values[1] != 0;
+}
+
+// As Python's bool() of the NumPy scalar; -0.0 is false, NaN is true.
+bool is_true(DType dtype, const void* data) {
+  if (!ir::is_in(dtype, ir::kInexact)) {
+    const ir::Scalar bits = bits_at(dtype, data);
+    return bits != ir::Scalar{};
+  }
+  const std::size_t parts = ir::is_in(dtype, ir::kComplex) ? 2 : 1;
+  return ir::size_of(ir::real_part(dtype)) == sizeof(float) ? any_nonzero<float>(data, parts)
+                                                            : any_nonzero<double>(data, parts);
+}
+
+bool is_one(const Layout& layout) {
+  return std::ranges::all_of(layout.shape, [](std::int64_t n) { return n == 1; });
+}
+
+}  // namespace
+
+ir::Scalar outcome_of(const PlanForced& forced, const void* data) {
+  if (!forced.truth) return bits_at(forced.dtype, data);
+  return {{is_true(forced.dtype, data) ? 1u : 0u, 0}};
+}
+
+// The output that owns this memory, and how far into it the memory begins.
+std::optional<PlanPlace> Session::place_of(const Memory& memory) const {
+  if (!memory.owner) return std::nullopt;
+  for (std::size_t r = made_.size(); r-- > 0;)
+    for (std::size_t i = 0; i < made_[r].size(); ++i) {
+      const Made& made = made_[r][i];
+      if (made.owner.owner_before(memory.owner) || memory.owner.owner_before(made.owner)) continue;
+      const auto offset =
+          static_cast<const char*>(memory.data) - static_cast<const char*>(made.data);
+      return PlanPlace{-1, static_cast<int>(r), static_cast<int>(i), offset};
+    }
+  return std::nullopt;
+}
+
+// Memory of the caller's is written last: until then a call that goes another way than all recorded
+// ones can be begun anew, in Python.
+void Session::record_run(const std::vector<bool>& given) {
+  const RecordedRun& run = *last_run_;
+  pure_ = run.executable && !wrote_argument_ && draft_.runs.size() < kMaxRuns;
+  if (!pure_) return;
+  PlanRun row{run.executable, {}, {}, {}, {}, run.report_mask};
+  for (const InputRow& input : run.inputs) {
+    std::optional<PlanPlace> place = PlanPlace{input.argument, -1, -1, input.offset};
+    if (input.argument < 0) place = place_of(input.memory);
+    pure_ &= place.has_value();
+    row.inputs.push_back({place.value_or(PlanPlace{}), input.layout});
+  }
+  for (const ParamRow& param : run.params)
+    row.params.push_back({param.dtype, param.bits, param.argument, param.number});
+  std::vector<Made> made;
+  for (std::size_t i = 0; i < run.wants.size(); ++i) {
+    const Want& want = run.wants[i];
+    const int argument = want.storage ? want.storage->argument : -1;
+    // Memory of a temporary that is written again would have to be found again.
+    pure_ &= !given[i] || argument >= 0;
+    pure_ &= run.alias[i] >= 0 || is_dense(run.layouts[i]);
+    wrote_argument_ |= given[i];
+    row.outputs.push_back({run.layouts[i], argument, run.alias[i]});
+    if (!given[i])
+      made.push_back({want.memory.owner, want.memory.data});
+    else
+      made.push_back({});
+  }
+  draft_.sole.reset();
+  if (run.sole)
+    draft_.sole = {std::string(ir::op_info(graph_[*run.sole].op).name),
+                   info_[run.sole->value].origin};
+  draft_.runs.push_back(std::move(row));
+  made_.push_back(std::move(made));
+}
+
+void Session::record_outcome(Event event, const LazyArray& array, bool truth) {
+  events_.push_back(std::move(event));
+  if (!pure_) return;
+  const Storage& storage = *array.storage;
+  PlanForced forced{draft_.runs.size(), {}, array.layout.dtype, truth, {}};
+  std::optional<PlanPlace> place = PlanPlace{storage.argument, -1, -1, array.offset};
+  if (storage.argument < 0) place = place_of(storage.memory);
+  pure_ =
+      place && !wrote_argument_ && (array.layout.shape.empty() || (truth && is_one(array.layout)));
+  if (!pure_) return;
+  if (storage.argument < 0) place->offset += array.offset;
+  forced.place = *place;
+  const void* data = storage.literal ? static_cast<const void*>(&*storage.literal)
+                                     : static_cast<const char*>(storage.memory.data) + array.offset;
+  forced.outcome = outcome_of(forced, data);
+  draft_.forced.push_back(forced);
+}
+
+void Session::record_plan(std::span<const LazyArray> results) {
+  auto plan = std::make_shared<Plan>(std::move(draft_));
+  const bool one_run = plan->runs.size() == 1 && plan->forced.empty();
+  if (!one_run || !repeats_.empty()) plan->sole.reset();
+  for (const PlanRun& run : plan->runs)
+    for (const PlanOutput& output : run.outputs)
+      // A replay that finds flags raised has nothing left that could be traced.
+      if (output.alias >= 0 && run.report_mask != 0 && !plan->sole) return;
+  for (const LazyArray& result : results) {
+    const Storage& storage = *result.storage;
+    std::optional<PlanPlace> place = PlanPlace{storage.argument, -1, -1, 0};
+    if (storage.argument < 0) place = place_of(storage.memory);
+    if (!place) return;
+    place->offset += result.offset;
+    plan->results.push_back({*place, result.is_whole() && !result.is_view, result.scalar,
+                             result.read_only, result.layout});
+  }
+  for (PlanRun& run : plan->runs) run.until.assign(run.outputs.size(), 0);
+  const auto keep = [&](const PlanPlace& place, std::size_t runs) {
+    if (place.run < 0) return;
+    std::size_t& until = plan->runs[static_cast<std::size_t>(place.run)]
+                             .until[static_cast<std::size_t>(place.output)];
+    until = std::max(until, runs);
+  };
+  for (std::size_t r = 0; r < plan->runs.size(); ++r)
+    for (const PlanInput& input : plan->runs[r].inputs) keep(input.place, r + 1);
+  for (const PlanForced& forced : plan->forced) keep(forced.place, forced.runs);
+  for (const PlanResult& result : plan->results)
+    keep(result.place, std::numeric_limits<std::size_t>::max());
+  plan_ = std::move(plan);
+}
+
+}  // namespace ufuse::tracer
