@@ -2,6 +2,7 @@
 
 #include "embedded/abi.h"
 #include "embedded/folds.h"
+#include "embedded/prelude_half.h"
 #include "embedded/prelude.h"
 #include "embedded/support.h"
 
@@ -14,5 +15,7 @@ std::string runtime_preamble() {
     text += part;
   return text;
 }
+
+std::string runtime_half() { return std::string(embedded::prelude_half); }
 
 }  // namespace ufuse::codegen
