@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import ufuse
+from ufuse.explain import waiting
 
 from bench import timing
 from bench.cases import chain, kmeans
@@ -52,8 +53,9 @@ def main() -> None:
     for name, (function, arguments) in rows().items():
         native = ufuse.jit(function)
         # Enough calls for a plan to be recorded, compiled and replayed before the clock starts.
-        for _ in range(50):
-            native(*arguments)
+        with waiting():
+            for _ in range(50):
+                native(*arguments)
         samples = timing.in_turns(
             {"numpy": partial(function, *arguments), "ufuse": partial(native, *arguments)},
             budget=1.0,

@@ -114,6 +114,10 @@ struct Stmt {
   std::int64_t chunk = 0;
   bool stops = false;  // any, all: nothing is lost when elements after the answer are not looked at
   ValueId initial = -1;
+  // The elements are made a block at a time, in an array, and then combined: where g++ would make
+  // them one by one, or where `calls` of block calls do.
+  bool blocks = false;
+  bool calls = false;
 };
 
 // Visits each statement of a body, outer ones first.

@@ -98,6 +98,7 @@ class LoopPrinter {
         for (VarId v : s.vars) text += " " + range(v);
         text += std::string(" ") + kForms[static_cast<int>(s.form)];
         if (s.arg < 0) text += std::string(" ") + kOrders[static_cast<int>(s.order)];
+        if (s.blocks) text += " blocks";
         if (s.chunk > 0) text += " chunk " + std::to_string(s.chunk);
         if (s.initial >= 0) text += " from " + value(s.initial);
         line(text);

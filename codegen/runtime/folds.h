@@ -30,7 +30,9 @@ inline void release(void* p) { __builtin_free(p); }
 
 template <class T, class F>
 inline T sum(T acc, Index n, Index chunk, const F& f) {
-  return pairwise_runs<T>(acc, 0, n, chunk, f);
+  using Sum = typename Term<T>::type;
+  return pairwise_runs<Sum>(acc, n, chunk, kLeaf<Sum>,
+                            [&](Index lo, Index m) { return pairwise_leaf<Sum>(lo, m, f); });
 }
 template <class T, class F>
 inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
@@ -38,6 +40,24 @@ inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flag
   flags.add(
       parallel_pairwise<Sum>(threads, acc, n, chunk, 64 * kLeaf<Sum>,
                              [&](Index lo, Index m, Flags&) { return pairwise<Sum>(lo, m, f); }));
+  return acc;
+}
+
+// The same where f(lo, count, flags) gives the sum of a whole block of elements.
+constexpr Index kBlock = 256;
+template <class T, class F>
+inline T sum_blocks(T acc, Index n, Index chunk, const F& f, Flags& flags) {
+  return pairwise_runs<typename Term<T>::type>(acc, n, chunk, kBlock,
+                                               [&](Index lo, Index m) { return f(lo, m, flags); });
+}
+template <class T, class F>
+inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
+  using Sum = typename Term<T>::type;
+  flags.add(parallel_pairwise<Sum>(
+      threads, acc, n, chunk, 64 * kBlock, [&](Index lo, Index m, Flags& own) {
+        return pairwise_tree<Sum>(lo, m, kBlock,
+                                  [&](Index at, Index count) { return f(at, count, own); });
+      }));
   return acc;
 }
 

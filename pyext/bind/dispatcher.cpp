@@ -13,6 +13,7 @@
 #include <new>
 
 #include "pyext/bind/call.h"
+#include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
 #include "pyext/bind/race.h"
 #include "pyext/bind/signature.h"
@@ -217,13 +218,7 @@ py::object replay(Entry& entry, const Signature& signature) {
         slots->outputs[i].data = slots->inputs[static_cast<std::size_t>(output.alias)].data;
         continue;
       }
-      Py_INCREF(entry.output_descrs[i].ptr());
-      outputs[i] = steal(PyArray_NewFromDescr(
-          &PyArray_Type, reinterpret_cast<PyArray_Descr*>(entry.output_descrs[i].ptr()),
-          static_cast<int>(output.layout.shape.size()),
-          const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(output.layout.shape.data())),
-          const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(output.layout.strides.data())),
-          nullptr, 0, nullptr));
+      outputs[i] = new_array(output.layout, entry.output_descrs[i]);
       slots->outputs[i].data = PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs[i].ptr()));
     }
     const ir::RunArgs args{slots->inputs, slots->params, slots->outputs, slots->alias};
@@ -324,7 +319,8 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         const std::shared_ptr<Entry> entry = state.entries.front();
         if (!entry->plan) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
         if (!same_error_state(entry->error_state)) break;
-        const bool races = state.plain && entry->bytes <= kKeepLockBytes;
+        const bool races = state.plain && entry->bytes <= kKeepLockBytes &&
+                           (!entry->plan->executable || entry->plan->executable->settled());
         const Race::Turn turn = races ? entry->race.next() : Race::Turn{};
         const std::int64_t start = turn.timed ? steady_ns() : 0;
         // Allocating may run Python code, which may call this dispatcher again.

@@ -252,7 +252,18 @@ void bind_session(py::module_& m) {
       py::arg("handler"),
       "handler(func, types, args, kwargs) answers NumPy functions called with lazy arrays.");
   m.def("set_backend", set_backend, py::arg("name"),
-        "'compiled', 'interpreted' or 'numpy': the first backend that is tried.");
+        "'deferred' (the default), 'compiled', 'interpreted' or 'numpy': the first backend that is "
+        "tried.");
+  m.def("current_backend", current_backend, "The first backend that is tried.");
+  m.def(
+      "finish_builds",
+      [](double seconds) {
+        const py::gil_scoped_release released;
+        finish_builds(std::chrono::milliseconds(static_cast<int>(seconds * 1e3)));
+      },
+      py::arg("seconds"),
+      "The end of the program: wait at most so long for loops being compiled in the background, "
+      "and compile no more there.");
   m.def("set_num_threads", set_num_threads, py::arg("threads"),
         "The most threads a loop may use; below 1: the default.");
   m.def("get_num_threads", get_num_threads, "The most threads a loop may use.");
