@@ -21,9 +21,9 @@ MAY_INCLUDE = {
     "pyext": {"ir", "ir/interp", "numpy_shim", "tracer", "codegen", "pyext", "embedded"},
     "tests": {"ir", "ir/interp", "numpy_shim", "tracer", "codegen", "tests", "embedded"},
 }
-# The scalar semantics that kernels start with and the interpreter shares. It includes nothing, and
-# whoever may include ir may include it.
-SCALARS = "codegen/runtime/prelude.h"
+# The scalar semantics that kernels start with and the interpreter shares. They include nothing
+# else, and whoever may include ir may include them.
+SCALARS = ("codegen/runtime/prelude.h", "codegen/runtime/prelude_half.h")
 SUFFIXES = {".h", ".hpp", ".cpp", ".def", ".inc"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -45,7 +45,7 @@ def complaint(source: str, bracket: str, header: str) -> str | None:
     if XTENSOR_HEADER.match(header):
         return None if layer in ("ir/interp", "pyext") else "only ir/interp may include xtensor"
     target = "embedded" if header.startswith("embedded/") else layer_of(header)
-    if header == SCALARS:
+    if header in SCALARS:
         target = "ir"
     if bracket == "<":
         return None if target is None else "headers of the project are included with quotes"

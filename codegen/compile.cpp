@@ -204,6 +204,7 @@ struct Compiler::State {
       : loops(table), numerics(n), jit([] {
           JitConfig config;
           config.preamble = runtime_preamble();
+          config.half = runtime_half();
           return config;
         }()) {}
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -21,6 +22,8 @@ inline constexpr Kinds kReal = kInteger | kFloat;
 inline constexpr Kinds kInexact = kFloat | kComplex;
 inline constexpr Kinds kNumber = kReal | kComplex;
 inline constexpr Kinds kAny = kNumber | kBool;
+// In the `accepts` columns: of the kinds named, also float16; also longdouble and clongdouble.
+inline constexpr Kinds kHalf = 32, kLong = 64;
 
 enum class DType : std::uint8_t {
 #define DTYPE(id, name, ch, kind, size, cpp) id,
@@ -60,7 +63,32 @@ constexpr std::optional<DType> dtype_from_name(std::string_view name) {
 }
 // complex128 -> float64; a real dtype is its own real part's.
 constexpr DType real_part(DType t) {
-  return t == DType::Complex64 ? DType::Float32 : t == DType::Complex128 ? DType::Float64 : t;
+  switch (t) {
+    case DType::Complex64:
+      return DType::Float32;
+    case DType::Complex128:
+      return DType::Float64;
+    case DType::CLongDouble:
+      return DType::LongDouble;
+    default:
+      return t;
+  }
+}
+// Whether an `accepts` column of ops.def or reductions.def names the dtype.
+constexpr bool is_accepted(DType t, Kinds column) {
+  const bool half = t == DType::Float16, is_long = real_part(t) == DType::LongDouble;
+  return is_in(t, column) && (!half || (column & kHalf)) && (!is_long || (column & kLong));
+}
+// Bytes of one real number that carry its value: x86's long double has ten, and six that may hold
+// anything.
+constexpr std::size_t value_bytes(DType t) {
+  const bool padded =
+      real_part(t) == DType::LongDouble && std::numeric_limits<long double>::digits == 64;
+  return padded ? 10 : size_of(real_part(t));
+}
+// Can a cast raise a floating-point flag that NumPy reports? Integers overflow in float16 only.
+constexpr bool cast_may_raise(DType from, DType to) {
+  return to != DType::Bool && (is_in(from, kInexact) || to == DType::Float16);
 }
 
 }  // namespace ufuse::ir

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -106,8 +107,7 @@ std::uint64_t hash_value(const Node& node) {
   h.add(node.ints);
   h.add(node.id);
   h.add(node.slot);
-  h.add(node.constant.bits[0]);
-  h.add(node.constant.bits[1]);
+  for (std::uint64_t bits : node.constant.bits) h.add(bits);
   h.add(static_cast<std::uint64_t>(node.reduction));
   h.add(static_cast<std::uint64_t>(node.order));
   h.add(node.run_axes);
@@ -172,6 +172,28 @@ const ReductionInfo& reduction_info(Reduction r) {
   return kReductions[i];
 }
 
+Scalar without_padding(Scalar value, DType dtype) {
+  const std::size_t part = size_of(real_part(dtype)), bytes = value_bytes(dtype);
+  Scalar clean;
+  for (std::size_t at = 0; at < size_of(dtype); at += part)
+    std::memcpy(reinterpret_cast<char*>(clean.bits) + at, reinterpret_cast<char*>(value.bits) + at,
+                bytes);
+  return clean;
+}
+
+Scalar complex_of(const Scalar& re, const Scalar& im, DType part) {
+  Scalar value = re;
+  std::memcpy(reinterpret_cast<char*>(value.bits) + size_of(part), im.bits, size_of(part));
+  return value;
+}
+
+Scalar negated(Scalar value, DType dtype) {
+  const std::size_t part = size_of(real_part(dtype)), bytes = value_bytes(dtype);
+  for (std::size_t at = 0; at < size_of(dtype); at += part)
+    reinterpret_cast<unsigned char*>(value.bits)[at + bytes - 1] ^= 0x80;
+  return value;
+}
+
 Scalar identity_bits(Reduction r, DType dtype) {
   const Identity identity = reduction_info(r).identity;
   switch (identity) {
@@ -179,6 +201,15 @@ Scalar identity_bits(Reduction r, DType dtype) {
       return {};
     case Identity::One:
       switch (dtype) {
+        case DType::Float16:
+          return {{0x3c00, 0}};
+        case DType::LongDouble:
+        case DType::CLongDouble: {
+          Scalar one;
+          const long double value = 1;
+          std::memcpy(one.bits, &value, sizeof value);
+          return without_padding(one, dtype);
+        }
         case DType::Float32:
         case DType::Complex64:
           return {{std::bit_cast<std::uint32_t>(1.0F), 0}};

@@ -68,11 +68,16 @@ struct NodeId {
 };
 
 // A scalar as raw bits in its dtype's layout (little end first); bits[1] is the imaginary part of a
-// complex128.
+// complex128. Bits that carry no value are zero.
 struct Scalar {
-  std::uint64_t bits[2] = {0, 0};
+  std::uint64_t bits[4] = {0, 0, 0, 0};
   friend bool operator==(const Scalar&, const Scalar&) = default;
 };
+Scalar without_padding(Scalar value, DType dtype);
+// The complex number with these parts, whose dtype is `part`.
+Scalar complex_of(const Scalar& re, const Scalar& im, DType part);
+// The number with the signs of all its parts turned.
+Scalar negated(Scalar value, DType dtype);
 
 struct Node {
   Op op;

@@ -114,7 +114,8 @@ Inferred infer_elementwise(const Graph& g, const Node& node) {
     if (k >= first) require(x[k].dtype == x[first].dtype, node, "operands differ in dtype");
   }
   const DType dtype = x[first].dtype;
-  if (!is_in(dtype, row.accepts)) fail(node, "does not accept " + std::string(info(dtype).name));
+  if (!is_accepted(dtype, row.accepts))
+    fail(node, "does not accept " + std::string(info(dtype).name));
   switch (row.result) {
     case ResultRule::Same:
       return {dtype, x[0].shape};
@@ -143,7 +144,7 @@ Inferred infer_reduce(const Graph& g, const Node& node) {
   const Operands x(g, node, 1, 2);
   const DType dtype = x[0].dtype;
   const ReductionInfo& row = reduction_info(node.reduction);
-  if (!is_in(dtype, row.accepts))
+  if (!is_accepted(dtype, row.accepts))
     fail(node, std::string(row.name) + " does not accept " + std::string(info(dtype).name));
   require(are_distinct_axes(node.ints, x[0].shape.size(), false), node, "bad axes");
   check_order(node, dtype);
@@ -170,7 +171,7 @@ Inferred infer_arg_reduce(const Graph& g, const Node& node) {
   require(node.id <= 1, node, "id is neither 0 (argmin) nor 1 (argmax)");
   require(node.ints.size() == 1 && are_distinct_axes(node.ints, x[0].shape.size(), false), node,
           "bad axis");
-  require(is_in(x[0].dtype, kBool | kReal), node, "has no order of complex numbers");
+  require(is_accepted(x[0].dtype, kBool | kReal), node, "has no order of these numbers");
   Dims shape = x[0].shape;
   const std::int64_t extent = shape[node.ints[0]];
   shape.erase(shape.begin() + node.ints[0]);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 #include "ir/inner_loops.h"
 
 namespace ufuse::ir::loops {
@@ -73,7 +74,7 @@ InnerLoop find(Op op) {
   switch (op) {
 #define OP(id, name, arity, accepts, result, traits, cpp)               \
   case Op::id:                                                          \
-    if constexpr (is_in(dtype, accepts)) {                              \
+    if constexpr (is_accepted(dtype, accepts)) {                        \
       using First = std::conditional_t<Op::id == Op::Where, rt::b8, T>; \
       using Result = typename ResultOf<T, ResultRule::result>::type;    \
       return &elementwise<id##Row, arity, First, T, Result>;            \

@@ -5,10 +5,13 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
 
+#include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/support/error.h"
@@ -99,24 +102,43 @@ class Cursor {
 };
 
 template <class F>
-std::uint64_t parse_float(Cursor& c) {
-  using Bits = std::conditional_t<sizeof(F) == 4, std::uint32_t, std::uint64_t>;
-  if (c.accept("nan(0x")) {
-    const auto bits = c.integer<Bits>(16);
-    c.expect(")");
-    return bits;
-  }
+Scalar bits_of(F value) {
+  Scalar bits;
+  std::memcpy(bits.bits, &value, sizeof value);
+  return bits;
+}
+
+template <class F>
+F parse_number(Cursor& c) {
   const bool negative = c.accept("-");
   F value = std::numeric_limits<F>::infinity();
   if (!c.accept("inf")) {
     c.expect("0x");
     value = c.hex_float<F>();
   }
-  return std::bit_cast<Bits>(negative ? -value : value);
+  return negative ? -value : value;
 }
 
-std::uint64_t parse_float(Cursor& c, DType dtype) {
-  return real_part(dtype) == DType::Float32 ? parse_float<float>(c) : parse_float<double>(c);
+Scalar parse_float(Cursor& c, DType dtype) {
+  if (c.accept("nan(0x")) {
+    Scalar bits{{c.integer<std::uint64_t>(16)}};
+    if (c.accept(",")) {
+      c.expect("0x");
+      bits = {{c.integer<std::uint64_t>(16), bits.bits[0]}};
+    }
+    c.expect(")");
+    return bits;
+  }
+  switch (dtype) {
+    case DType::Float16:
+      return bits_of(rt::f16(parse_number<float>(c)));
+    case DType::Float32:
+      return bits_of(parse_number<float>(c));
+    case DType::Float64:
+      return bits_of(parse_number<double>(c));
+    default:
+      return without_padding(bits_of(parse_number<long double>(c)), dtype);
+  }
 }
 
 Scalar parse_scalar(Cursor& c, DType dtype) {
@@ -133,14 +155,15 @@ Scalar parse_scalar(Cursor& c, DType dtype) {
     case Kind::UInt:
       return {{c.integer<std::uint64_t>(), 0}};
     case Kind::Float:
-      return {{parse_float(c, dtype), 0}};
+      return parse_float(c, dtype);
     case Kind::Complex: {
+      const DType part = real_part(dtype);
       c.expect("(");
-      const std::uint64_t re = parse_float(c, dtype);
+      const Scalar re = parse_float(c, part);
       c.expect(",");
-      const std::uint64_t im = parse_float(c, dtype);
+      const Scalar im = parse_float(c, part);
       c.expect(")");
-      return dtype == DType::Complex64 ? Scalar{{re | im << 32, 0}} : Scalar{{re, im}};
+      return complex_of(re, im, part);
     }
   }
   c.fail("unknown kind");

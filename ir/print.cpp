@@ -2,9 +2,12 @@
 // so that equal text means equal graphs.
 #include "ir/print.h"
 
-#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+
+#include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 
 namespace ufuse::ir {
 namespace {
@@ -15,10 +18,10 @@ std::string hex(std::uint64_t bits) {
   return "0x" + std::string(text, end);
 }
 
-template <class Float, class Bits>
-std::string print_float(Bits bits) {
-  const auto value = std::bit_cast<Float>(bits);
-  if (std::isnan(value)) return "nan(" + hex(bits) + ")";
+// `bits` is what tells one NaN from another.
+template <class Float>
+std::string print_float(Float value, const std::string& bits) {
+  if (std::isnan(value)) return "nan(" + bits + ")";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char text[40];
   const auto end =
@@ -26,10 +29,27 @@ std::string print_float(Bits bits) {
   return (std::signbit(value) ? "-0x" : "0x") + std::string(text, end);
 }
 
-std::string print_f32(std::uint64_t bits) {
-  return print_float<float>(static_cast<std::uint32_t>(bits));
+std::string print_real(DType dtype, const char* at) {
+  const auto read = [at](auto value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (dtype) {
+    case DType::Float16: {
+      const auto half = read(rt::f16{});
+      return print_float(static_cast<float>(half), hex(half.bits));
+    }
+    case DType::Float32:
+      return print_float(read(0.0F), hex(read(std::uint32_t{})));
+    case DType::Float64:
+      return print_float(read(0.0), hex(read(std::uint64_t{})));
+    default: {  // high bits, then low ones
+      std::uint64_t bits[2];
+      std::memcpy(bits, at, sizeof bits);
+      return print_float(read(0.0L), hex(bits[1]) + ", " + hex(bits[0]));
+    }
+  }
 }
-std::string print_f64(std::uint64_t bits) { return print_float<double>(bits); }
 
 void add_dims(std::string& line, const char* name, const Dims& dims) {
   line += std::string(" ") + name + "=" + print_dims(dims);
@@ -121,11 +141,12 @@ std::string print_scalar(DType dtype, const Scalar& value) {
     case Kind::UInt:
       return std::to_string(low);
     case Kind::Float:
-      return dtype == DType::Float32 ? print_f32(low) : print_f64(low);
-    case Kind::Complex:
-      if (dtype == DType::Complex64)
-        return "(" + print_f32(low & 0xffffffffU) + ", " + print_f32(low >> 32) + ")";
-      return "(" + print_f64(low) + ", " + print_f64(value.bits[1]) + ")";
+      return print_real(dtype, reinterpret_cast<const char*>(value.bits));
+    case Kind::Complex: {
+      const DType part = real_part(dtype);
+      const char* at = reinterpret_cast<const char*>(value.bits);
+      return "(" + print_real(part, at) + ", " + print_real(part, at + size_of(part)) + ")";
+    }
   }
   return "?";
 }

@@ -65,11 +65,9 @@ void check_unused(const Node& node, const Fail& fail) {
 
 // Bits beyond the dtype are zero and a bool is 0 or 1, so that equal values are equal nodes.
 void check_constant(const Node& node, const Fail& fail) {
-  const std::size_t size = size_of(node.dtype);
-  const auto [low, high] = node.constant.bits;
-  if (size < 8 && (low >> (8 * size)) != 0) fail("the constant has bits beyond its dtype");
-  if (size <= 8 && high != 0) fail("the constant has bits beyond its dtype");
-  if (node.dtype == DType::Bool && low > 1) fail("a bool constant is 0 or 1");
+  if (node.constant != without_padding(node.constant, node.dtype))
+    fail("the constant has bits beyond its dtype");
+  if (node.dtype == DType::Bool && node.constant.bits[0] > 1) fail("a bool constant is 0 or 1");
 }
 
 }  // namespace

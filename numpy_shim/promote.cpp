@@ -1,4 +1,4 @@
-// Which dtype does NumPy choose? The rules of NEP 50, written as rules rather than as a 13x13
+// Which dtype does NumPy choose? The rules of NEP 50, written as rules rather than as a 16x16
 // table; tests/numpy_shim compares every pair with np.promote_types and np.can_cast.
 #include "numpy_shim/promote.h"
 
@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
+
+#include "ir/inner_loops.h"
 
 namespace ufuse::numpy_shim {
 
@@ -70,7 +72,7 @@ DType lifted(DType strong, Category weak) {
     case Category::Float:
       return DType::Float64;
     case Category::Complex:
-      return strong == DType::Float32 ? DType::Complex64 : DType::Complex128;
+      return promote(strong, ir::is_in(strong, ir::kFloat) ? DType::Complex64 : DType::Complex128);
   }
   throw InternalError("weak scalar of unknown category");
 }
@@ -98,11 +100,28 @@ double as_double(const WeakScalar& weak) {
                        : static_cast<double>(weak.magnitude);
 }
 
-std::uint64_t float_bits(double value, DType dtype) {
-  if (dtype == DType::Float64) return std::bit_cast<std::uint64_t>(value);
-  const auto narrow = static_cast<float>(value);
-  if (std::isinf(narrow) && !std::isinf(value)) throw Unsupported("weak_scalar", "overflow");
-  return std::bit_cast<std::uint32_t>(narrow);
+// One number, as C converts it.
+template <class From>
+Scalar converted(From value, DType from, DType to) {
+  Scalar bits;
+  char* args[] = {reinterpret_cast<char*>(&value), reinterpret_cast<char*>(bits.bits)};
+  const std::int64_t one = 1, strides[] = {0, 0};
+  ir::cast_loop(from, to)(args, &one, strides, nullptr);
+  return ir::without_padding(bits, to);
+}
+
+Scalar float_bits(double value, DType dtype) {
+  const Scalar bits = converted(value, DType::Float64, dtype);
+  const auto back = std::bit_cast<double>(converted(bits, dtype, DType::Float64).bits[0]);
+  if (std::isinf(back) && !std::isinf(value)) throw Unsupported("weak_scalar", "overflow");
+  return bits;
+}
+
+// Only a real long double takes an integer as it is; NumPy makes complex ones of doubles.
+Scalar float_bits(const WeakScalar& weak, DType dtype) {
+  if (dtype != DType::LongDouble || weak.kind != WeakScalar::Kind::Int)
+    return float_bits(as_double(weak), dtype);
+  return converted(weak.magnitude, weak.negative ? DType::Int64 : DType::UInt64, dtype);
 }
 
 }  // namespace
@@ -135,8 +154,9 @@ bool can_cast_same_kind(DType from, DType to) {
 // The first dtype, smallest kinds and sizes first, that both can be cast to safely.
 DType promote(DType a, DType b) {
   using enum DType;
-  constexpr std::array kOrder = {Bool,  UInt8, UInt16,  UInt32,  UInt64,    Int8,      Int16,
-                                 Int32, Int64, Float32, Float64, Complex64, Complex128};
+  constexpr std::array kOrder = {Bool,       UInt8,     UInt16,     UInt32,     UInt64,  Int8,
+                                 Int16,      Int32,     Int64,      Float16,    Float32, Float64,
+                                 LongDouble, Complex64, Complex128, CLongDouble};
   static_assert(kOrder.size() == ir::kDTypeCount);
   for (DType t : kOrder)
     if (can_cast_safely(a, t) && can_cast_safely(b, t)) return t;
@@ -184,13 +204,11 @@ Scalar convert(const WeakScalar& weak, DType dtype) {
     case Kind::UInt:
       return integer_bits(weak, dtype);
     case Kind::Float:
-      return {{float_bits(as_double(weak), dtype), 0}};
+      return float_bits(weak, dtype);
     case Kind::Complex: {
       const double imag = weak.kind == WeakScalar::Kind::Int ? 0.0 : weak.value.imag();
-      const std::uint64_t re = float_bits(as_double(weak), ir::real_part(dtype));
-      const std::uint64_t im = float_bits(imag, ir::real_part(dtype));
-      if (dtype == DType::Complex64) return {{re | im << 32, 0}};
-      return {{re, im}};
+      const DType part = ir::real_part(dtype);
+      return ir::complex_of(float_bits(as_double(weak), part), float_bits(imag, part), part);
     }
   }
   throw InternalError("dtype of unknown kind");

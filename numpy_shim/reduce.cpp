@@ -50,7 +50,7 @@ Kernel kernel_of(std::string_view ufunc, DType operand, std::optional<DType> ask
   if (!ir::is_in(dtype, ir::kInexact) && ufunc == "fmin") return {Reduction::Min, dtype};
   for (Reduction r : kReductions) {
     if (ir::reduction_info(r).name != ufunc) continue;
-    if (ir::is_in(dtype, ir::reduction_info(r).accepts)) return {r, dtype};
+    if (ir::is_accepted(dtype, ir::reduction_info(r).accepts)) return {r, dtype};
   }
   throw Unsupported("reduction", std::string(ufunc));
 }
@@ -98,13 +98,8 @@ NodeId initial_node(Context& context, const Operand& initial, DType dtype) {
 NodeId neutral_node(ir::Graph& g, const Kernel& kernel, NodeId initial) {
   if (ir::reduction_info(kernel.reduction).identity == ir::Identity::None) return initial;
   ir::Scalar bits = ir::identity_bits(kernel.reduction, kernel.dtype);
-  if (kernel.reduction == Reduction::Sum) {
-    if (kernel.dtype == DType::Float32) bits.bits[0] = std::uint64_t{1} << 31;
-    if (kernel.dtype == DType::Float64) bits.bits[0] = std::uint64_t{1} << 63;
-    if (kernel.dtype == DType::Complex64)
-      bits.bits[0] = std::uint64_t{1} << 63 | std::uint64_t{1} << 31;
-    if (kernel.dtype == DType::Complex128) bits.bits[0] = bits.bits[1] = std::uint64_t{1} << 63;
-  }
+  if (kernel.reduction == Reduction::Sum && ir::is_in(kernel.dtype, ir::kInexact))
+    bits = ir::negated(bits, kernel.dtype);
   return ir::constant(g, kernel.dtype, bits);
 }
 
@@ -166,15 +161,16 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
 Result arg_reduce(Context& context, bool largest, const Operand& x,
                   std::optional<std::int64_t> axis, bool keepdims) {
   if (x.weak) throw Unsupported("reduction", "a Python number");
-  if (ir::is_in(x.layout.dtype, ir::kComplex))
-    throw Unsupported("reduction", "order of complex numbers");
+  if (!ir::is_accepted(x.layout.dtype, ir::kBool | ir::kReal | ir::kHalf))
+    throw Unsupported("reduction", "order of " + std::string(ir::info(x.layout.dtype).name));
   ir::Graph& g = context.graph();
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
   const bool flat = !axis || ndim == 0;
   const Dims axes = normalized_axes(axis ? std::optional(Dims{*axis}) : std::nullopt, ndim);
   if (elements_along(x.layout, axes) == 0) throw Unsupported("reduction", "nothing to reduce");
 
-  NodeId node = x.node;
+  // Halves stand where their floats stand.
+  NodeId node = x.layout.dtype == DType::Float16 ? ir::cast(g, x.node, DType::Float32) : x.node;
   if (flat) node = ir::reshape(g, node, {elements_along(x.layout, axes)});
   node = ir::arg_reduce(g, largest, node, flat ? 0 : axes.front());
   Dims shape;

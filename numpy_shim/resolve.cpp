@@ -59,12 +59,6 @@ bool scalars_are_weak(std::span<const Operand> operands) {
 // in NumPy's lists.
 bool fits_foreign(DType from, char code) {
   switch (code) {
-    case 'e':
-      return ir::is_in(from, ir::kBool | ir::kInteger) && ir::size_of(from) == 1;
-    case 'g':
-      return ir::is_in(from, ir::kBool | ir::kReal);
-    case 'G':
-      return true;
     case 'q':
       return can_cast_safely(from, DType::Int64);
     case 'Q':
@@ -86,18 +80,13 @@ struct Search {
     const char code = loop.types[i];
     const Operand& x = operands[i];
     const std::optional<DType> to = ir::dtype_from_code(code);
-    if (x.weak && weak) {
-      if (to) return weak_fits(*x.weak, *to);
-      return (code == 'e' || code == 'g') ? x.weak->kind != WeakScalar::Kind::Complex : code == 'G';
-    }
+    if (x.weak && weak) return to && weak_fits(*x.weak, *to);
     if (code == 'O') return ufunc.loops.size() == 1;
     const DType from = x.weak ? default_dtype(*x.weak) : x.layout.dtype;
     return to ? can_cast_safely(from, *to) : fits_foreign(from, code);
   }
 
   bool fits(const UfuncLoop& loop) const {
-    // float16 in, bool out (signbit of small integers): the next loop, of float32, says the same.
-    if (loop.types == "e?") return false;
     for (std::size_t i = 0; i < loop.types.size(); ++i) {
       if (specified[i]) {
         if (loop.types[i] != ir::info(*specified[i]).code) return false;

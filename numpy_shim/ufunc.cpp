@@ -55,7 +55,7 @@ std::optional<Op> inline_op(const Ufunc& ufunc, const Resolved& resolved) {
   const bool one_dtype = std::ranges::all_of(resolved.inputs, [&](DType t) { return t == dtype; });
   if (!ufunc.of_numpy || ufunc.nout != 1 || !one_dtype) return std::nullopt;
   const auto does = [&](Op op) {
-    return ir::op_info(op).arity == ufunc.nin && ir::is_in(dtype, ir::op_info(op).accepts) &&
+    return ir::op_info(op).arity == ufunc.nin && ir::is_accepted(dtype, ir::op_info(op).accepts) &&
            result_dtype(op, dtype) == resolved.outputs.front();
   };
   for (const InlineRow& row : kOtherNames)

@@ -455,7 +455,7 @@ bool Session::may_raise(NodeId id) const {
     case ir::Op::Ufunc:
       return true;
     case ir::Op::Cast:
-      return ir::is_in(graph_[node.inputs[0]].dtype, ir::kInexact) && node.dtype != DType::Bool;
+      return ir::cast_may_raise(graph_[node.inputs[0]].dtype, node.dtype);
     case ir::Op::Reduce:
       return ir::is_in(node.dtype, ir::kInexact) &&
              (node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod);
@@ -465,12 +465,14 @@ bool Session::may_raise(NodeId id) const {
   }
 }
 
-// Arithmetic of one rounding: the flags of the loop are those that NumPy reports.
+// Arithmetic of one rounding: the flags of the loop are those that NumPy reports. Halves are
+// rounded by more arithmetic, of which g++ computes lanes that nobody asked for.
 bool Session::tells_by_flags(NodeId id) const {
   const ir::Node& node = graph_[id];
   const bool exact_flags = node.op == ir::Op::Add || node.op == ir::Op::Subtract ||
                            node.op == ir::Op::Multiply || node.op == ir::Op::Divide;
-  return exact_flags && ir::is_in(node.dtype, ir::kFloat) && !info_[id.value].scalar_operator;
+  return exact_flags && ir::is_in(node.dtype, ir::kFloat) && node.dtype != DType::Float16 &&
+         !info_[id.value].scalar_operator;
 }
 
 std::vector<std::string> messages_of(std::string_view ufunc, std::uint32_t flags) {

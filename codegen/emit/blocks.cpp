@@ -50,9 +50,10 @@ void KernelPrinter::print_arrays() {
 void KernelPrinter::print_block_sum(const Stmt& s) {
   const VarId var = s.vars.back();
   const std::string type = type_of(dtype(s.result)), i = name(var);
+  const std::string sum = dtype(s.result) == ir::DType::Float16 ? "rt::f32" : type;  // rt::Term
   const std::string base = "b" + i.substr(1), count = "m" + i.substr(1);
   open("const auto f" + run_name(s) + " = [&](rt::Index " + base + ", rt::Index " + count +
-       ", rt::Flags& flags) -> " + type);
+       ", rt::Flags& flags) -> " + sum);
   std::string element = "e" + value_name(s.result);
   if (s.calls) {
     const Lanes lanes(k_, var, s.body, s.element);
@@ -69,7 +70,7 @@ void KernelPrinter::print_block_sum(const Stmt& s) {
     close();
     element += "[k]";
   }
-  line("return rt::pairwise<" + type + ">(0, " + count + ", [&](rt::Index k) { return " + element +
+  line("return rt::pairwise<" + sum + ">(0, " + count + ", [&](rt::Index k) { return " + element +
        "; });");
   close("};");
 }

@@ -1,16 +1,19 @@
 #include "codegen/emit/literal.h"
 
-#include <bit>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 namespace ufuse::codegen {
 namespace {
 
 template <class F, class Bits>
-std::string real(Bits bits, const char* suffix, const char* type) {
-  const F value = std::bit_cast<F>(bits);
+std::string real(const char* at, const char* suffix, const char* type) {
+  F value;
+  Bits bits;
+  std::memcpy(&value, at, sizeof value);
+  std::memcpy(&bits, at, sizeof bits);
   char text[64];
   if (std::isfinite(value))
     std::snprintf(text, sizeof text, "%a%s", static_cast<double>(value), suffix);
@@ -19,25 +22,52 @@ std::string real(Bits bits, const char* suffix, const char* type) {
                   static_cast<std::uint64_t>(bits), sizeof(Bits) == 8 ? "ul" : "u");
   return text;
 }
-std::string f32(std::uint64_t bits) {
-  return real<float>(static_cast<std::uint32_t>(bits), "f", "rt::f32");
+
+std::string long_double(const char* at) {
+  long double value;
+  std::uint64_t bits[2];
+  std::memcpy(&value, at, sizeof value);
+  std::memcpy(bits, at, sizeof bits);
+  char text[80];
+  if (std::isfinite(value))
+    std::snprintf(text, sizeof text, "%LaL", value);
+  else
+    std::snprintf(text, sizeof text, "rt::long_double(0x%" PRIx64 "ul, 0x%" PRIx64 "ul)", bits[0],
+                  bits[1]);
+  return text;
 }
-std::string f64(std::uint64_t bits) { return real<double>(bits, "", "rt::f64"); }
+
+std::string real(ir::DType dtype, const char* at) {
+  switch (dtype) {
+    case ir::DType::Float16: {
+      std::uint16_t bits;
+      std::memcpy(&bits, at, sizeof bits);
+      return "rt::f16::of_bits(" + std::to_string(bits) + ")";
+    }
+    case ir::DType::Float32:
+      return real<float, std::uint32_t>(at, "f", "rt::f32");
+    case ir::DType::Float64:
+      return real<double, std::uint64_t>(at, "", "rt::f64");
+    default:
+      return long_double(at);
+  }
+}
 
 }  // namespace
 
 std::string literal(ir::DType dtype, const ir::Scalar& bits) {
   const std::uint64_t low = bits.bits[0];
+  const char* at = reinterpret_cast<const char*>(bits.bits);
   const std::string type(ir::info(dtype).cpp_type);
   switch (ir::info(dtype).kind) {
     case ir::Kind::Bool:
       return (low & 0xff) != 0 ? "rt::b8(true)" : "rt::b8(false)";
     case ir::Kind::Float:
-      return dtype == ir::DType::Float32 ? f32(low) : f64(low);
-    case ir::Kind::Complex:
-      return dtype == ir::DType::Complex64
-                 ? type + "{" + f32(low & 0xffffffff) + ", " + f32(low >> 32) + "}"
-                 : type + "{" + f64(low) + ", " + f64(bits.bits[1]) + "}";
+      return real(dtype, at);
+    case ir::Kind::Complex: {
+      const ir::DType part = ir::real_part(dtype);
+      return type + "{" + real(part, at) + ", " + real(part, at + ir::size_of(part)) + "}";
+    }
     case ir::Kind::UInt:
       return "(" + type + ")" + std::to_string(low & (~0ul >> (64 - 8 * ir::size_of(dtype)))) +
              "u" + (ir::size_of(dtype) == 8 ? "l" : "");

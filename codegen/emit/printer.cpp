@@ -171,11 +171,11 @@ void KernelPrinter::print_scalar(const Stmt& s) {
 }
 
 void KernelPrinter::define(ValueId v, const std::string& expression) {
-  if (is_array(v))
-    line(use(v) + " = " + expression + ";");
-  else
-    line("const " + (dtype(v) == ir::DType::Bool ? "bool" : type_of(dtype(v))) + " " +
-         value_name(v) + " = " + expression + ";");
+  if (is_array(v)) return line(use(v) + " = " + expression + ";");
+  // g++ keeps a constant struct of one member in memory, and then does not vectorise.
+  const bool half = dtype(v) == ir::DType::Float16;
+  line((half ? "" : "const ") + (dtype(v) == ir::DType::Bool ? "bool" : type_of(dtype(v))) + " " +
+       value_name(v) + " = " + expression + ";");
 }
 
 // ---- Loops ----

@@ -122,7 +122,7 @@ void KernelPrinter::print_arg_extremum(const Stmt& s) {
   print_element(s);
   line("const " + type_of(dtype(s.result)) + " " + acc + " = rt::" + (parallel ? "parallel_" : "") +
        "arg_extremum<" + type_of(dtype(s.element)) + ", " + (s.arg == 1 ? "true" : "false") + ">(" +
-       extent(s.vars.back()) + ", f" + acc + (parallel ? ", args->threads" : "") + ", flags);");
+       extent(s.vars.back()) + ", f" + acc + (parallel ? ", args->threads, flags" : "") + ");");
 }
 
 // The run's element as a callable.

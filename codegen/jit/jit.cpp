@@ -287,7 +287,8 @@ class Jit::State {
   }
 
   Built load_or_compile(const Work& job, const Cancel& cancel) {
-    const std::string text = config_.preamble + job.source;
+    const bool halves = job.source.find("rt::f16") != std::string::npos;
+    const std::string text = config_.preamble + (halves ? config_.half : "") + job.source;
     const Toolchain& tools = toolchain(cancel);
     const std::string key =
         "ufuse kernel 1\n" + tools.identity() + "\n" + key_of(text, job.numerics);

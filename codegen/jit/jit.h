@@ -24,6 +24,7 @@ const char* to_string(Origin origin);  // "memory cache", "disk cache", "compile
 
 struct JitConfig {
   std::string preamble;                 // text before every source: runtime_preamble()
+  std::string half;                     // and then before those with halves: runtime_half()
   std::optional<std::string> compiler;  // else $UFUSE_CXX, $CXX, g++, clang++
   std::optional<std::filesystem::path>
       cache_dir;  // else $UFUSE_CACHE_DIR or the XDG cache folder; empty: no disk cache

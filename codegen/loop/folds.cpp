@@ -81,9 +81,13 @@ bool raises(const Kernel& kernel, const Body& body) {
       case Stmt::Kind::Load:
         return false;
       case Stmt::Kind::Compute: {
-        const bool inexact = std::ranges::any_of(s.args, [&](ValueId v) {
-          return ir::is_in(kernel.values[static_cast<std::size_t>(v)].dtype, ir::kInexact);
-        });
+        const auto dtype = [&](ValueId v) {
+          return kernel.values[static_cast<std::size_t>(v)].dtype;
+        };
+        if (s.op == Op::Cast && s.helper == Stmt::Helper::None)
+          return ir::cast_may_raise(dtype(s.args[0]), dtype(s.result));
+        const bool inexact = std::ranges::any_of(
+            s.args, [&](ValueId v) { return ir::is_in(dtype(v), ir::kInexact); });
         const bool quiet = ir::is_elementwise_row(s.op) && !ir::op_info(s.op).raises_fp;
         return s.helper == Stmt::Helper::None && inexact && !quiet;
       }

@@ -32,9 +32,10 @@ ValueId pairwise(Nest& nest, const std::vector<ValueId>& x, std::size_t lo, std:
   return r[0];
 }
 
-// NumPy's vector order decides which of two zeros or NaNs comes out; that is its own business.
+// NumPy's vector order decides which of two zeros or NaNs comes out; that is its own business. It
+// has none for halves.
 void doubt_extremum(Nest& nest, ValueId result, const std::vector<ValueId>& x, DType dtype) {
-  if (!is_in(dtype, ir::kFloat) || x.size() < 2) return;
+  if ((dtype != DType::Float32 && dtype != DType::Float64) || x.size() < 2) return;
   const auto test = [&](Op op, std::vector<ValueId> args) {
     return nest.compute(op, DType::Bool, std::move(args));
   };
@@ -73,14 +74,21 @@ ValueId unrolled_reduce(Nest& nest, const ir::Node& n, const std::vector<ValueId
   ValueId acc = initial;
   const auto add = [&](ValueId a, ValueId b) { return nest.compute(op, n.dtype, {a, b}); };
   if (n.order == ir::Order::Pairwise && !x.empty()) {
+    // NumPy adds the halves of a run as floats.
+    const DType terms = n.dtype == DType::Float16 ? DType::Float32 : n.dtype;
+    const auto as = [&](ValueId v, DType dtype) {
+      return terms == n.dtype ? v : nest.compute(Op::Cast, dtype, {v});
+    };
+    std::vector<ValueId> wide;
+    for (ValueId v : x) wide.push_back(as(v, terms));
     std::size_t run = 1;
     for (std::size_t i = extents.size() - n.run_axes; i < extents.size(); ++i)
       run *= static_cast<std::size_t>(extents[i]);
     const std::size_t chunk = n.chunk > 0 ? static_cast<std::size_t>(n.chunk) : run;
     for (std::size_t lo = 0; lo < x.size(); lo += run)
       for (std::size_t c = lo; c < lo + run; c += chunk) {
-        const ValueId sum = pairwise(nest, x, c, std::min(chunk, lo + run - c), n.dtype);
-        acc = acc < 0 ? sum : add(acc, sum);
+        const ValueId sum = pairwise(nest, wide, c, std::min(chunk, lo + run - c), terms);
+        acc = as(acc < 0 ? sum : nest.compute(op, terms, {as(acc, terms), sum}), n.dtype);
       }
     return acc;
   }

@@ -13,7 +13,7 @@ using Index = __INT64_TYPE__;
 // A scalar argument as raw bits in its dtype's layout; bits[1] is the imaginary part of a
 // complex128.
 struct Param {
-  __UINT64_TYPE__ bits[2];
+  __UINT64_TYPE__ bits[4];
 };
 
 // An inner loop of NumPy's (or SciPy's): dims[0] elements, byte strides, one pointer per operand,

@@ -57,13 +57,16 @@ inline void release(void* p) { __builtin_free(p); }
 
 template <class T, class F>
 inline T sum(T acc, Index n, Index chunk, const F& f) {
-  return pairwise_runs<T>(acc, n, chunk, kLeaf<T>,
-                          [&](Index lo, Index m) { return pairwise_leaf<T>(lo, m, f); });
+  using Sum = typename Term<T>::type;
+  return pairwise_runs<Sum>(acc, n, chunk, kLeaf<Sum>,
+                            [&](Index lo, Index m) { return pairwise_leaf<Sum>(lo, m, f); });
 }
 template <class T, class F>
 inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
-  flags.add(parallel_pairwise<T>(threads, acc, n, chunk, 64 * kLeaf<T>,
-                                 [&](Index lo, Index m, Flags&) { return pairwise<T>(lo, m, f); }));
+  using Sum = typename Term<T>::type;
+  flags.add(
+      parallel_pairwise<Sum>(threads, acc, n, chunk, 64 * kLeaf<Sum>,
+                             [&](Index lo, Index m, Flags&) { return pairwise<Sum>(lo, m, f); }));
   return acc;
 }
 
@@ -71,15 +74,16 @@ inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flag
 constexpr Index kBlock = 256;
 template <class T, class F>
 inline T sum_blocks(T acc, Index n, Index chunk, const F& f, Flags& flags) {
-  return pairwise_runs<T>(acc, n, chunk, kBlock,
-                          [&](Index lo, Index m) { return f(lo, m, flags); });
+  return pairwise_runs<typename Term<T>::type>(acc, n, chunk, kBlock,
+                                               [&](Index lo, Index m) { return f(lo, m, flags); });
 }
 template <class T, class F>
 inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
-  flags.add(
-      parallel_pairwise<T>(threads, acc, n, chunk, 64 * kBlock, [&](Index lo, Index m, Flags& own) {
-        return pairwise_tree<T>(lo, m, kBlock,
-                                [&](Index at, Index count) { return f(at, count, own); });
+  using Sum = typename Term<T>::type;
+  flags.add(parallel_pairwise<Sum>(
+      threads, acc, n, chunk, 64 * kBlock, [&](Index lo, Index m, Flags& own) {
+        return pairwise_tree<Sum>(lo, m, kBlock,
+                                  [&](Index at, Index count) { return f(at, count, own); });
       }));
   return acc;
 }
@@ -179,12 +183,18 @@ inline auto arg_key(T x) {
   return x != x ? (kMax ? (Key)~kLowest : kLowest) : key;
 }
 
+template <class T, bool kMax, class F>
+inline Index arg_extremum(Index n, const F& f);
+
 // The extreme of f(lo) ... f(hi - 1), at least one element. In integers, which g++ 12 takes
 // extremes of in vectors; it takes those of floats one by one.
 template <class T, bool kMax, class F>
 inline T extreme(Index lo, Index hi, const F& f) {
-  using Key = decltype(order_key(T{}));
-  if constexpr (is_float<T>) {
+  if constexpr (is_half<T>) {
+    // NumPy compares halves one by one: the first of equal ones, the first NaN.
+    return f(lo + arg_extremum<f32, kMax>(hi - lo, [&](Index i) { return (f32)f(lo + i); }));
+  } else if constexpr (is_float<T>) {
+    using Key = decltype(order_key(T{}));
     // As signed numbers the bits of positive floats are ordered as these, of negative ones against
     // them; as unsigned ones all negative floats are above all positive ones. NaNs are at both
     // ends.
@@ -226,20 +236,22 @@ inline T extreme(Index lo, Index hi, const F& f) {
     const Key best = kMax ? (high >= 0 ? high : low) : ((Key)far < 0 ? (Key)far : low);
     return __builtin_bit_cast(T, best);
   } else {
-    Key best = order_key(f(lo));
+    auto best = order_key(f(lo));
     for (Index i = lo; i < hi; ++i) {
-      const Key x = order_key(f(i));
+      const auto x = order_key(f(i));
       best = (kMax ? x > best : x < best) ? x : best;
     }
     return (T)best;
   }
 }
 
-// minimum and maximum over runs. Where NumPy's own vector order would show (kDoubt: zeros of both
+// minimum and maximum over runs. Where NumPy's own vector order would show (kOrder: zeros of both
 // signs tie, or NaNs with different bits meet), result() asks for the answer to be computed by
 // NumPy.
-template <class T, bool kMax, bool kDoubt>
+template <class T, bool kMax, bool kOrder>
 class Extremum {
+  static constexpr bool kDoubt = kOrder && !is_half<T>;
+
  public:
   void start(T x) {
     seen_ = true;
@@ -264,12 +276,12 @@ class Extremum {
       seen_ = true;
       plus_ |= part[p].plus_;
       minus_ |= part[p].minus_;
-      if (part[p].best_ != part[p].best_) nan(part[p].best_);
+      if (kDoubt && part[p].best_ != part[p].best_) nan(part[p].best_);
       doubt_ |= part[p].doubt_;
     }
   }
   T result(Flags& flags) {
-    if (doubt_ || (best_ == 0 && plus_ && minus_)) flags.redo();
+    if (doubt_ || (plus_ && minus_ && !truth(best_))) flags.redo();
     return best_;
   }
 
@@ -280,8 +292,9 @@ class Extremum {
     const T here = extreme<T, kMax>(lo, hi, f);
     best_ = seen_ ? better<kMax>(best_, here) : here;
     seen_ = true;
-    if (kDoubt && !(here < 0 || here > 0))
-      for (Index i = lo; i < hi; ++i) note(f(i));
+    if constexpr (kDoubt)
+      if (!(here < 0 || here > 0))
+        for (Index i = lo; i < hi; ++i) note(f(i));
   }
   void note(T x) {
     if constexpr (kDoubt) {
@@ -316,7 +329,7 @@ inline Index position(Index lo, Index hi, const F& f, T best) {
 // Position of the first smallest or largest of n elements, or of the first NaN: the extreme of each
 // piece first, then a search in the first piece that has it.
 template <class T, bool kMax, class F>
-inline Index arg_extremum(Index n, const F& f, Flags&) {
+inline Index arg_extremum(Index n, const F& f) {
   constexpr Index kStep = 4096 / sizeof(T);
   Index at = 0;
   T best = extreme<T, kMax>(0, n < kStep ? n : kStep, f);

@@ -3,6 +3,7 @@
 #include "embedded/abi.h"
 #include "embedded/folds.h"
 #include "embedded/prelude.h"
+#include "embedded/prelude_half.h"
 #include "embedded/support.h"
 
 namespace ufuse::codegen {
@@ -14,5 +15,7 @@ std::string runtime_preamble() {
     text += part;
   return text;
 }
+
+std::string runtime_half() { return std::string(embedded::prelude_half); }
 
 }  // namespace ufuse::codegen

@@ -19,6 +19,12 @@ using u32 = unsigned int;
 using u64 = unsigned long;
 using f32 = float;
 using f64 = double;
+using ld = long double;
+struct f16;  // prelude_half.h, which only the kernels with halves begin with
+template <class From>
+f16 to_half(From x);
+template <class To>
+To half_to(f16 x);
 
 // A bool in memory. NumPy's bool arrays may hold any byte (views of other arrays), which is true
 // when it is not 0: hence a type of its own, that normalises when it is read.
@@ -28,6 +34,16 @@ struct b8 {
   constexpr b8(bool x) : byte(x) {}
   constexpr operator bool() const { return byte != 0; }
 };
+
+inline u32 bits_of(f32 x) { return __builtin_bit_cast(u32, x); }
+inline u64 bits_of(f64 x) { return __builtin_bit_cast(u64, x); }
+// A number that has no literal.
+inline ld long_double(u64 low, u64 high) {
+  struct Bits {
+    u64 low, high;
+  };
+  return __builtin_bit_cast(ld, Bits{low, high});
+}
 
 template <class F>
 struct complex {
@@ -40,17 +56,23 @@ struct complex {
 };
 using c64 = complex<f32>;
 using c128 = complex<f64>;
+using cld = complex<ld>;
 
 template <class T>
 constexpr bool is_complex = false;
 template <class F>
 constexpr bool is_complex<complex<F>> = true;
+// float32 and float64: the two that hardware computes with in vectors.
 template <class T>
 constexpr bool is_float = false;
 template <>
 constexpr bool is_float<f32> = true;
 template <>
 constexpr bool is_float<f64> = true;
+template <class T>
+constexpr bool is_half = false;
+template <>
+constexpr bool is_half<f16> = true;
 template <class T>
 constexpr bool is_bool = false;
 template <>
@@ -60,6 +82,8 @@ template <class T>
 inline bool truth(T x) {
   if constexpr (is_complex<T>)
     return (x.re != 0) | (x.im != 0);
+  else if constexpr (is_half<T>)
+    return (x.bits & 0x7fff) != 0;
   else
     return x != 0;
 }
@@ -125,9 +149,6 @@ inline T multiply(T x, T y) {
   return (T)(x * y);
 }
 
-inline u32 bits_of(f32 x) { return __builtin_bit_cast(u32, x); }
-inline u64 bits_of(f64 x) { return __builtin_bit_cast(u64, x); }
-
 // Componentwise and on bytes: a choice between structs does not vectorise.
 template <class T>
 inline T where(b8 condition, T x, T y) {
@@ -137,6 +158,8 @@ inline T where(b8 condition, T x, T y) {
   } else if constexpr (is_bool<T>) {
     const bool p = x, q = y;
     return (c & p) | (!c & q);
+  } else if constexpr (is_half<T>) {
+    return T::of_bits(y.bits ^ ((x.bits ^ y.bits) & -(i32)c));
   } else if constexpr (is_float<T>) {
     // Not `c ? x : y`: AVX-512 would divide only where the quotient is chosen, and NumPy's warning
     // for the others would be lost.
@@ -149,6 +172,7 @@ inline T where(b8 condition, T x, T y) {
 
 inline f32 sqrt(f32 x) { return __builtin_sqrtf(x); }
 inline f64 sqrt(f64 x) { return __builtin_sqrt(x); }
+inline ld sqrt(ld x) { return __builtin_sqrtl(x); }
 inline f32 floor(f32 x) { return __builtin_floorf(x); }
 inline f64 floor(f64 x) { return __builtin_floor(x); }
 inline f32 ceil(f32 x) { return __builtin_ceilf(x); }
@@ -212,6 +236,8 @@ template <class T>
 inline bool isnan(T x) {
   if constexpr (is_complex<T>)
     return isnan(x.re) | isnan(x.im);
+  else if constexpr (is_half<T>)
+    return magnitude(x) > infinite(x);
   else
     return x != x;
 }
@@ -257,13 +283,19 @@ inline To cast(From x) {
     return {cast<decltype(To::re)>(x), 0};
   else if constexpr (is_complex<From>)
     return cast<To>(x.re);
-  else if constexpr (is_float<From> && !is_float<To>)
+  else if constexpr (is_half<To>)
+    return to_half(x);
+  else if constexpr (is_half<From>)
+    return half_to<To>(x);
+  else if constexpr (is_float<From> && (To)0.5 == 0)
     return to_integer<To>(x);
   else if constexpr (is_bool<From> && is_float<To>)
     // A mask, not a choice: g++ would fold 1/0 and 0/0 into choices of constants, without flags.
     return __builtin_bit_cast(To, bits_of((To)1) & (0 - (decltype(bits_of((To)1)))(bool)x));
-  else if constexpr (is_bool<From>)
+  else if constexpr (is_bool<From> && (To)0.5 == 0)
     return x ? (To)1 : (To)0;
+  else if constexpr (is_bool<From>)
+    return (To)(u8)(bool)x;
   else
     return (To)x;
 }

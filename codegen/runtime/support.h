@@ -107,7 +107,8 @@ unsigned parallel(int threads, Index n, Index grain, const Body& body) {
 //
 // A run is added by a tree that depends on its length only: halves (the left one a multiple of
 // eight reals) down to 128 reals, and there eight accumulators. Complex numbers count as two reals
-// each. T is float, double, or a struct {re, im} of either.
+// each. T is float, double, long double, or a struct {re, im} of one; halves are added as floats,
+// and only the sum of a run is rounded.
 
 template <class T>
 struct Real {
@@ -116,6 +117,15 @@ struct Real {
 template <class F>
 struct Real<complex<F>> {
   using type = F;
+};
+
+template <class T>
+struct Term {
+  using type = T;
+};
+template <>
+struct Term<f16> {
+  using type = f32;
 };
 
 // Elements per leaf at most.
@@ -142,6 +152,14 @@ inline T pairwise_leaf(Index lo, Index n, const F& f) {
       sum = T{(R)-0.0, (R)-0.0};
     else
       sum = (R)-0.0;
+  } else if constexpr (!is_float<R>) {  // no hardware has vectors of these
+    T r[kStep];
+    for (int k = 0; k < kStep; ++k) r[k] = f(lo + k);
+    for (i = kStep; i + kStep <= n; i += kStep)
+      for (int k = 0; k < kStep; ++k) r[k] = r[k] + f(lo + i + k);
+    for (int k = 1; k < kStep; k *= 2)
+      for (int m = 0; m < kStep; m += 2 * k) r[m] = r[m] + r[m + k];
+    sum = r[0];
   } else {
     typedef R Lanes __attribute__((vector_size(8 * sizeof(R))));
     const auto load = [&](Index at) {
@@ -152,7 +170,7 @@ inline T pairwise_leaf(Index lo, Index n, const F& f) {
           x[2 * k] = value.re;
           x[2 * k + 1] = value.im;
         } else {
-          x[k] = f(at + k);
+          x[k] = (T)f(at + k);
         }
       }
       return x;
@@ -166,7 +184,7 @@ inline T pairwise_leaf(Index lo, Index n, const F& f) {
   }
   for (; i < n; ++i) {
     asm("");
-    sum = sum + f(lo + i);
+    sum = sum + (T)f(lo + i);
   }
   return sum;
 }
@@ -190,11 +208,11 @@ inline T pairwise(Index lo, Index n, const F& f) {
 
 // acc + the sum of each run of `chunk` elements (0: one run) of [0, n), in turn. node(lo, count)
 // gives the sum of at most `limit` elements.
-template <class T, class Node>
-inline T pairwise_runs(T acc, Index n, Index chunk, Index limit, const Node& node) {
+template <class T, class Acc, class Node>
+inline Acc pairwise_runs(Acc acc, Index n, Index chunk, Index limit, const Node& node) {
   if (chunk <= 0) chunk = n;
   for (Index at = 0; at < n; at += chunk)
-    acc = acc + pairwise_tree<T>(at, n - at < chunk ? n - at : chunk, limit, node);
+    acc = (Acc)((T)acc + pairwise_tree<T>(at, n - at < chunk ? n - at : chunk, limit, node));
   return acc;
 }
 
@@ -228,8 +246,8 @@ T pairwise_join(const T* part, Index n, Index limit, int depth) {
 // pairwise_runs over [0, n) with many threads and the same bits for any number of them: the trees
 // are cut at their own nodes. node(lo, count, flags) gives the sum of at most `limit` elements.
 // Adds to `acc`; returns the bits raised.
-template <class T, class Node>
-unsigned parallel_pairwise(int threads, T& acc, Index n, Index chunk, Index limit,
+template <class T, class Acc, class Node>
+unsigned parallel_pairwise(int threads, Acc& acc, Index n, Index chunk, Index limit,
                            const Node& node) {
   constexpr Index kParts = 1024;
   if (n <= 0) return 0;
@@ -256,7 +274,7 @@ unsigned parallel_pairwise(int threads, T& acc, Index n, Index chunk, Index limi
       }
     });
     for (Index run = 0; run < runs; ++run)
-      acc = acc + pairwise_join(part + (run << depth), run_length(run), limit, depth);
+      acc = (Acc)((T)acc + pairwise_join(part + (run << depth), run_length(run), limit, depth));
   }
   return bits | flags.bits();
 }

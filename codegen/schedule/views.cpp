@@ -176,8 +176,8 @@ bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
       return operand(0) || operand(1);
     case Op::Reduce:  // begins with +0.0
       return n.reduction == ir::Reduction::Sum && n.inputs.size() == 1;
-    case Op::Cast:
-      return !is_in(graph[n.inputs[0]].dtype, ir::kInexact) || operand(0);
+    case Op::Cast:  // a small negative number may become -0.0
+      return !is_in(graph[n.inputs[0]].dtype, ir::kInexact);
     case Op::Broadcast:
     case Op::Reshape:
     case Op::Slice:

@@ -41,7 +41,7 @@ bool reports_flags(const Graph& g, const Node& node) {
   if (is_elementwise_row(node.op)) return op_info(node.op).raises_fp && is_in(node.dtype, kInexact);
   switch (node.op) {
     case Op::Cast:
-      return is_in(g[node.inputs[0]].dtype, kInexact);
+      return cast_may_raise(g[node.inputs[0]].dtype, node.dtype);
     case Op::Ufunc:
       return true;
     case Op::Reduce:

@@ -3,7 +3,10 @@
 // real numbers.
 #include "ir/interp/pairwise.h"
 
+#include <vector>
+
 #include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 #include "ir/support/error.h"
 
 namespace ufuse::ir::interp {
@@ -63,6 +66,15 @@ void add_real(char* acc, const char* run, std::int64_t n) {
   *total = *total + pairwise(reinterpret_cast<const F*>(run), n);
 }
 
+// The terms are float32, and only what an inner call of NumPy gives is rounded.
+void add_half(char* acc, const char* run, std::int64_t n) {
+  const auto* halves = reinterpret_cast<const rt::f16*>(run);
+  std::vector<float> terms(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < terms.size(); ++i) terms[i] = static_cast<float>(halves[i]);
+  auto* total = reinterpret_cast<rt::f16*>(acc);
+  *total = rt::f16(static_cast<float>(*total) + pairwise(terms.data(), n));
+}
+
 template <class F>
 void add_complex(char* acc, const char* run, std::int64_t n) {
   F* total = reinterpret_cast<F*>(acc);
@@ -75,6 +87,12 @@ void add_complex(char* acc, const char* run, std::int64_t n) {
 
 void add_pairwise(DType dtype, char* acc, const char* run, std::int64_t n) {
   switch (dtype) {
+    case DType::Float16:
+      return add_half(acc, run, n);
+    case DType::LongDouble:
+      return add_real<rt::ld>(acc, run, n);
+    case DType::CLongDouble:
+      return add_complex<rt::ld>(acc, run, n);
     case DType::Float32:
       return add_real<rt::f32>(acc, run, n);
     case DType::Float64:

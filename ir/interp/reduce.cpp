@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 #include "ir/inner_loops.h"
 #include "ir/interp/pairwise.h"
 #include "ir/support/error.h"
@@ -108,14 +109,15 @@ std::int64_t first_extreme(const char* row, std::int64_t n, bool largest) {
 
 std::int64_t first_extreme(DType dtype, const char* row, std::int64_t n, bool largest) {
   switch (dtype) {
-#define DTYPE(id, name, ch, kind, size, cpp)                                                   \
-  case DType::id:                                                                              \
-    if constexpr (is_in(DType::id, kBool | kReal)) return first_extreme<cpp>(row, n, largest); \
+#define DTYPE(id, name, ch, kind, size, cpp)             \
+  case DType::id:                                        \
+    if constexpr (is_accepted(DType::id, kBool | kReal)) \
+      return first_extreme<cpp>(row, n, largest);        \
     break;
 #include "ir/dtypes.def"
 #undef DTYPE
   }
-  throw InternalError("arg_reduce: complex numbers have no order");
+  throw InternalError("arg_reduce: no order of these numbers");
 }
 
 }  // namespace
@@ -144,9 +146,10 @@ Reduced reduce(const Node& node, const Value& x, const Value* initial) {
       combine(loop, acc, row, table.length, itemsize);
     if (node.order == Order::Extremum) {
       const char* first = initial != nullptr ? initial->data : nullptr;
-      result.redo |= node.dtype == DType::Float32
-                         ? depends_on_order<rt::f32, rt::u32>(acc, first, row, table.length)
-                         : depends_on_order<rt::f64, rt::u64>(acc, first, row, table.length);
+      if (node.dtype == DType::Float32)
+        result.redo |= depends_on_order<rt::f32, rt::u32>(acc, first, row, table.length);
+      if (node.dtype == DType::Float64)
+        result.redo |= depends_on_order<rt::f64, rt::u64>(acc, first, row, table.length);
     }
   }
   return result;

@@ -23,7 +23,7 @@ std::optional<Scalar> uniform_value(const Graph& g, NodeId id) {
 }
 
 // Runs `loop` on one element; nothing when it raises a flag.
-std::optional<Scalar> evaluate(InnerLoop loop, const std::vector<Scalar>& operands) {
+std::optional<Scalar> evaluate(InnerLoop loop, const std::vector<Scalar>& operands, DType result) {
   std::array<char*, 4> args{};
   const std::array<std::int64_t, 4> strides{};
   const std::int64_t one = 1;
@@ -35,7 +35,7 @@ std::optional<Scalar> evaluate(InnerLoop loop, const std::vector<Scalar>& operan
   const bool raised = read_fp_flags() != 0;
   clear_fp_flags();
   if (raised) return std::nullopt;
-  return values.back();
+  return without_padding(values.back(), result);
 }
 
 NodeId rule(Graph& g, const Node& node) {
@@ -52,7 +52,7 @@ NodeId rule(Graph& g, const Node& node) {
     const DType dtype = g[node.inputs.back()].dtype;
     value = evaluate(
         node.op == Op::Cast ? cast_loop(dtype, node.dtype) : elementwise_loop(node.op, dtype),
-        operands);
+        operands, node.dtype);
   }
   if (!value) return {};
   return broadcast_to(g, constant(g, node.dtype, *value), node.shape);

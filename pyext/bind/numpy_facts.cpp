@@ -9,16 +9,19 @@
 namespace ufuse::pyext {
 namespace {
 
-constexpr std::array kNumbers = {NPY_BOOL,   NPY_BYTE,   NPY_SHORT,  NPY_INT,   NPY_LONG,
-                                 NPY_UBYTE,  NPY_USHORT, NPY_UINT,   NPY_ULONG, NPY_FLOAT,
-                                 NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE};
+constexpr std::array kNumbers = {NPY_BOOL,       NPY_BYTE,   NPY_SHORT,   NPY_INT,
+                                 NPY_LONG,       NPY_UBYTE,  NPY_USHORT,  NPY_UINT,
+                                 NPY_ULONG,      NPY_HALF,   NPY_FLOAT,   NPY_DOUBLE,
+                                 NPY_LONGDOUBLE, NPY_CFLOAT, NPY_CDOUBLE, NPY_CLONGDOUBLE};
 static_assert(kNumbers.size() == ir::kDTypeCount);
 
 std::array<PyTypeObject*, ir::kDTypeCount> scalar_types() {
-  return {&PyBoolArrType_Type,   &PyByteArrType_Type,  &PyShortArrType_Type,  &PyIntArrType_Type,
-          &PyLongArrType_Type,   &PyUByteArrType_Type, &PyUShortArrType_Type, &PyUIntArrType_Type,
-          &PyULongArrType_Type,  &PyFloatArrType_Type, &PyDoubleArrType_Type, &PyCFloatArrType_Type,
-          &PyCDoubleArrType_Type};
+  return {&PyBoolArrType_Type,       &PyByteArrType_Type,   &PyShortArrType_Type,
+          &PyIntArrType_Type,        &PyLongArrType_Type,   &PyUByteArrType_Type,
+          &PyUShortArrType_Type,     &PyUIntArrType_Type,   &PyULongArrType_Type,
+          &PyHalfArrType_Type,       &PyFloatArrType_Type,  &PyDoubleArrType_Type,
+          &PyLongDoubleArrType_Type, &PyCFloatArrType_Type, &PyCDoubleArrType_Type,
+          &PyCLongDoubleArrType_Type};
 }
 
 PyObject* metadata_of(const PyArray_Descr* descr) {
@@ -87,10 +90,10 @@ std::optional<DType> scalar_dtype(PyObject* object) {
   return std::nullopt;
 }
 
-ir::Scalar scalar_bits(PyObject* scalar, DType) {
+ir::Scalar scalar_bits(PyObject* scalar, DType dtype) {
   ir::Scalar value;
   PyArray_ScalarAsCtype(scalar, value.bits);
-  return value;
+  return ir::without_padding(value, dtype);
 }
 
 py::object scalar_object(DType dtype, const void* data) {

@@ -3,8 +3,8 @@
 import numpy as np
 
 INTEGERS = "bhilBHIL"
-FLOATS = "fd"
-COMPLEXES = "FD"
+FLOATS = "efdg"
+COMPLEXES = "FDG"
 DTYPES = "?" + INTEGERS + FLOATS + COMPLEXES
 LAYOUTS = (
     "contiguous",

@@ -117,7 +117,7 @@ def program(seed):
 def test_program(seed):
     text = program(seed)
     choose = random.Random(seed + 1)
-    dtype = choose.choice("ddddffl")
+    dtype = choose.choice("ddddffleeg")
     shape = choose.choice([(6, 7), (5, 5), (3, 17), (40, 3), (1, 9)])
     layouts = [choose.choice(["contiguous", "transposed", "strided", "reversed"]) for _ in range(3)]
     given = [array(dtype, layout, shape, seed=k) for k, layout in enumerate(layouts)]

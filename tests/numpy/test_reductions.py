@@ -50,7 +50,7 @@ def test_every_dtype(name, dtype):
 @pytest.mark.parametrize("name", REDUCTIONS[:12])
 def test_every_layout(name, layout):
     function = getattr(np, name)
-    for dtype in "dl":
+    for dtype in "dleg":
         x = array(dtype, layout)
         axis = None if x.ndim == 0 else 0
         check(lambda x: function(x, axis=axis), x)
@@ -88,10 +88,10 @@ def test_where_of_moments():
 
 
 @pytest.mark.parametrize(
-    "dtype", [np.float32, np.float64, np.int32, np.complex128, bool, "e", object]
+    "dtype", [np.float32, np.float64, np.int32, np.complex128, bool, "e", "g", object]
 )
 def test_dtype_argument(dtype):
-    for given in "lfd?":
+    for given in "lfd?e":
         x = np.abs(array(given, shape=(5, 6))) % 3 if given != "?" else array("?", shape=(5, 6))
         check(lambda x: (np.sum(x, dtype=dtype), np.sum(x, axis=0, dtype=dtype)), x)
 
@@ -104,7 +104,7 @@ def test_out():
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 127, 128, 129, 1000, 8191, 8192, 8193, 20000])
-@pytest.mark.parametrize("dtype", ["f", "d", "D"])
+@pytest.mark.parametrize("dtype", ["e", "f", "d", "g", "D", "G"])
 def test_order_of_sums(n, dtype):
     x = np.random.default_rng(n).normal(size=(3, n)).astype(dtype)
     check(lambda x: (x.sum(), x.sum(axis=1), x.sum(axis=0), x.T.sum(axis=0), x[:, ::2].sum()), x)

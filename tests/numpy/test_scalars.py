@@ -50,6 +50,9 @@ def test_numpy_scalars(name):
         np.uint64(7),
         np.bool_(True),
         np.complex64(1j),
+        np.float16(2.5),
+        np.longdouble(-0.1),
+        np.clongdouble(1 + 2j),
     ]
     for a in scalars:
         check(lambda a, x: (operation(a, x), operation(x, a)), a, np.arange(1.0, 5.0))
@@ -105,8 +108,9 @@ def test_zero_d_arrays():
 
 
 def test_powers():
-    for dtype in "fdlD":
-        x = np.abs(array(dtype, shape=(40,))) if dtype != "D" else array(dtype, shape=(40,))
+    for dtype in "efdglDG":
+        x = array(dtype, shape=(40,))
+        x = np.abs(x) if dtype not in "DG" else x
         for p in (2, 0.5, -1, 0, 1, 3, 2.0, -2, 1.5, np.float32(2), np.int64(2)):
             check(lambda x, p: x**p, x, p)
 
@@ -175,11 +179,13 @@ VALUES = [
     np.complex128(1j),
     np.uint64(2**63),
     np.bool_(True),
+    np.float16(2.5),
+    np.longdouble("1e400"),
 ]
 
 
 @pytest.mark.parametrize("assign", ASSIGN)
-@pytest.mark.parametrize("dtype", ["b", "h", "l", "B", "L", "?", "f"])
+@pytest.mark.parametrize("dtype", ["b", "h", "l", "B", "L", "?", "e", "f", "g"])
 def test_assigned_numpy_scalars(assign, dtype):
     for value in VALUES:
         for given in (value, np.array(value)):
@@ -196,7 +202,7 @@ def test_scalars_that_become_arrays():
     check(lambda x: (np.broadcast_to(x.sum(), ()), np.reshape(x.sum(), ())), np.ones(3))
 
 
-@pytest.mark.parametrize("dtype", "?bBlfdD")
+@pytest.mark.parametrize("dtype", "?bBlefdgDG")
 def test_conjugates(dtype):
     x = array(dtype, shape=(4,))
     check(lambda x: (x.any().conj(), x.max().conjugate(), x[0].conj(), np.conj(x), x.conj()), x)

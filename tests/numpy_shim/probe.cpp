@@ -227,7 +227,8 @@ std::string call_view(const Words& w) {
 
 std::string hex(const ir::Scalar& s) {
   std::ostringstream out;
-  out << std::hex << s.bits[0] << " " << s.bits[1];
+  out << std::hex << s.bits[0];
+  for (int i = 1; i < 4; ++i) out << " " << s.bits[i];
   return out.str();
 }
 

@@ -12,7 +12,7 @@ import subprocess
 import numpy as np
 import pytest
 
-NATIVE = "?bhilBHILfdFD"
+NATIVE = "?bhilBHILefdgFDG"
 NUMPY_VERSION = tuple(int(part) for part in np.__version__.split(".")[:2])
 OLD_REDUCE_ORDER = NUMPY_VERSION < (2, 3)
 _ROOT = pathlib.Path(__file__).resolve().parents[2]

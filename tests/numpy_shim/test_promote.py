@@ -53,6 +53,8 @@ def numpy_conversion(value, code):
             element = np.array(value, code)
         except (OverflowError, RuntimeWarning):
             return None
-    raw = element.tobytes().ljust(16, b"\0")
-    low, high = (int.from_bytes(raw[i : i + 8], "little") for i in (0, 8))
-    return f"{low:x} {high:x}"
+    raw = element.tobytes().ljust(32, b"\0")
+    words = [int.from_bytes(raw[i : i + 8], "little") for i in range(0, 32, 8)]
+    if code in "gG":  # ten bytes of each sixteen carry the value
+        words[1], words[3] = words[1] & 0xFFFF, words[3] & 0xFFFF
+    return " ".join(f"{word:x}" for word in words)

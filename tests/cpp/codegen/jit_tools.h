@@ -49,6 +49,7 @@ class TemporaryFolder {
 inline JitConfig config(const std::filesystem::path& cache) {
   JitConfig result;
   result.preamble = runtime_preamble();
+  result.half = runtime_half();
   result.cache_dir = cache;
   return result;
 }

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "codegen/compile.h"
+#include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 #include "codegen/schedule/views.h"
 #include "ir/build.h"
 #include "ir/interp/interpreter.h"
@@ -105,10 +107,11 @@ class Program {
     return kExtents[pick(pick(0, 20) == 0 ? 0 : 1, 12)];
   }
   DType dtype() {
-    static constexpr DType kTypes[] = {DType::Float64, DType::Float64, DType::Float64,
-                                       DType::Float32, DType::Int64,   DType::Int32,
-                                       DType::UInt8,   DType::Bool,    DType::Complex128};
-    return kTypes[pick(0, 8)];
+    static constexpr DType kTypes[] = {DType::Float64, DType::Float64,    DType::Float64,
+                                       DType::Float32, DType::Int64,      DType::Int32,
+                                       DType::UInt8,   DType::Bool,       DType::Complex128,
+                                       DType::Float16, DType::LongDouble, DType::CLongDouble};
+    return kTypes[index(std::size(kTypes))];
   }
 
   double number() {
@@ -135,6 +138,14 @@ class Program {
         return put(x);
       case DType::Float32:
         return put(static_cast<float>(x));
+      case DType::Float16:
+        return put(rt::f16(x));
+      case DType::LongDouble:
+        return put(static_cast<long double>(x));
+      case DType::CLongDouble:
+        put(static_cast<long double>(x));
+        at += 16;
+        return put(static_cast<long double>(number()));
       case DType::Bool:
         return put(static_cast<char>(pick(0, 1)));
       case DType::Complex128:
@@ -272,7 +283,7 @@ class Program {
     const Op op = kOps[index(std::size(kOps))];
     const ir::OpInfo& row = ir::op_info(op);
     DType type = graph[x].dtype;
-    if (!is_in(type, row.accepts))
+    if (!is_accepted(type, row.accepts))
       type = is_in(DType::Float64, row.accepts) ? DType::Float64 : DType::Int64;
     if (op == Op::Where)
       return ir::elementwise(graph, op, {as(value(), DType::Bool), as(x, type), as(value(), type)});
@@ -291,7 +302,8 @@ class Program {
     for (std::int64_t a : axes) count *= extents_[static_cast<std::size_t>(a)];
     NodeId r;
     if (pick(0, 3) == 0 && count > 0) {
-      const DType type = is_in(graph[x].dtype, ir::kComplex) ? DType::Float64 : graph[x].dtype;
+      const DType given = graph[x].dtype;
+      const DType type = is_accepted(given, ir::kBool | ir::kReal) ? given : DType::Float64;
       axes.resize(1);
       if (extents_[static_cast<std::size_t>(axes[0])] == 0) return x;
       NodeId operand = as(x, type);
@@ -302,7 +314,7 @@ class Program {
       const auto kind = static_cast<ir::Reduction>(pick(0, 9));
       const ir::ReductionInfo& row = ir::reduction_info(kind);
       DType type = graph[x].dtype;
-      if (!is_in(type, row.accepts))
+      if (!is_accepted(type, row.accepts))
         type = is_in(DType::Float64, row.accepts) ? DType::Float64
                : is_in(DType::Int64, row.accepts) ? DType::Int64
                                                   : DType::Bool;
@@ -315,7 +327,9 @@ class Program {
           order.run_axes = static_cast<std::uint32_t>(pick(1, static_cast<int>(axes.size())));
           order.chunk = pick(0, 3) == 0 ? 8192 : 0;
         }
-        if (row.identity == ir::Identity::None && pick(0, 2) > 0) order.order = ir::Order::Extremum;
+        const bool vectors = type == DType::Float32 || type == DType::Float64;
+        if (row.identity == ir::Identity::None && vectors && pick(0, 2) > 0)
+          order.order = ir::Order::Extremum;
       }
       r = ir::reduce(graph, kind, as(x, type), axes, order);
     }
@@ -354,13 +368,25 @@ class Program {
         std::memcpy(&zero, at + offset, sizeof zero);
         if (zero != zero) zero = std::numeric_limits<decltype(zero)>::quiet_NaN();
         const char* raw = reinterpret_cast<const char*>(&zero);
-        all.insert(all.end(), raw, raw + sizeof zero);
+        all.insert(all.end(), raw, raw + ir::value_bytes(b.dtype));
       };
       switch (b.dtype) {
         case DType::Float64:
           return canonical(double{}, 0);
         case DType::Float32:
           return canonical(float{}, 0);
+        case DType::LongDouble:
+          return canonical(0.0L, 0);
+        case DType::CLongDouble:
+          canonical(0.0L, 0);
+          return canonical(0.0L, 16);
+        case DType::Float16: {
+          rt::f16 half;
+          std::memcpy(&half, at, sizeof half);
+          if (rt::isnan(half)) half = rt::f16::of_bits(0x7e00);
+          all.insert(all.end(), {static_cast<char>(half.bits), static_cast<char>(half.bits >> 8)});
+          return;
+        }
         case DType::Complex128:
           canonical(double{}, 0);
           return canonical(double{}, 8);

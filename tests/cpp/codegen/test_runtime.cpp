@@ -15,6 +15,7 @@
 
 #include "codegen/runtime/memory.h"
 #include "codegen/runtime/threads.h"
+#include "ir/dtype.h"
 #include "tests/cpp/codegen/jit_tools.h"
 
 namespace ufuse::codegen {
@@ -179,6 +180,11 @@ struct Element<double> {
   static constexpr int reals = 1;
 };
 template <>
+struct Element<long double> {
+  static constexpr const char* name = "rt::ld";
+  static constexpr int reals = 1;
+};
+template <>
 struct Element<std::complex<float>> {
   static constexpr const char* name = "rt::c64";
   static constexpr int reals = 2;
@@ -207,10 +213,11 @@ std::vector<T> numbers(std::int64_t n) {
 
 template <class T>
 bool same_bits(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof a) == 0;
+  const bool is_long = std::is_same_v<T, long double>;
+  return std::memcmp(&a, &b, is_long ? ir::value_bytes(ir::DType::LongDouble) : sizeof a) == 0;
 }
 
-TEST_CASE_TEMPLATE("runtime: pairwise sums have NumPy's bits", T, float, double,
+TEST_CASE_TEMPLATE("runtime: pairwise sums have NumPy's bits", T, float, double, long double,
                    std::complex<float>, std::complex<double>) {
   const std::string type = Element<T>::name;
   const std::string element = "  using T = " + type +

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "ir/graph.h"
@@ -38,7 +39,8 @@ template <class T>
 Scalar bits_of(T value) {
   Scalar s;
   std::memcpy(s.bits, &value, sizeof value);
-  return s;
+  const bool is_long = std::is_same_v<T, long double>;
+  return is_long ? without_padding(s, DType::LongDouble) : s;
 }
 inline std::uint64_t mask_of(DType dtype) {
   return size_of(dtype) >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * size_of(dtype))) - 1;
@@ -70,16 +72,22 @@ inline std::vector<Scalar> special_values(DType dtype) {
       return values;
     }
     case Kind::Float:
-      if (dtype == DType::Float32)
+      if (dtype == DType::Float16) {  // the same, in the order of the bits
+        for (std::uint64_t v : {0x0000, 0x3c00, 0x3800, 0x3e00, 0x4100, 0x4200, 0x57f8, 0x5cb0,
+                                0x7bff, 0x0400, 0x03ff, 0x0001, 0x7c00, 0x7e00, 0x7e12})
+          for (std::uint64_t sign : {0x0000, 0x8000}) values.push_back({{v | sign}});
+      } else if (dtype == DType::LongDouble) {
+        for (long double v : special_floats<long double>()) values.push_back(bits_of(v));
+      } else if (dtype == DType::Float32) {
         for (float v : special_floats<float>()) values.push_back(bits_of(v));
-      else
+      } else {
         for (double v : special_floats<double>()) values.push_back(bits_of(v));
+      }
       return values;
     case Kind::Complex:
       for (const Scalar& re : special_values(real_part(dtype)))
         for (const Scalar& im : special_values(real_part(dtype)))
-          values.push_back(dtype == DType::Complex64 ? Scalar{{re.bits[0] | im.bits[0] << 32, 0}}
-                                                     : Scalar{{re.bits[0], im.bits[0]}});
+          values.push_back(complex_of(re, im, real_part(dtype)));
       return values;
   }
   return values;
@@ -100,6 +108,13 @@ struct Array {
     return value;
   }
 };
+
+// The first element.
+inline Scalar scalar_at(const Array& a) {
+  Scalar value;
+  std::memcpy(value.bits, a.memory.data() + a.start, size_of(a.dtype));
+  return without_padding(value, a.dtype);
+}
 
 inline Array empty(DType dtype, Dims shape) {
   Array a{dtype, shape, Dims(shape.size()), {}, 0};

@@ -42,7 +42,7 @@ TEST_CASE("graph: nodes that differ in one field only are two nodes, with two ha
   CHECK(g.size() == nodes.size());
   CHECK(hashes.size() == nodes.size());
   // A field added to Node must be added to the list above (and to hash_value).
-  CHECK(sizeof(Node) == 120);
+  CHECK(sizeof(Node) == 136);
 }
 
 TEST_CASE("graph: an equal node is the existing node; -0.0 is not 0.0, a NaN equals itself") {
@@ -85,6 +85,8 @@ TEST_CASE("tables: identities of reductions") {
   CHECK(identity_bits(Reduction::Sum, DType::Float64) == Scalar{});
   CHECK(identity_bits(Reduction::Prod, DType::Float64) == testing::bits_of(1.0));
   CHECK(identity_bits(Reduction::Prod, DType::Float32) == testing::bits_of(1.0F));
+  CHECK(identity_bits(Reduction::Prod, DType::Float16) == Scalar{{0x3c00}});
+  CHECK(identity_bits(Reduction::Prod, DType::LongDouble) == testing::bits_of(1.0L));
   CHECK(identity_bits(Reduction::Prod, DType::Int8) == Scalar{{1, 0}});
   CHECK(identity_bits(Reduction::BitwiseAnd, DType::Int16) == Scalar{{0xffff, 0}});
   CHECK(identity_bits(Reduction::BitwiseAnd, DType::UInt64) == Scalar{{~std::uint64_t{0}, 0}});

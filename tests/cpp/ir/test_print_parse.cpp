@@ -52,6 +52,10 @@ TEST_CASE("print and parse: constants of every dtype and special value") {
   CHECK(print_scalar(DType::UInt8, {{0x80, 0}}) == "128");
   CHECK(print_scalar(DType::Float64, testing::bits_of(-0.0)) == "-0x0p+0");
   CHECK(print_scalar(DType::Float32, {{0xffc01234, 0}}) == "nan(0xffc01234)");
+  CHECK(print_scalar(DType::Float16, {{0x3c01, 0}}) == "0x1.004p+0");
+  CHECK(print_scalar(DType::Float16, {{0xfe12, 0}}) == "nan(0xfe12)");
+  CHECK(print_scalar(DType::LongDouble, {{0xc000000000000012, 0x7fff}}) ==
+        "nan(0x7fff, 0xc000000000000012)");
   CHECK(print_scalar(DType::Complex128, {{0x3ff0000000000000, 0xfff0000000000000}}) ==
         "(0x1p+0, -inf)");
 }
@@ -61,7 +65,7 @@ TEST_CASE("print and parse: every elementwise row, cast, map, reduction and orde
   std::uint32_t next = 0;
   for (Op op : testing::all_rows())
     for (DType dtype : testing::all_dtypes()) {
-      if (!is_in(dtype, op_info(op).accepts)) continue;
+      if (!is_accepted(dtype, op_info(op).accepts)) continue;
       std::vector<NodeId> operands;
       for (int k = 0; k < op_info(op).arity; ++k)
         operands.push_back(

@@ -7,6 +7,8 @@
 #include <complex>
 #include <random>
 
+#include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 #include "ir/build.h"
 #include "ir/inner_loops.h"
 #include "ir/support/error.h"
@@ -23,6 +25,8 @@ template <class T>
 constexpr DType kDType = DType::Float64;
 template <>
 constexpr DType kDType<float> = DType::Float32;
+template <>
+constexpr DType kDType<long double> = DType::LongDouble;
 template <>
 constexpr DType kDType<std::complex<float>> = DType::Complex64;
 template <>
@@ -106,19 +110,43 @@ T reduce_1d(const std::vector<T>& values, Reduction r, ReduceOrder order) {
 
 template <class T>
 bool same(T a, T b) {
-  return std::memcmp(&a, &b, sizeof a) == 0;
+  return testing::bits_of(a) == testing::bits_of(b);
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("reduce: pairwise sums of one run", T, float, double, std::complex<float>,
-                   std::complex<double>) {
+TEST_CASE_TEMPLATE("reduce: pairwise sums of one run", T, float, double, long double,
+                   std::complex<float>, std::complex<double>) {
   for (std::size_t n : {0,  1,  2,   3,   4,   5,   7,   8,   9,   15,  16,  17,   31,   63,
                         64, 65, 100, 127, 128, 129, 130, 200, 255, 256, 257, 1000, 4097, 20001}) {
     CAPTURE(n);
     const std::vector<T> values = random_values<T>(n);
     CHECK(same(reduce_1d(values, Reduction::Sum, {Order::Pairwise, 1, 0}),
                T{} + pairwise_sum(values)));
+  }
+}
+
+TEST_CASE("reduce: halves are added as floats, and each run is rounded") {
+  for (std::size_t n : {0, 1, 7, 8, 129, 1000, 20001}) {
+    CAPTURE(n);
+    std::vector<float> values = random_values<float>(n);
+    std::vector<rt::f16> halves;
+    for (float& v : values) {
+      halves.emplace_back(v / 64);
+      v = static_cast<float>(halves.back());
+    }
+    Graph g;
+    const Dims shape{static_cast<std::int64_t>(n)};
+    g.outputs = {reduce(g, Reduction::Sum, input(g, 0, DType::Float16, shape), {0},
+                        {Order::Pairwise, 1, 512})};
+    rt::f16 wanted(0.0F);
+    for (std::size_t i = 0; i < n; i += 512)
+      wanted = rt::f16(static_cast<float>(wanted) +
+                       pairwise_sum(std::vector<float>(
+                           values.begin() + static_cast<std::ptrdiff_t>(i),
+                           values.begin() + static_cast<std::ptrdiff_t>(std::min(i + 512, n)))));
+    const auto sums = values_of<rt::f16>(g, {array(DType::Float16, shape, halves)});
+    CHECK(sums[0].bits == wanted.bits);
   }
 }
 
@@ -185,7 +213,7 @@ TEST_CASE("reduce: every reduction on every dtype folds its row of ops.def from 
   for (Reduction r : testing::all_reductions())
     for (DType dtype : testing::all_dtypes()) {
       const ReductionInfo& row = reduction_info(r);
-      if (!is_in(dtype, row.accepts)) continue;
+      if (!is_accepted(dtype, row.accepts)) continue;
       CAPTURE(row.name);
       CAPTURE(info(dtype).name);
       const std::vector<Scalar> specials = testing::special_values(dtype);
@@ -203,7 +231,7 @@ TEST_CASE("reduce: every reduction on every dtype folds its row of ops.def from 
       Graph g;
       g.outputs = {reduce(g, r, input(g, 0, dtype, x.shape), {0}, {Order::Sequential})};
       const testing::Outcome outcome = testing::run(g, {x});
-      CHECK(std::memcmp(outcome.outputs[0].memory.data(), wanted.bits, size) == 0);
+      CHECK(testing::scalar_at(outcome.outputs[0]) == without_padding(wanted, dtype));
 
       Graph e;
       const bool has_identity = row.identity != Identity::None;
@@ -211,7 +239,7 @@ TEST_CASE("reduce: every reduction on every dtype folds its row of ops.def from 
       e.outputs = {reduce(e, r, nothing, {0}, {Order::Free}, has_identity ? NodeId{} : start)};
       const Scalar identity = has_identity ? identity_bits(r, dtype) : specials[1];
       const testing::Outcome empty = testing::run(e, {testing::empty(dtype, {0})}, {specials[1]});
-      CHECK(std::memcmp(empty.outputs[0].memory.data(), identity.bits, size) == 0);
+      CHECK(testing::scalar_at(empty.outputs[0]) == identity);
     }
 }
 

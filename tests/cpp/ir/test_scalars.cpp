@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "codegen/runtime/prelude.h"
+#include "codegen/runtime/prelude_half.h"
 #include "ir/build.h"
 #include "ir/inner_loops.h"
 #include "ir/print.h"
@@ -198,6 +199,62 @@ Scalar float_meaning(Op op, F a, F b) {
   }
 }
 
+// float16 by its definition: 11 digits of a number below 65520, multiples of 2^-24 below 2^-14.
+double number_of_half(std::uint64_t bits) {
+  const double sign = (bits & 0x8000) != 0 ? -1 : 1, digits = static_cast<double>(bits & 0x3ff);
+  const int exponent = static_cast<int>(bits >> 10 & 31);
+  if (exponent == 31 && digits != 0)
+    return std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
+  if (exponent == 31) return sign * std::numeric_limits<double>::infinity();
+  return sign * std::ldexp(exponent == 0 ? digits : digits + 1024, std::max(exponent, 1) - 25);
+}
+Scalar half_of(double x) {
+  const std::uint64_t sign = std::signbit(x) ? 0x8000 : 0;
+  const double a = std::fabs(x);
+  if (std::isnan(x)) return {{sign | 0x7e00}};
+  if (a >= 65520) return {{sign | 0x7c00}};
+  if (a < 0x1p-14) return {{sign | static_cast<std::uint64_t>(std::nearbyint(std::ldexp(a, 24)))}};
+  int exponent;
+  std::frexp(a, &exponent);
+  const double digits = std::nearbyint(std::ldexp(a, 11 - exponent));
+  return {{sign | ((static_cast<std::uint64_t>(exponent + 14) << 10) +
+                   static_cast<std::uint64_t>(digits) - 1024)}};
+}
+
+// Arithmetic is that of floats; what only moves bits moves those of a NaN too.
+Scalar half_meaning(Op op, const Scalar& a, const Scalar& b) {
+  const std::uint64_t x = a.bits[0], y = b.bits[0], magnitude = x & 0x7fff;
+  const float p = static_cast<float>(number_of_half(x)), q = static_cast<float>(number_of_half(y));
+  switch (op) {
+    case Op::Negative:
+      return {{x ^ 0x8000}};
+    case Op::Copy:
+    case Op::Positive:
+    case Op::Conjugate:
+      return a;
+    case Op::Absolute:
+    case Op::Fabs:
+      return {{magnitude}};
+    case Op::CopySign:
+      return {{magnitude | (y & 0x8000)}};
+    case Op::Sign:
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::Rint:
+      if (std::isnan(p)) return a;
+      break;
+    case Op::Maximum:
+      return std::isnan(p) || p >= q ? a : b;
+    case Op::Minimum:
+      return std::isnan(p) || p <= q ? a : b;
+    default:
+      break;
+  }
+  const Scalar made = float_meaning(op, p, q);
+  return op_info(op).result == ResultRule::Bool ? made : half_of(value_of<float>(made));
+}
+
 template <class C>
 Scalar complex_meaning(Op op, C a, C b) {
   using F = decltype(a.re);
@@ -267,13 +324,19 @@ Scalar meaning(Op op, DType dtype, const Scalar& a, const Scalar& b) {
       return complex_meaning(op, value_of<rt::c64>(a), value_of<rt::c64>(b));
     case DType::Complex128:
       return complex_meaning(op, value_of<rt::c128>(a), value_of<rt::c128>(b));
+    case DType::Float16:
+      return half_meaning(op, a, b);
+    case DType::LongDouble:
+      return float_meaning(op, value_of<long double>(a), value_of<long double>(b));
+    case DType::CLongDouble:
+      return complex_meaning(op, value_of<rt::cld>(a), value_of<rt::cld>(b));
   }
   return {};
 }
 
 // Two NaNs may differ in their bits where arithmetic had two to choose from (SEMANTICS.md).
 bool agree(DType dtype, const Scalar& a, const Scalar& b, bool any_nan) {
-  if (a == b) return true;
+  if (without_padding(a, dtype) == without_padding(b, dtype)) return true;
   if (!any_nan) return false;
   const auto both_nan = [](auto x, auto y) { return std::isnan(x) && std::isnan(y); };
   const auto same_part = [&](auto x, auto y) { return both_nan(x, y) || bits_of(x) == bits_of(y); };
@@ -290,6 +353,14 @@ bool agree(DType dtype, const Scalar& a, const Scalar& b, bool any_nan) {
       const auto x = value_of<rt::c128>(a), y = value_of<rt::c128>(b);
       return same_part(x.re, y.re) && same_part(x.im, y.im);
     }
+    case DType::CLongDouble: {
+      const auto x = value_of<rt::cld>(a), y = value_of<rt::cld>(b);
+      return same_part(x.re, y.re) && same_part(x.im, y.im);
+    }
+    case DType::LongDouble:
+      return both_nan(value_of<long double>(a), value_of<long double>(b));
+    case DType::Float16:
+      return both_nan(number_of_half(a.bits[0]), number_of_half(b.bits[0]));
     default:
       return false;
   }
@@ -298,15 +369,21 @@ bool agree(DType dtype, const Scalar& a, const Scalar& b, bool any_nan) {
 // --- what a cast means
 // ------------------------------------------------------------------------------------------------------------
 
-// A value without its dtype: an integer, or a pair of floats. float64 holds every float32.
+// A value without its dtype: an integer, or a pair of floats. A long double holds every other.
 struct Number {
   bool is_integer = true;
   Wide integer = 0;
-  double re = 0, im = 0;
+  long double re = 0, im = 0;
 };
 
 Number number_of(DType dtype, const Scalar& s) {
   switch (dtype) {
+    case DType::Float16:
+      return {false, 0, number_of_half(s.bits[0]), 0};
+    case DType::LongDouble:
+      return {false, 0, value_of<long double>(s), 0};
+    case DType::CLongDouble:
+      return {false, 0, value_of<rt::cld>(s).re, value_of<rt::cld>(s).im};
     case DType::Float32:
       return {false, 0, value_of<float>(s), 0};
     case DType::Float64:
@@ -325,12 +402,22 @@ Number number_of(DType dtype, const Scalar& s) {
 }
 
 // Nothing where C leaves a float out of range undefined.
-std::optional<Scalar> cast_meaning(const Number& x, DType to) {
-  const auto part = [&](double v, Wide integer) {
-    const bool single = real_part(to) == DType::Float32;
-    if (x.is_integer)
-      return single ? bits_of(static_cast<float>(integer)) : bits_of(static_cast<double>(integer));
-    return single ? bits_of(static_cast<float>(v)) : bits_of(v);
+std::optional<Scalar> cast_meaning(const Number& x, DType from, DType to) {
+  const auto converted = [&](auto v) {
+    switch (real_part(to)) {
+      case DType::Float16:  // all but float64 by way of float32
+        return half_of(real_part(from) == DType::Float64 ? static_cast<double>(v)
+                                                         : static_cast<float>(v));
+      case DType::Float32:
+        return bits_of(static_cast<float>(v));
+      case DType::Float64:
+        return bits_of(static_cast<double>(v));
+      default:
+        return bits_of(static_cast<long double>(v));
+    }
+  };
+  const auto part = [&](long double v, Wide integer) {
+    return x.is_integer ? converted(integer) : converted(v);
   };
   const bool is_true = x.is_integer ? x.integer != 0 : x.re != 0 || x.im != 0;
   switch (info(to).kind) {
@@ -340,16 +427,15 @@ std::optional<Scalar> cast_meaning(const Number& x, DType to) {
       return part(x.re, x.integer);
     case Kind::Complex: {
       const Scalar re = part(x.re, x.integer), im = part(x.im, 0);
-      return to == DType::Complex64 ? Scalar{{re.bits[0] | im.bits[0] << 32, 0}}
-                                    : Scalar{{re.bits[0], im.bits[0]}};
+      return complex_of(re, im, real_part(to));
     }
     default:
       break;
   }
   Wide integer = x.integer;
   if (!x.is_integer) {
-    const double limit =
-        std::ldexp(1.0, 8 * static_cast<int>(size_of(to)) - (is_in(to, kInt) ? 1 : 0));
+    const long double limit =
+        std::ldexp(1.0L, 8 * static_cast<int>(size_of(to)) - (is_in(to, kInt) ? 1 : 0));
     if (!(x.re < limit && x.re > (is_in(to, kInt) ? -limit - 1 : -1.0))) return std::nullopt;
     integer = static_cast<Wide>(x.re);
   }
@@ -366,7 +452,7 @@ TEST_CASE("scalars: every row, every dtype, every pair of special values") {
     const OpInfo& row = op_info(op);
     for (DType dtype : testing::all_dtypes()) {
       const InnerLoop loop = elementwise_loop(op, dtype);
-      CHECK((loop != nullptr) == is_in(dtype, row.accepts));
+      CHECK((loop != nullptr) == is_accepted(dtype, row.accepts));
       if (loop == nullptr) continue;
       const DType result = row.result == ResultRule::Same   ? dtype
                            : row.result == ResultRule::Bool ? DType::Bool
@@ -394,9 +480,12 @@ TEST_CASE("scalars: where chooses, with the bits of what is chosen") {
     const std::vector<Scalar> values = testing::special_values(dtype);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Scalar &a = values[i], &b = values[values.size() - 1 - i];
-      CHECK(call(loop, {bits_of(true), a, b}) == a);
-      CHECK(call(loop, {bits_of(false), a, b}) == b);
-      CHECK(call(loop, {Scalar{{2, 0}}, a, b}) == a);  // a bool of another array may be any byte
+      const auto chosen = [&](const Scalar& condition) {
+        return without_padding(call(loop, {condition, a, b}), dtype);
+      };
+      CHECK(chosen(bits_of(true)) == a);
+      CHECK(chosen(bits_of(false)) == b);
+      CHECK(chosen(Scalar{{2, 0}}) == a);  // a bool of another array may be any byte
     }
   }
 }
@@ -440,7 +529,7 @@ TEST_CASE("scalars: every cast of every special value") {
     for (DType to : testing::all_dtypes()) {
       const InnerLoop loop = cast_loop(from, to);
       for (const Scalar& a : testing::special_values(from)) {
-        const std::optional<Scalar> wanted = cast_meaning(number_of(from, a), to);
+        const std::optional<Scalar> wanted = cast_meaning(number_of(from, a), from, to);
         if (!wanted) continue;
         const Scalar got = call(loop, {a});
         if (!agree(to, got, *wanted, true))
@@ -448,6 +537,62 @@ TEST_CASE("scalars: every cast of every special value") {
                                      << shown(to, got) << ", not " << shown(to, *wanted));
       }
     }
+}
+
+TEST_CASE("scalars: every float16 there and back, and halfway between neighbours") {
+  const auto cast = [](DType from, DType to, const Scalar& x) {
+    return without_padding(call(cast_loop(from, to), {x}), to);
+  };
+  for (std::uint64_t bits = 0; bits < 0x10000; ++bits) {
+    const Scalar half{{bits}};
+    const double x = number_of_half(bits);
+    const Scalar single = cast(DType::Float16, DType::Float32, half);
+    const Scalar wide = cast(DType::Float16, DType::Float64, half);
+    bool good = cast(DType::Float32, DType::Float16, single) == half &&
+                cast(DType::Float64, DType::Float16, wide) == half;
+    if (std::isnan(x))
+      good &= single.bits[0] == ((bits & 0x8000) << 16 | 0x7f800000 | (bits & 0x3ff) << 13);
+    else
+      good &= single == bits_of(static_cast<float>(x)) && wide == bits_of(x);
+    if (std::isfinite(x) && bits != 0x7bff && bits != 0xfbff) {
+      const double step = std::fabs(number_of_half(bits + 1) - x), sign = std::signbit(x) ? -1 : 1;
+      for (double part : {0.25, 0.5, 0.5 - 0x1p-20, 0.5 + 0x1p-20, 0.75}) {
+        const double between = x + sign * part * step;
+        good &= cast(DType::Float64, DType::Float16, bits_of(between)) == half_of(between);
+        const auto rounded = static_cast<float>(between);
+        good &= cast(DType::Float32, DType::Float16, bits_of(rounded)) == half_of(rounded);
+      }
+    }
+    if (!good) FAIL_CHECK(bits);
+  }
+}
+
+TEST_CASE("scalars: float16 overflows from 65520 on, and underflows where digits are lost") {
+  const auto raised = [](double x, DType from) {
+    const Scalar value = from == DType::Float64 ? bits_of(x) : bits_of(static_cast<float>(x));
+    clear_fp_flags();
+    call(cast_loop(from, DType::Float16), {value});
+    return read_fp_flags();
+  };
+  for (DType from : {DType::Float32, DType::Float64})
+    for (double sign : {1.0, -1.0}) {
+      CHECK(raised(sign * 65504, from) == 0);
+      CHECK(raised(sign * 65519.9, from) == 0);
+      CHECK(raised(sign * 65520, from) == 2);
+      CHECK(raised(sign * 1e30, from) == 2);
+      CHECK(raised(sign * std::numeric_limits<double>::infinity(), from) == 0);
+      CHECK(raised(sign * std::numeric_limits<double>::quiet_NaN(), from) == 0);
+      CHECK(raised(sign * 0x1p-14, from) == 0);
+      CHECK(raised(sign * 0x1.001p-14, from) == 0);
+      CHECK(raised(sign * 0x1p-24, from) == 0);
+      CHECK(raised(sign * 0x3p-24, from) == 0);
+      CHECK(raised(sign * 0x3.8p-24, from) == 4);
+      CHECK(raised(sign * 0x1.fffp-15, from) == 4);
+      CHECK(raised(sign * 0x1p-30, from) == 4);
+      CHECK(raised(sign * 0, from) == 0);
+    }
+  CHECK(raised(1e300, DType::Float64) == 2);
+  CHECK(raised(1e-300, DType::Float64) == 4);
 }
 
 TEST_CASE("scalars: floats out of range cast as NumPy's scalar x86 code does") {

@@ -22,7 +22,7 @@ TEST_CASE("infer: every row accepts the kinds of its table and no others") {
       for (int k = 0; k < row.arity; ++k)
         operands.push_back(input(g, static_cast<std::uint32_t>(k),
                                  op == Op::Where && k == 0 ? DType::Bool : dtype, {2}));
-      if (!is_in(dtype, row.accepts)) {
+      if (!is_accepted(dtype, row.accepts)) {
         CHECK_THROWS_AS(elementwise(g, op, operands), InternalError);
         continue;
       }
