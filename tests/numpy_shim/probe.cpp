@@ -59,7 +59,7 @@ struct TestContext : Context {
   std::uint32_t inputs = 0, params = 0;
   ir::Graph& graph() override { return nodes; }
   ir::LoopTable& loops() override { return table; }
-  NodeId param(DType dtype, ir::Scalar) override { return ir::param(nodes, params++, dtype); }
+  NodeId param(DType dtype, ir::Scalar, int) override { return ir::param(nodes, params++, dtype); }
 };
 
 WeakScalar weak(const std::string& word) {
