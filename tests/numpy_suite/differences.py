@@ -26,6 +26,10 @@ DIFFERENCES: dict[str, list[str]] = {
         "core/test_multiarray.py::TestCTypes::test_ctypes_is_not_available",
         "core/test_ufunc.py::TestUfunc::test_pickle_name_is_qualname",
     ],
+    "looks up names in its caller's frame, where ufuse's own stands": [
+        "matrixlib/test_defmatrix.py::TestCtor::test_basic",
+        "matrixlib/test_defmatrix.py::TestCtor::test_bmat_nondefault_str",
+    ],
     "a defect: apply_along_axis of NumPy 1 hands an array of ours to a subclass's method": [
         "NumPy 1: lib/test_shape_base.py::TestApplyAlongAxis",
     ],
