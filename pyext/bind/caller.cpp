@@ -52,7 +52,8 @@ bool may_override(PyObject* object, PyTypeObject*& harmless, int depth = 0) {
       if (may_override(PySequence_Fast_GET_ITEM(object, i), harmless, depth + 1)) return true;
     return false;
   }
-  if (PyIter_Check(object) || has_override(type)) return true;
+  // NumPy gives results the class of a subclass by means that ask for real arrays.
+  if (PyArray_Check(object) || PyIter_Check(object) || has_override(type)) return true;
   harmless = type;
   return false;
 }
@@ -134,8 +135,15 @@ bool is_lazy_scalar(py::handle object) {
 py::object ufunc_into(py::handle ufunc, const py::args& args, const py::kwargs& kwargs) {
   const bool wants_array = kwargs.contains("out") && py::object(kwargs["out"]).is(py::ellipsis());
   const py::object result = ufunc(*args, **kwargs);
-  if (!wants_array || !is_lazy_scalar(result)) return result;
-  return make_lazy(zero_d(*Call::active(), as_lazy(result.ptr())->array));
+  const auto as_array = [](const py::object& value) {
+    if (!is_lazy_scalar(value)) return value;
+    return make_lazy(zero_d(*Call::active(), as_lazy(value.ptr())->array));
+  };
+  if (!wants_array || !PyTuple_CheckExact(result.ptr()))
+    return wants_array ? as_array(result) : result;
+  py::tuple made(py::len(result));
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = as_array(result[py::int_(i)]);
+  return made;
 }
 
 // NumPy 1's implement_array_function; the second callable is what it would get as `func`.

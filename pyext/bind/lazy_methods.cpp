@@ -171,7 +171,7 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
     const auto [type, order, casting, subok, copy] =
         parse<5>({"dtype", "order", "casting", "subok", "copy"}, args, kwargs);
     if (!type) throw Unsupported("arguments");
-    const std::optional<DType> dtype = dtype_from_object(type);
+    const std::optional<DType> dtype = dtype_argument(type);
     if (!dtype) throw Unsupported("dtype");
     const DType from = array.layout.dtype;
     if (casting && PyUnicode_Check(casting)) {

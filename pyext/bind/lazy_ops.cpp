@@ -67,7 +67,7 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
       if (value != Py_True) throw Unsupported("arguments");
     } else if (is("dtype")) {
       if (value == Py_None) continue;
-      parsed.options.dtype = dtype_from_object(value);
+      parsed.options.dtype = dtype_argument(value);
       if (!parsed.options.dtype) throw Unsupported("dtype");
     } else if (is("casting")) {
       if (!PyUnicode_Check(value)) throw Unsupported("arguments");
@@ -308,13 +308,21 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
 std::int64_t to_integer(PyObject* object) {
   if (PyBool_Check(object) || !PyIndex_Check(object) || PyArray_Check(object))
     throw Unsupported("arguments");
-  if (is_lazy(object) && !as_lazy(object)->array.scalar) throw Unsupported("arguments");
+  if (is_lazy(object)) {
+    const LazyArray& array = as_lazy(object)->array;
+    if (!array.scalar || array.layout.dtype == DType::Bool) throw Unsupported("arguments");
+  }
   const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
     throw Unsupported("arguments");
   }
   return value;
+}
+
+std::optional<DType> dtype_argument(PyObject* object) {
+  const bool is_array = is_lazy(object) && !as_lazy(object)->array.scalar;
+  return is_array ? std::nullopt : dtype_from_object(object);
 }
 
 ir::Dims to_dims(PyObject* object) {
@@ -346,7 +354,7 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
           options.keepdims = truth != 0;
         }
         if (args.dtype && args.dtype != Py_None) {
-          options.dtype = dtype_from_object(args.dtype);
+          options.dtype = dtype_argument(args.dtype);
           if (!options.dtype) throw Unsupported("dtype");
         }
         PyObject* out = args.out;

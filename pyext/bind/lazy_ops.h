@@ -27,6 +27,8 @@ py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* 
 // An axis argument: None, an integer or a tuple; throws Unsupported.
 std::optional<ir::Dims> to_axes(PyObject* object);
 std::int64_t to_integer(PyObject* object);
+// A dtype argument as dtype_from_object reads it; an array is none, although it has a dtype.
+std::optional<DType> dtype_argument(PyObject* object);
 ir::Dims to_dims(PyObject* object);
 // Throws Unsupported where writing into `out` changes the bits: NumPy's inner loops round
 // differently where they run backwards, and those of complex numbers where memory has gaps; before

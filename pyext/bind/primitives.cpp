@@ -19,7 +19,7 @@ py::object full(py::handle shape, py::handle value, py::handle dtype) {
       Call::active(),
       [&](Call& call) {
         call.enter();
-        const std::optional<DType> type = dtype_from_object(dtype.ptr());
+        const std::optional<DType> type = dtype_argument(dtype.ptr());
         if (!type) throw Unsupported("dtype");
         const ir::Dims dims = to_dims(shape.ptr());
         for (std::int64_t d : dims)

@@ -84,12 +84,17 @@ def _asarray(
     if not _lazy(a) or args or kwargs or order not in (None, "K", "A"):
         return NotImplemented
     if dtype is not None:
-        wanted = np.dtype(dtype)
+        wanted = _dtype(dtype)
         if not _is_number(wanted):
             return NotImplemented
         if wanted != a.dtype:
             a = a.astype(wanted)
     return _as_array(a)
+
+
+def _dtype(given: Any) -> np.dtype[Any]:
+    """A dtype argument; NumPy refuses an array, although it has a dtype."""
+    return np.dtype(_core.unwrap(given))
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:
@@ -111,10 +116,10 @@ def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     if not plain or not _lazy(args[0]) or kwargs.get("copy", True) is not True:
         return NotImplemented
     dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
-    if dtype is not None and not _is_number(np.dtype(dtype)):
+    if dtype is not None and not _is_number(_dtype(dtype)):
         return NotImplemented
     a = _as_array(args[0])
-    if dtype is None or np.dtype(dtype) == a.dtype:
+    if dtype is None or _dtype(dtype) == a.dtype:
         return a.copy("K")
     return a.astype(dtype)
 
@@ -152,7 +157,7 @@ _FILLS = {"zeros": 0, "ones": 1, "empty": None}
 def _filled(
     real: Any, /, shape: Any, dtype: Any = None, order: Any = "C", *args: Any, **kwargs: Any
 ) -> Any:
-    chosen = np.dtype(float if dtype is None else dtype)
+    chosen = _dtype(float if dtype is None else dtype)
     if args or kwargs or order != "C" or not _is_number(chosen):
         return NotImplemented
     return _core.full(shape, _FILLS[real.__name__], chosen)
@@ -163,11 +168,11 @@ def _full(
     real: Any, /, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any
 ) -> Any:
     scalar = np.ndim(fill_value) == 0 if not _lazy(fill_value) else fill_value.ndim == 0
-    if kwargs or order != "C" or not scalar or not (dtype is None or _is_number(np.dtype(dtype))):
+    if kwargs or order != "C" or not scalar or not (dtype is None or _is_number(_dtype(dtype))):
         return NotImplemented
     if dtype is None:
         dtype = fill_value.dtype if _lazy(fill_value) else np.asarray(fill_value).dtype
-    return _core.full(shape, fill_value, np.dtype(dtype))
+    return _core.full(shape, fill_value, _dtype(dtype))
 
 
 @native("zeros_like", "ones_like", "empty_like", "full_like")
@@ -183,7 +188,7 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
     if np.ndim(fill) if not _lazy(fill) else fill.ndim:
         return NotImplemented
     dtype = args[0] if args else kwargs.get("dtype")
-    return _core.full(a.shape, fill, np.dtype(a.dtype if dtype is None else dtype))
+    return _core.full(a.shape, fill, _dtype(a.dtype if dtype is None else dtype))
 
 
 @native("copyto")

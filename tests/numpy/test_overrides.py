@@ -155,6 +155,39 @@ def test_integers_at_the_ends(dtype, value):
     check(lambda x, v: np.full(3, v, x.dtype), x, value)
 
 
+NO_INTEGERS = {
+    "reshape": lambda x, b: x.reshape((b, -1)),
+    "zeros": lambda x, b: np.zeros((b, 2)),
+    "full": lambda x, b: np.full(b, 3),
+    "axis": lambda x, b: x.sum(axis=b),
+    "argmax": lambda x, b: np.argmax(x, b),
+    "broadcast_to": lambda x, b: np.broadcast_to(x[0], (b, 3)),
+    "squeeze": lambda x, b: x[:, None].squeeze(b),
+}
+
+
+@pytest.mark.parametrize("name", NO_INTEGERS)
+def test_truth_values_are_no_integers(name):
+    check(NO_INTEGERS[name], X, np.bool_(True))
+
+
+NO_DTYPES = {
+    "zeros": lambda x: np.zeros(3, x),
+    "full": lambda x: np.full(3, 1, x),
+    "zeros_like": lambda x: np.zeros_like(x, x),
+    "asarray": lambda x: np.asarray(x, x),
+    "astype": lambda x: x.astype(x),
+    "sum": lambda x: np.sum(x, dtype=x),
+    "mean": lambda x: x.mean(dtype=x),
+    "ufunc": lambda x: np.add(x, x, dtype=x),
+}
+
+
+@pytest.mark.parametrize("name", NO_DTYPES)
+def test_arrays_are_no_dtypes(name):
+    check(NO_DTYPES[name], X)
+
+
 TOO_BIG = {
     "zeros": lambda x: np.zeros([26244] * 5, np.int8),
     "zeros_of_float": lambda x: np.zeros((2**40, 2**20)),
@@ -176,4 +209,5 @@ def test_out_ellipsis_of_methods():
     check(lambda x: np.add.reduce(x, out=...), np.arange(3.0))
     check(lambda x: np.add.reduce(x[0], out=...), np.arange(3.0))
     check(lambda x: np.add(x[0], 2, out=...), np.arange(3.0))
+    check(lambda x: np.divmod(x[0], 2, out=...), np.arange(3.0))
     check(lambda x: (np.add.accumulate(x, out=...), np.multiply.outer(x, x, out=...)), X[0])

@@ -1,0 +1,16 @@
+"""Tests that stand for many others tell at the end what became of those (``record_property``)."""
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One line for each test that has something to tell."""
+    told = sorted(
+        text
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, text in getattr(report, "user_properties", ())
+        if name == "told" and report.when == "call"
+    )
+    if told:
+        terminalreporter.section("NumPy's own tests with ufuse.numpy")
+        for line in told:
+            terminalreporter.line(line)

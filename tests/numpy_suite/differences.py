@@ -1,0 +1,39 @@
+"""Where NumPy's own tests tell ``ufuse.numpy`` from NumPy: test ids by reason.
+
+A row stands for a module, a class, a test or one parameter set; "NumPy 1: " or "NumPy 2: " before
+it says that the row is for that version only. A row whose tests do not differ makes the run fail.
+"""
+
+DIFFERENCES: dict[str, list[str]] = {
+    "asks `is` of a function or module: ufuse.numpy's stands for NumPy's and is equal to it": [
+        "NumPy 1: core/test_multiarray.py::TestBinop::test_pow_override_with_errors",
+        "core/test_overrides.py::TestArrayLike",
+        "core/test_overrides.py::test_function_like",
+        "core/test_records.py::TestRecord::test_pickle_void",
+        "core/test_regression.py::TestRegression::test__array_namespace__",
+        "core/test_regression.py::TestRegression::test_load_ufunc_pickle",
+        "core/test_scalar_methods.py::TestDevice::test___array_namespace__",
+        "core/test_ufunc.py::TestUfunc::test_pickle_withstring",
+        "core/test_umath.py::TestSpecialMethods::test_wrap",
+    ],
+    "looks into a function that is C code in NumPy": [
+        "core/test_multiarray.py::TestTextSignatures::test_c_func_dispatcher_text_signature",
+        "NumPy 2: core/test_umath.py::TestSpecialMethods::test_ufunc_docstring",
+    ],
+    "puts another thing in the place of something of NumPy's, which ufuse.numpy does not see": [
+        "core/test_custom_dtypes.py::TestSFloat::test_np_save_load",
+        "core/test_custom_dtypes.py::test_type_pickle",
+        "core/test_multiarray.py::TestCTypes::test_ctypes_is_not_available",
+        "core/test_ufunc.py::TestUfunc::test_pickle_name_is_qualname",
+    ],
+    "looks up names in its caller's frame, where ufuse's own stands": [
+        "matrixlib/test_defmatrix.py::TestCtor::test_basic",
+        "matrixlib/test_defmatrix.py::TestCtor::test_bmat_nondefault_str",
+    ],
+    "a defect: apply_along_axis of NumPy 1 hands an array of ours to a subclass's method": [
+        "NumPy 1: lib/test_shape_base.py::TestApplyAlongAxis",
+    ],
+    "changes a list that holds arrays while NumPy reads it: NumPy gets a list of its own": [
+        "core/test_array_coercion.py::TestBadSequences::test_replace_0d_array",
+    ],
+}
