@@ -117,11 +117,17 @@ Scalar float_bits(double value, DType dtype) {
   return bits;
 }
 
-// Only a real long double takes an integer as it is; NumPy makes complex ones of doubles.
+// A long double takes an integer as it is. A complex one does so in NumPy 1; NumPy 2 makes it of
+// the integer's double.
 Scalar float_bits(const WeakScalar& weak, DType dtype) {
-  if (dtype != DType::LongDouble || weak.kind != WeakScalar::Kind::Int)
-    return float_bits(as_double(weak), dtype);
-  return converted(weak.magnitude, weak.negative ? DType::Int64 : DType::UInt64, dtype);
+  const DType part = ir::real_part(dtype);
+  if (part != DType::LongDouble || weak.kind != WeakScalar::Kind::Int)
+    return float_bits(as_double(weak), part);
+  const DType from = weak.negative ? DType::Int64 : DType::UInt64;
+  const Scalar exact = converted(weak.magnitude, from, part);
+  if (part != dtype && exact != float_bits(as_double(weak), part))
+    throw Unsupported("weak_scalar", "integer beyond double to clongdouble");
+  return exact;
 }
 
 }  // namespace
@@ -208,7 +214,7 @@ Scalar convert(const WeakScalar& weak, DType dtype) {
     case Kind::Complex: {
       const double imag = weak.kind == WeakScalar::Kind::Int ? 0.0 : weak.value.imag();
       const DType part = ir::real_part(dtype);
-      return ir::complex_of(float_bits(as_double(weak), part), float_bits(imag, part), part);
+      return ir::complex_of(float_bits(weak, dtype), float_bits(imag, part), part);
     }
   }
   throw InternalError("dtype of unknown kind");

@@ -105,7 +105,7 @@ def test_out(ufunc):
 
     for d in [d for d in "dlfeG" if accepts(ufunc, *[d] * ufunc.nin)]:
         args = operands(ufunc, [d] * ufunc.nin, "contiguous")
-        if ufunc.__name__ == "power":
+        if ufunc.__name__ == "power" and d != "G":
             args = [np.abs(args[0]), args[1] % 3]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

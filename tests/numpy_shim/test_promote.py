@@ -39,7 +39,12 @@ def test_conversion_of_python_numbers():
     answers = ask([f"convert {word(value)} {code}" for value, code in cases])
     for (value, code), answer in zip(cases, answers, strict=True):
         want = numpy_conversion(value, code)
-        assert answer.startswith("unsupported") if want is None else answer == want, (value, code)
+        # NumPy 1 and 2 make a clongdouble of other digits; so NumPy itself does.
+        left_to_numpy = code == "G" and type(value) is int and float(value) != value
+        if want is None or left_to_numpy:
+            assert answer.startswith("unsupported"), (value, code)
+        else:
+            assert answer == want, (value, code)
 
 
 def numpy_conversion(value, code):
