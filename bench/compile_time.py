@@ -1,8 +1,9 @@
 """How long does one wait for a first result?
 
 Each measurement is a process of its own: the import of ufuse beyond NumPy's, the first call with
-empty caches, the first call with the loop in the disk cache, and how many loops a second shape of
-the same rank compiles (none). The function is k-means on 1000 points.
+empty caches (the interpreter answers while the loop is compiled) and the same when it waits for the
+compiler, the first call with the loop in the disk cache, and how many loops a second shape of the
+same rank compiles (none). The function is k-means on 1000 points.
 """
 
 import argparse
@@ -46,9 +47,9 @@ print("null")
 """
 
 
-def run(program: str, cache: str) -> Any:
+def run(program: str, cache: str, backend: str = "deferred") -> Any:
     """Run a program in a fresh process that uses the given cache folder; its last line is JSON."""
-    environment = {**os.environ, "UFUSE_CACHE_DIR": cache}
+    environment = {**os.environ, "UFUSE_CACHE_DIR": cache, "UFUSE_BACKEND": backend}
     # An import without byte code would measure Python's parser.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(
@@ -74,12 +75,14 @@ def main() -> None:
     rounds = parser.parse_args().rounds
 
     cold: list[dict[str, float]] = []
+    waiting: list[dict[str, float]] = []
     warm: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         run(CHILD, f"{folder}/warm-up")  # byte code is written, files are in memory
         for number in range(rounds):
             cache = f"{folder}/{number}"
             cold.append(run(CHILD, cache))
+            waiting.append(run(CHILD, f"{folder}/{number}-waiting", "compiled"))
             warm.append(run(CHILD, cache))
         before = cached_files(cache)
         run(OTHER_SHAPE, cache)
@@ -91,6 +94,7 @@ def main() -> None:
     print(f"import numpy                       {of(warm, 'import numpy')}")
     print(f"import ufuse, beyond NumPy         {of(warm, 'import ufuse')}")
     print(f"first call, cold caches            {of(cold, 'first call')}")
+    print(f"the same, waiting for the compiler {of(waiting, 'first call')}")
     print(f"first call, from the disk cache    {of(warm, 'first call')}")
     print(f"second call                        {of(warm, 'second call')}")
     print(f"files cached after cold calls      {before}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import ufuse
+from ufuse.explain import waiting
 
 from bench import timing
 from bench.cases import chain, kmeans
@@ -84,8 +85,9 @@ def main() -> None:
         native = ufuse.jit(function)
         # Enough calls for a plan to be recorded, compiled and replayed before the clock starts.
         calls = {"numpy": call(function, arguments), "ufuse": call(native, arguments)}
-        for _ in range(50):
-            calls["ufuse"]()
+        with waiting():
+            for _ in range(50):
+                calls["ufuse"]()
         samples = timing.in_turns(calls, budget=1.0)
         numpys, ours = timing.median(samples["numpy"]), timing.median(samples["ufuse"])
         times = f"{numpys * 1e6:6.2f} us {ours * 1e6:6.2f} us"

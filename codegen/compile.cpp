@@ -8,12 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/deferred.h"
 #include "codegen/emit/printer.h"
+#include "codegen/jit/fork.h"
 #include "codegen/runtime/memory.h"
 #include "codegen/runtime/preamble.h"
+#include "codegen/schedule/cost.h"
 #include "codegen/schedule/plan.h"
 #include "codegen/schedule/views.h"
 #include "ir/print.h"
+#include "ir/support/error.h"
 
 namespace ufuse::codegen {
 namespace {
@@ -153,6 +157,44 @@ class CompiledGraph : public ir::Executable {
   ScratchPool& pool_;
 };
 
+// A graph cut into kernels and printed, before anything is built.
+struct Printed {
+  std::vector<BoundKernel> kernels;  // without code
+  std::vector<Temp> temps;
+  ir::Report report;  // with the kernels' texts
+
+  Printed(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts) {
+    Plan plan = make_plan(graph, loops, layouts);
+    report = report_of(graph, loops, layouts, plan);
+    temps = std::move(plan.temps);
+    for (loop::Kernel& k : plan.kernels) {
+      ir::GroupReport group;
+      group.source = print_cpp(k, loops);
+      group.loops = loop::print(k);
+      group.ops = k.ops;
+      report.groups.push_back(std::move(group));
+      BoundKernel bound;
+      for (std::uint32_t row : k.calls) bound.calls.push_back({loops[row].loop, loops[row].data});
+      k.body.clear();
+      bound.loops = std::move(k);
+      kernels.push_back(std::move(bound));
+    }
+  }
+};
+
+// Roughly what the interpreter takes, in nanoseconds: a pass over memory for each node.
+double interpreted_ns(const ir::Graph& graph) {
+  double ns = 0;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const ir::Node& node = graph[graph.at(i)];
+    const bool folds = node.op == ir::Op::Reduce || node.op == ir::Op::ArgReduce;
+    const auto elements =
+        static_cast<double>(element_count(folds ? graph[node.inputs[0]].shape : node.shape));
+    ns += cost::kInterpretedNode + cost::kInterpretedElement * elements;
+  }
+  return ns;
+}
+
 constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their kernels stay in the Jit
 
 }  // namespace
@@ -164,13 +206,39 @@ struct Compiler::State {
           config.preamble = runtime_preamble();
           return config;
         }()) {}
+
+  // Both are the same object, or `deferred` is unset.
+  struct Prepared {
+    std::shared_ptr<const ir::Executable> executable;
+    std::shared_ptr<const Deferred> deferred;
+  };
+  Prepared find(const std::string& key) {
+    const std::lock_guard lock(mutex);
+    const auto it = prepared.find(key);
+    return it == prepared.end() ? Prepared{} : it->second;
+  }
+  std::shared_ptr<const ir::Executable> keep(std::string key, Prepared made) {
+    const std::lock_guard lock(mutex);
+    if (prepared.size() >= kMaxPrepared) prepared.clear();
+    return prepared.emplace(std::move(key), std::move(made)).first->second.executable;
+  }
+  std::shared_ptr<const ir::Executable> bind(Printed printed, std::vector<Built> built) {
+    for (std::size_t i = 0; i < built.size(); ++i) {
+      printed.kernels[i].code = built[i].kernel;
+      printed.report.groups[i].origin = to_string(built[i].origin);
+      printed.report.groups[i].compile_ms = built[i].milliseconds;
+    }
+    return std::make_shared<CompiledGraph>(std::move(printed.kernels), std::move(printed.temps),
+                                           std::move(printed.report), threads, pool);
+  }
+
   const ir::LoopTable& loops;
   const Numerics numerics;
   Jit jit;
   Threads threads;
   ScratchPool pool;
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<const ir::Executable>> prepared;
+  std::unordered_map<std::string, Prepared> prepared;
 };
 
 Compiler::Compiler(const ir::LoopTable& loops, Numerics numerics)
@@ -182,48 +250,52 @@ Jit& Compiler::jit() { return state_->jit; }
 std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) {
   std::string key = Key::of(graph, layouts);
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (auto it = state_->prepared.find(key); it != state_->prepared.end()) return it->second;
+  if (State::Prepared known = state_->find(key); known.executable) {
+    if (known.deferred) known.deferred->wait();
+    return known.executable;
   }
-  Plan plan = make_plan(graph, state_->loops, layouts);
-  ir::Report report = report_of(graph, state_->loops, layouts, plan);
-  std::vector<BoundKernel> kernels;
-  for (loop::Kernel& k : plan.kernels) {
-    ir::GroupReport group;
-    group.source = print_cpp(k, state_->loops);
-    group.loops = loop::print(k);
-    group.ops = k.ops;
-    Built built = state_->jit.get(group.source, state_->numerics);
-    group.origin = to_string(built.origin);
-    group.compile_ms = built.milliseconds;
-    report.groups.push_back(std::move(group));
-    BoundKernel bound;
-    bound.code = built.kernel;
-    for (std::uint32_t row : k.calls)
-      bound.calls.push_back({state_->loops[row].loop, state_->loops[row].data});
-    k.body.clear();
-    bound.loops = std::move(k);
-    kernels.push_back(std::move(bound));
+  Printed printed(graph, state_->loops, layouts);
+  std::vector<Built> built;
+  for (const ir::GroupReport& group : printed.report.groups)
+    built.push_back(state_->jit.get(group.source, state_->numerics));
+  return state_->keep(std::move(key),
+                      {state_->bind(std::move(printed), std::move(built)), nullptr});
+}
+
+std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(const ir::Graph& graph,
+                                                                 const ir::RunArgs& layouts,
+                                                                 ir::Backend& meanwhile) {
+  // A child has little time left, often, and ends without a word; contraction would show.
+  if (fork_generation() != 0 || state_->numerics != Numerics::Exact ||
+      interpreted_ns(graph) > cost::kWorthWaiting)
+    return prepare(graph, layouts);
+  std::string key = Key::of(graph, layouts);
+  if (State::Prepared known = state_->find(key); known.executable) return known.executable;
+  Printed printed(graph, state_->loops, layouts);
+  ir::Report report = printed.report;
+  std::vector<std::string> sources;
+  for (ir::GroupReport& group : report.groups) {
+    sources.push_back(group.source);
+    group.origin = "interpreter";
+    group.note = "its loops are being compiled";
   }
-  auto executable = std::make_shared<CompiledGraph>(
-      std::move(kernels), std::move(plan.temps), std::move(report), state_->threads, state_->pool);
-  const std::lock_guard lock(state_->mutex);
-  if (state_->prepared.size() >= kMaxPrepared) state_->prepared.clear();
-  return state_->prepared.emplace(std::move(key), std::move(executable)).first->second;
+  std::shared_ptr<const Deferred> deferred;
+  try {
+    deferred = std::make_shared<const Deferred>(
+        state_->jit, std::move(sources), state_->numerics,
+        [state = state_.get(), printed = std::move(printed)](std::vector<Built> built) {
+          return state->bind(printed, std::move(built));
+        },
+        meanwhile.prepare(graph, layouts), std::move(report));
+  } catch (const CompileError&) {
+    return prepare(graph, layouts);
+  }
+  deferred->wait_for(cost::kPatience);
+  return state_->keep(std::move(key), {deferred, deferred});
 }
 
 ir::Report Compiler::describe(const ir::Graph& graph, const ir::RunArgs& layouts) const {
-  Plan plan = make_plan(graph, state_->loops, layouts);
-  ir::Report report = report_of(graph, state_->loops, layouts, plan);
-  for (const loop::Kernel& k : plan.kernels) {
-    ir::GroupReport group;
-    group.source = print_cpp(k, state_->loops);
-    group.loops = loop::print(k);
-    group.ops = k.ops;
-    report.groups.push_back(std::move(group));
-  }
-  return report;
+  return Printed(graph, state_->loops, layouts).report;
 }
 
 }  // namespace ufuse::codegen

@@ -19,6 +19,12 @@ class Compiler : public ir::Backend {
   std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                 const ir::RunArgs& layouts) override;
 
+  // The same without waiting for the compiler where `meanwhile`, which must give the same bits,
+  // takes less time than that: it answers until the loops are compiled in the background.
+  std::shared_ptr<const ir::Executable> prepare_or_defer(const ir::Graph& graph,
+                                                         const ir::RunArgs& layouts,
+                                                         ir::Backend& meanwhile);
+
   // What would be compiled, without compiling it: for golden files and explain.
   ir::Report describe(const ir::Graph& graph, const ir::RunArgs& layouts) const;
 

@@ -67,6 +67,8 @@ class Executable {
   // Thread-safe; takes no lock of Python's; throws nothing but std::bad_alloc.
   virtual RunStatus run(const RunArgs& args) const = 0;
   virtual const Report& report() const = 0;
+  // False while it runs in another way than it will later: its times say nothing yet.
+  virtual bool settled() const { return true; }
   // Whether it was built for the caller: true for the first who asks. A backend may give the same
   // one for equal graphs, whose report then tells of work that an earlier request paid for.
   bool claim() const { return !claimed_.exchange(true, std::memory_order_relaxed); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 
 namespace ufuse::numpy_shim {
@@ -41,6 +42,7 @@ bool is_empty(const Dims& shape) { return std::ranges::find(shape, 0) != shape.e
 // New memory: all strides are 0 when there is none.
 Dims fresh_strides(const Dims& shape, const std::vector<std::size_t>& inner_first,
                    std::size_t itemsize) {
+  check_size(shape);
   if (is_empty(shape)) return Dims(shape.size(), 0);
   return strides_in_order(shape, inner_first, itemsize);
 }
@@ -115,6 +117,15 @@ std::optional<Dims> direct_strides(std::span<const Layout> operands, const Dims&
 
 }  // namespace
 
+void check_size(const Dims& shape) {
+  constexpr std::size_t kWidest = 16;  // bytes of the widest dtype
+  auto room = std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(kWidest);
+  for (std::int64_t n : shape) {
+    if (n > room) throw Unsupported("shape", "too many elements");
+    if (n > 0) room /= n;
+  }
+}
+
 Dims broadcast_shapes(std::span<const Dims> shapes) {
   std::size_t ndim = 0;
   for (const Dims& shape : shapes) ndim = std::max(ndim, shape.size());
@@ -126,6 +137,7 @@ Dims broadcast_shapes(std::span<const Dims> shapes) {
       if (n != 1 && n != shape[i]) throw Unsupported("shape", "do not broadcast");
       n = shape[i];
     }
+  check_size(result);
   return result;
 }
 

@@ -8,6 +8,8 @@
 
 namespace ufuse::numpy_shim {
 
+// Unsupported where the bytes cannot be counted, even if one extent is 0: NumPy raises.
+void check_size(const Dims& shape);
 Dims broadcast_shapes(std::span<const Dims> shapes);  // Unsupported when they do not fit
 // Strides of new memory (all 0 when it is empty), and of a view on packed memory (where an empty
 // axis does not count).

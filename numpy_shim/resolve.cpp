@@ -205,6 +205,7 @@ Resolved comparison(const Ufunc& ufunc, std::span<const Operand> operands, bool 
 Resolved resolve(const Ufunc& ufunc, std::span<const Operand> operands,
                  const UfuncOptions& options) {
   if (!ufunc.elementwise) throw Unsupported("generalized_ufunc", ufunc.name);
+  if (ufunc.foreign) throw Unsupported("foreign_ufunc", ufunc.name);
   if (operands.size() != static_cast<std::size_t>(ufunc.nin)) no_loop(ufunc);
   const auto checked = [&](Resolved resolved) {
     check_casting(ufunc, operands, resolved, options.same_kind);

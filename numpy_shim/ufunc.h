@@ -25,6 +25,7 @@ struct Ufunc {
   bool of_numpy = true;  // NumPy's own (may have a row in ops.def); otherwise always a block call
   int nin = 0, nout = 0;
   bool elementwise = true;  // false: generalised (matmul): never native
+  bool foreign = false;     // of neither NumPy nor SciPy: its loops may do anything
   std::vector<UfuncLoop> loops;
 };
 

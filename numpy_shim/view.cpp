@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "numpy_shim/layout.h"
+
 namespace ufuse::numpy_shim {
 
 using ir::Op;
@@ -202,6 +204,7 @@ View expand_dims(const Layout& x, const Dims& axes) {
 
 View broadcast_to(const Layout& x, const Dims& shape) {
   if (shape.size() < x.shape.size()) throw Unsupported("shape", "do not broadcast");
+  check_size(shape);
   const std::size_t missing = shape.size() - x.shape.size();
   View view{{x.dtype, shape, Dims(shape.size(), 0)}, 0, {}};
   Dims axes(shape.size(), -1);

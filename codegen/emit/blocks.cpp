@@ -25,7 +25,7 @@ void KernelPrinter::open_lanes() {
 // ---- Segments ----
 
 void KernelPrinter::print_blocks(const Stmt& s, const std::string& lo, const std::string& hi) {
-  const Lanes lanes(k_, s);
+  const Lanes lanes(k_, s.vars[0], s.body);
   lanes_ = &lanes;
   const std::string base = block_base(), block = std::to_string(lanes.block());
   open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
@@ -33,11 +33,43 @@ void KernelPrinter::print_blocks(const Stmt& s, const std::string& lo, const std
   const bool whole = lanes.var() != k_.parallel && k_.vars[index(lanes.var())].extent.literal();
   line("const rt::Index " + block_count() + " = " +
        (whole ? hi : "rt::block(" + hi + " - " + base + ", " + block + ")") + ";");
-  for (ValueId v : lanes.arrays())
-    line(type_of(dtype(v)) + " " + value_name(v) + array_suffix() + ";");
+  print_arrays();
   print_segments(s.body, nullptr);
   close();
   lanes_ = nullptr;
+}
+
+void KernelPrinter::print_arrays() {
+  for (ValueId v : lanes_->arrays())
+    line(type_of(dtype(v)) + " " + value_name(v) + array_suffix() + ";");
+}
+
+// The sum of a block of a run's elements as a callable.
+void KernelPrinter::print_block_sum(const Stmt& s) {
+  const VarId var = s.vars.back();
+  const std::string type = type_of(dtype(s.result)), i = name(var);
+  const std::string base = "b" + i.substr(1), count = "m" + i.substr(1);
+  open("const auto f" + run_name(s) + " = [&](rt::Index " + base + ", rt::Index " + count +
+       ", rt::Flags& flags) -> " + type);
+  std::string element = "e" + value_name(s.result);
+  if (s.calls) {
+    const Lanes lanes(k_, var, s.body, s.element);
+    lanes_ = &lanes;
+    print_arrays();
+    print_segments(s.body, nullptr);
+    element = is_array(s.element) ? value_name(s.element) + "[k]" : use(s.element);
+    lanes_ = nullptr;
+  } else {
+    line(type + " " + element + "[" + std::to_string(loop::kBlock) + "];");
+    open_for(i, base, base + " + " + count);
+    print_body(s.body);
+    line(element + "[" + i + " - " + base + "] = " + use(s.element) + ";");
+    close();
+    element += "[k]";
+  }
+  line("return rt::pairwise<" + type + ">(0, " + count + ", [&](rt::Index k) { return " + element +
+       "; });");
+  close("};");
 }
 
 // Prints a body: runs of lane statements become inner loops. `fold`: the reduction whose body this

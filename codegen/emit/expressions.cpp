@@ -60,9 +60,8 @@ std::string KernelPrinter::expression(const Stmt& s) const {
   const ir::DType d = dtype(s.result);
   const std::string type = type_of(d);
   if (s.helper != Stmt::Helper::None) {
-    static constexpr const char* kNames[] = {
-        "",          "rt::root_less", "rt::root_doubt", "rt::arg_key<false>", "rt::arg_key<true>",
-        "rt::opaque"};
+    static constexpr const char* kNames[] = {"", "rt::root_less", "rt::arg_key<false>",
+                                             "rt::arg_key<true>", "rt::opaque"};
     std::string arguments = operand(s.args[0]);
     if (s.args.size() > 1) arguments += ", " + operand(s.args[1]);
     return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");

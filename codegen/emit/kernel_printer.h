@@ -89,6 +89,8 @@ class KernelPrinter {
   std::string array_suffix() const;
   void open_lanes();
   void print_blocks(const Stmt& s, const std::string& lo, const std::string& hi);
+  void print_arrays();
+  void print_block_sum(const Stmt& s);
   void print_segments(const Body& body, const Stmt* fold);
   void print_segment(const std::vector<const Stmt*>& stmts, const Stmt* fold);
   void reload(ValueId v, std::set<ValueId>& made);

@@ -25,12 +25,14 @@ constexpr std::int64_t kGap = 8;
 
 }  // namespace
 
-Lanes::Lanes(const loop::Kernel& kernel, const Stmt& stmt) : k_(kernel), var_(stmt.vars[0]) {
-  find_direct_stores(stmt.body);
+Lanes::Lanes(const loop::Kernel& kernel, loop::VarId var, const Body& body, ValueId element)
+    : k_(kernel), var_(var) {
+  find_direct_stores(body);
   int segment = 0;
-  plan_segments(stmt.body, segment);
+  plan_segments(body, segment);
+  if (element >= 0 && depends(element)) keep(element);
   bool calls = false;
-  walk(stmt.body, [&](const Stmt& s) { calls |= s.kind == Stmt::Kind::Call; });
+  walk(body, [&](const Stmt& s) { calls |= s.kind == Stmt::Kind::Call; });
   block_ = calls || arrays_.size() > 4 ? loop::kBlock : loop::kWideBlock;
 }
 

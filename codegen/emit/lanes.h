@@ -17,7 +17,10 @@ namespace ufuse::codegen {
 
 class Lanes {
  public:
-  Lanes(const loop::Kernel& kernel, const loop::Stmt& stmt);
+  // A loop's or a fold's body over the lanes `var`. `element`: a value that is wanted in an array,
+  // if any.
+  Lanes(const loop::Kernel& kernel, loop::VarId var, const loop::Body& body,
+        loop::ValueId element = -1);
 
   static bool needs_blocks(const loop::Body& body);
   static bool ends_segment(const loop::Stmt& s);

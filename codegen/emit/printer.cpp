@@ -154,7 +154,10 @@ void KernelPrinter::print_scalar(const Stmt& s) {
     case Stmt::Kind::Store:
       return line(element(s.access) + " = " + use(s.args[0]) + ";");
     case Stmt::Kind::Doubt:
-      return line("doubt |= " + use(s.args[0]) + ";");
+      return line("doubt." +
+                  (s.args.size() == 1 ? "look(" + use(s.args[0])
+                                      : "compare(" + use(s.args[0]) + ", " + use(s.args[1])) +
+                  ");");
     default:
       return line("if (" + use(s.args[0]) + ") flags.redo();");
   }
@@ -190,11 +193,11 @@ void KernelPrinter::print_doubtful(const Stmt& s, const std::string& lo, const s
        " += " + block + ")");
   line("const rt::Index " + end + " = " + base + " + rt::block(" + hi + " - " + base + ", " +
        block + ");");
-  line("rt::i64 doubt = 0;");
+  line("rt::RootDoubt doubt;");
   open_for(i, base, end);
   print_body(s.body);
   close();
-  line("if (__builtin_expect(doubt == 0, 1)) continue;");
+  line("if (__builtin_expect(!doubt.any(), 1)) continue;");
   line("// Too close to tell without the square roots: this block once more, in full.");
   open_for(i, base, end);
   print_body(s.exact);

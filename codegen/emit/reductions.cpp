@@ -75,8 +75,12 @@ void KernelPrinter::print_run(const Stmt& s) {
   const bool parallel = s.form == Stmt::Form::Parallel;
   if (s.order == ir::Order::Pairwise) {
     const std::string chunk = s.chunk > 0 ? std::to_string(s.chunk) : "0";
-    line(acc + " = rt::" + (parallel ? "parallel_sum" : "sum") + "<" + type + ">(" + acc + ", " +
-         n + ", " + chunk + ", f" + acc + (parallel ? ", args->threads, flags" : "") + ");");
+    line(acc + " = rt::" + (parallel ? "parallel_" : "") + "sum" + (s.blocks ? "_blocks" : "") +
+         "<" + type + ">(" + acc + ", " + n + ", " + chunk + ", f" + acc +
+         (parallel   ? ", args->threads, flags"
+          : s.blocks ? ", flags"
+                     : "") +
+         ");");
     return;
   }
   if (s.reduction == ir::Reduction::Any || s.reduction == ir::Reduction::All) {
@@ -123,6 +127,7 @@ void KernelPrinter::print_arg_extremum(const Stmt& s) {
 
 // The run's element as a callable.
 void KernelPrinter::print_element(const Stmt& s) {
+  if (s.blocks) return print_block_sum(s);
   open("const auto f" + run_name(s) + " = [&](rt::Index " + name(s.vars.back()) + ") -> " +
        type_of(dtype(s.element)));
   print_body(s.body);

@@ -106,18 +106,7 @@ class Jit::State {
 
   ~State() {
     cancel_.pull();
-    std::deque<Job> left;
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-      left.swap(queue_);
-    }
-    wake_.notify_all();
-    if (worker_.joinable()) worker_.join();
-    for (const Job& job : left)
-      if (job->claim())
-        job->promise.set_exception(std::make_exception_ptr(
-            CompileError("the kernel was not compiled because the program is ending")));
+    finish(std::chrono::milliseconds(0));
   }
 
   const unsigned generation = fork_generation();
@@ -126,7 +115,7 @@ class Jit::State {
     const Clock::time_point start = Clock::now();
     const Job job = enter(source, numerics);
     if (job->claim()) {
-      run(*job);
+      run(*job, cancel_);
       return job->future.get();
     }
     Built built = job->future.get();  // perhaps waiting for another thread
@@ -148,10 +137,26 @@ class Jit::State {
     const Job job = enter(source, numerics);
     if (job->claimed.load()) return job->future;
     const std::lock_guard lock(mutex_);
+    if (stop_) throw ending();
     if (!worker_.joinable()) start_worker();
     queue_.push_back(job);
     wake_.notify_one();
     return job->future;
+  }
+
+  void finish(std::chrono::milliseconds patience) {
+    std::deque<Job> left;
+    {
+      std::unique_lock lock(mutex_);
+      idle_.wait_for(lock, patience, [this] { return queue_.empty() && !working_; });
+      stop_ = true;
+      left.swap(queue_);
+    }
+    background_cancel_.pull();
+    wake_.notify_all();
+    if (worker_.joinable()) worker_.join();
+    for (const Job& job : left)
+      if (job->claim()) job->promise.set_exception(std::make_exception_ptr(ending()));
   }
 
   JitStats stats() const {
@@ -231,15 +236,23 @@ class Jit::State {
         if (stop_) return;
         job = queue_.front();
         queue_.pop_front();
+        working_ = true;
       }
-      if (job->claim()) run(*job);
+      if (job->claim()) run(*job, background_cancel_);
+      const std::lock_guard lock(mutex_);
+      working_ = false;
+      idle_.notify_all();
     }
   }
 
-  void run(Work& job) {
+  static CompileError ending() {
+    return CompileError("the kernel was not compiled because the program is ending");
+  }
+
+  void run(Work& job, const Cancel& cancel) {
     const Clock::time_point start = Clock::now();
     try {
-      Built built = load_or_compile(job);
+      Built built = load_or_compile(job, cancel);
       built.milliseconds = milliseconds_since(start);
       {
         const std::lock_guard lock(mutex_);
@@ -258,11 +271,11 @@ class Jit::State {
     }
   }
 
-  const Toolchain& toolchain() {
-    std::call_once(toolchain_once_, [this] {
+  const Toolchain& toolchain(const Cancel& cancel) {
+    std::call_once(toolchain_once_, [&] {
       try {
         toolchain_.emplace(
-            Toolchain::find(config_.compiler, config_.direct, config_.timeout, &store_));
+            Toolchain::find(config_.compiler, config_.direct, config_.timeout, &store_, &cancel));
         const std::lock_guard lock(mutex_);
         stats_.compiler = toolchain_->description();
       } catch (...) {
@@ -273,9 +286,9 @@ class Jit::State {
     return *toolchain_;
   }
 
-  Built load_or_compile(const Work& job) {
+  Built load_or_compile(const Work& job, const Cancel& cancel) {
     const std::string text = config_.preamble + job.source;
-    const Toolchain& tools = toolchain();
+    const Toolchain& tools = toolchain(cancel);
     const std::string key =
         "ufuse kernel 1\n" + tools.identity() + "\n" + key_of(text, job.numerics);
     if (const std::optional<fs::path> entry = store_.find(key)) {
@@ -286,11 +299,12 @@ class Jit::State {
         // compile as if it were absent.
       }
     }
-    return {compile(tools, job, text, key), Origin::Compiled, 0};
+    return {compile(tools, job, text, key, cancel), Origin::Compiled, 0};
   }
 
   std::shared_ptr<const Kernel> compile(const Toolchain& tools, const Work& job,
-                                        const std::string& text, const std::string& key) {
+                                        const std::string& text, const std::string& key,
+                                        const Cancel& cancel) {
     std::optional<CompileError> first;
     std::string built;
     for (const fs::path& parent : work_parents(store_)) {
@@ -299,7 +313,7 @@ class Jit::State {
         built = folder.path() / "kernel.cpp";
         if (!folder || !write_file(built, text))
           throw CompileError(parent.string() + ": a source file cannot be written");
-        return compile_in(folder.path(), tools, job.numerics, key);
+        return compile_in(folder.path(), tools, job.numerics, key, cancel);
       } catch (const CompileError& error) {
         const bool hopeless = !is_about_the_disk(error);
         if (!first || hopeless) first = error;
@@ -310,9 +324,10 @@ class Jit::State {
   }
 
   std::shared_ptr<const Kernel> compile_in(const fs::path& folder, const Toolchain& tools,
-                                           Numerics numerics, const std::string& key) {
+                                           Numerics numerics, const std::string& key,
+                                           const Cancel& cancel) {
     const fs::path library = folder / "kernel.so";
-    tools.build(folder, numerics, cancel_);
+    tools.build(folder, numerics, cancel);
     std::shared_ptr<const Kernel> kernel;
     try {
       kernel = std::make_shared<const Kernel>(library);
@@ -321,7 +336,7 @@ class Jit::State {
       if (!tools.direct()) throw;
       std::error_code ignored;
       fs::remove(library, ignored);
-      tools.build_by_driver(folder, numerics, cancel_);
+      tools.build_by_driver(folder, numerics, cancel);
       kernel = std::make_shared<const Kernel>(library);
     }
     if (const std::optional<std::string> code = read_file(library)) store_.put(key, *code);
@@ -359,15 +374,15 @@ class Jit::State {
   std::once_flag toolchain_once_;
   std::optional<Toolchain> toolchain_;
   std::exception_ptr no_toolchain_;
-  Cancel cancel_;
+  Cancel cancel_, background_cancel_;
 
   mutable std::mutex mutex_;  // of all below
   std::unordered_map<std::string, Job> kernels_;
   std::uint64_t clock_ = 0;
   JitStats stats_;
   std::deque<Job> queue_;
-  std::condition_variable wake_;
-  bool stop_ = false;
+  std::condition_variable wake_, idle_;
+  bool stop_ = false, working_ = false;
   std::thread worker_;
 };
 
@@ -397,6 +412,8 @@ std::shared_ptr<const Kernel> Jit::find(const std::string& source, Numerics nume
 std::shared_future<Built> Jit::get_async(std::string source, Numerics numerics) {
   return state().get_async(source, numerics);
 }
+
+void Jit::finish(std::chrono::milliseconds patience) { state().finish(patience); }
 
 JitStats Jit::stats() const { return state().stats(); }
 

@@ -71,6 +71,10 @@ class Jit {
   // poll it, do not wait.
   std::shared_future<Built> get_async(std::string source, Numerics numerics = Numerics::Exact);
 
+  // The end of the program: waits at most so long for the background thread's work, kills the rest,
+  // and begins no more. Kernels are built by their callers from now on.
+  void finish(std::chrono::milliseconds patience);
+
   JitStats stats() const;
 
  private:

@@ -199,7 +199,7 @@ Toolchain::Toolchain(Toolchain&& other) noexcept
       direct_(other.direct_.load()) {}
 
 Toolchain Toolchain::find(const std::optional<std::string>& requested, bool direct,
-                          milliseconds timeout, EntryStore* memo) {
+                          milliseconds timeout, EntryStore* memo, const Cancel* cancel) {
   std::vector<std::string> candidates;
   const char* own = std::getenv("UFUSE_CXX");
   if (requested) {
@@ -221,7 +221,7 @@ Toolchain Toolchain::find(const std::optional<std::string>& requested, bool dire
     found.driver_[0] = find_program(found.driver_[0]);
     if (found.driver_[0].empty()) continue;
     try {
-      found.identify(memo);
+      found.identify(memo, cancel);
       return found;
     } catch (const CompileError& error) {
       words += std::string(error.what()) + "\n" + error.output();
@@ -233,7 +233,7 @@ Toolchain Toolchain::find(const std::optional<std::string>& requested, bool dire
                      words);
 }
 
-void Toolchain::identify(EntryStore* memo) {
+void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
   openmp_ = find_openmp();
   Argv flags(kFlags.begin(), kFlags.end());
   const std::string key = "ufuse toolchain 1\n" + join(driver_) + "\n" + file_identity(driver_[0]) +
@@ -245,7 +245,7 @@ void Toolchain::identify(EntryStore* memo) {
     append(ask, flags);
     append(ask, {"-fopenmp", "-shared", "-nostdlib", "-###", "-x", "c++", "/dev/null", "-o",
                  "kernel.so"});
-    const Finished run = run_pipeline({ask}, timeout_);
+    const Finished run = run_pipeline({ask}, timeout_, cancel);
     if (run.kind != Finished::Ok)
       throw CompileError(driver_[0] + " " + how_it_ended(run, timeout_), run.output);
     read_driver(run.output);

@@ -28,7 +28,8 @@ class Toolchain {
   // was learned of a compiler is kept in `memo`, if given, for the next process. Throws
   // CompileError when there is none.
   static Toolchain find(const std::optional<std::string>& requested, bool direct,
-                        std::chrono::milliseconds timeout, EntryStore* memo);
+                        std::chrono::milliseconds timeout, EntryStore* memo,
+                        const Cancel* cancel = nullptr);
   Toolchain(Toolchain&& other) noexcept;
 
   // Everything about compiler, flags, CPU and libomp that the machine code depends on.
@@ -45,7 +46,7 @@ class Toolchain {
 
  private:
   Toolchain() = default;
-  void identify(EntryStore* memo);
+  void identify(EntryStore* memo, const Cancel* cancel);
   void read_driver(const std::string& text);
   Finished run_direct(const std::filesystem::path& folder, Numerics numerics,
                       const Cancel& cancel) const;

@@ -3,8 +3,10 @@
 // changes speed only.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -91,6 +93,14 @@ bool raises(const Kernel& kernel, const Body& body) {
   });
 }
 
+// Whether elements are made of one or two bytes: g++ 12 does not gather them into one vector.
+bool is_narrow(const Kernel& kernel, const Body& body) {
+  return std::ranges::any_of(body, [&](const Stmt& s) {
+    return s.result >= 0 &&
+           ir::size_of(kernel.values[static_cast<std::size_t>(s.result)].dtype) <= 2;
+  });
+}
+
 }  // namespace
 
 ValueId Lowerer::fold(NodeId node, const ir::Node& n, const Index& index) {
@@ -109,7 +119,19 @@ ValueId Lowerer::fold(NodeId node, const ir::Node& n, const Index& index) {
   const ValueId result = nest_.within(depth, [&] {
     if (small) return unroll(n, index, shape);
     const bool horizontal = parallel || runs_horizontally(n, index);
-    return loop_fold(n, index, shape, horizontal, parallel);
+    Stmt::Form form = Stmt::Form::Lanes;
+    if (horizontal) form = parallel ? Stmt::Form::Parallel : Stmt::Form::Horizontal;
+    if (!horizontal || n.order != ir::Order::Pairwise || (!parallel && total <= cost::kMaxRow))
+      return loop_fold(n, index, shape, form, false);
+    // Too long for a row of scratch: block calls run on a block of the elements at a time.
+    const CallsBelow calls = calls_below(n.inputs[0]);
+    if (calls.shared) return need(calls.shared, n.dtype, index);
+    const auto& scopes = nest_.scopes();
+    if (calls.any && std::ranges::any_of(scopes, [](const Scope& s) { return s.lanes; })) {
+      out_.want_scalar = true;
+      return nest_.new_value(n.dtype, wanted);
+    }
+    return loop_fold(n, index, shape, form, calls.any);
   });
   note(node, is_arg ? (n.id == 0 ? "argmin" : "argmax")
                     : std::string(ir::reduction_info(n.reduction).name) + ".reduce");
@@ -170,19 +192,56 @@ ValueId Lowerer::unroll(const ir::Node& n, const Index& index, const Dims& shape
   deferred_ |= roots;
   if (roots) return unrolled_arg_of_roots(nest_, elements, n.id == 1);
   if (n.op == Op::ArgReduce) return unrolled_arg(nest_, elements, n.id == 1);
-  return unrolled_reduce(nest_, n, elements, extents, initial_value(n));
+  // A sum that cannot be -0.0 needs no +0.0 to begin with.
+  const bool bare = n.order == ir::Order::Pairwise && n.inputs.size() == 1 && total > 0 &&
+                    is_never_minus_zero(g_, operand);
+  return unrolled_reduce(nest_, n, elements, extents, bare ? -1 : initial_value(n));
 }
 
 // ---- Many elements: loops ----
 
-ValueId Lowerer::loop_fold(ir::Node n, const Index& index, Dims shape, bool horizontal,
-                           bool parallel) {
+// Whether the value is made of block calls, and a part that is and that others use too, if there is
+// one: that had better be kept in memory.
+Lowerer::CallsBelow Lowerer::calls_below(NodeId node) const {
+  const auto uses_below = [&](const std::vector<NodeId>& roots) {
+    std::map<std::uint32_t, int> uses;
+    std::vector<NodeId> open;
+    const auto use = [&](NodeId used) {
+      if (!r_.places.contains(used.value) && uses[used.value]++ == 0) open.push_back(used);
+    };
+    std::ranges::for_each(roots, use);
+    while (!open.empty()) {
+      const NodeId at = open.back();
+      open.pop_back();
+      std::ranges::for_each(g_[at].inputs, use);
+    }
+    return uses;
+  };
+  const auto below = uses_below({node});
+  std::set<std::uint32_t> made;  // of calls
+  for (const auto& [id, count] : below) {
+    const ir::Node& n = g_[NodeId{id}];
+    if (n.op == Op::Ufunc ||
+        std::ranges::any_of(n.inputs, [&](NodeId in) { return made.contains(in.value); }))
+      made.insert(id);
+  }
+  CallsBelow calls{!made.empty(), {}};
+  if (!calls.any) return calls;
+  const auto everywhere = uses_below(g_.outputs);
+  for (std::uint32_t id : made) {
+    const auto all = everywhere.find(id);
+    if (all != everywhere.end() && all->second > below.at(id)) return {true, NodeId{id}};
+  }
+  return calls;
+}
+
+ValueId Lowerer::loop_fold(ir::Node n, const Index& index, Dims shape, Stmt::Form form,
+                           bool calls) {
+  const bool horizontal = form != Stmt::Form::Lanes, parallel = form == Stmt::Form::Parallel;
   if (horizontal && !merge_run(n, shape)) return nest_.new_value(n.dtype, vars_of(index));
   Stmt fold;
   fold.kind = Stmt::Kind::Fold;
-  fold.form = parallel     ? Stmt::Form::Parallel
-              : horizontal ? Stmt::Form::Horizontal
-                           : Stmt::Form::Lanes;
+  fold.form = form;
   fold.order = n.order;
   fold.chunk = n.chunk;
   fold.reduction = n.reduction;
@@ -193,7 +252,8 @@ ValueId Lowerer::loop_fold(ir::Node n, const Index& index, Dims shape, bool hori
   for (std::int64_t axis : n.ints)
     fold.vars.push_back(nest_.new_var(shape[static_cast<std::size_t>(axis)]));
   Scope& scope = nest_.push(fold.vars, fold.body);
-  scope.horizontal = horizontal;
+  scope.horizontal = horizontal && !calls;
+  scope.lanes = calls;
   scope.parallel = parallel;
   parallel_fold_ |= parallel;
   const Index inner = operand_index(n, g_[n.inputs[0]].shape.size(), index,
@@ -205,6 +265,9 @@ ValueId Lowerer::loop_fold(ir::Node n, const Index& index, Dims shape, bool hori
                          (n.reduction == ir::Reduction::Any || n.reduction == ir::Reduction::All);
   fold.stops = horizontal && of_truths && !raises(nest_.kernel(), fold.body);
   nest_.pop();
+  fold.calls = calls;
+  fold.blocks = calls || (horizontal && n.order == ir::Order::Pairwise &&
+                          is_narrow(nest_.kernel(), fold.body));
   const ValueId result = nest_.new_value(n.dtype, vars_of(index));
   fold.result = result;
   nest_.body(nest_.place(nest_.vars(result))).push_back(std::move(fold));

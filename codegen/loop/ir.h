@@ -79,12 +79,13 @@ struct Stmt {
     Loop,     // for vars[0]: body
     Fold,     // result = reduction of `element` over vars (outermost first), computed by body
     Redo,     // the kernel's result is in doubt where args[0] is true
-    Doubt,    // the loop's fast body is in doubt where args[0] is not 0
+    Doubt,    // the loop's fast body is in doubt where args[0] has no square root, or one that may
+              // equal that of args[1], if given
   };
   // What a Compute does that is no row of ops.def (codegen/runtime/folds.h): comparing square roots
   // without taking them; integers whose order is that in which argmin and argmax prefer floats; a
   // constant that the compiler must not compute with, since 0/0 has to raise its flag at run time.
-  enum class Helper : std::uint8_t { None, RootLess, RootDoubt, ArgMinKey, ArgMaxKey, Opaque };
+  enum class Helper : std::uint8_t { None, RootLess, ArgMinKey, ArgMaxKey, Opaque };
   Kind kind = Kind::Compute;
   ValueId result = -1;
   std::vector<ValueId> results;  // Call: by output slot, -1 where nobody asks
@@ -114,6 +115,10 @@ struct Stmt {
   std::int64_t chunk = 0;
   bool stops = false;  // any, all: nothing is lost when elements after the answer are not looked at
   ValueId initial = -1;
+  // The elements are made a block at a time, in an array, and then combined: where g++ would make
+  // them one by one, or where `calls` of block calls do.
+  bool blocks = false;
+  bool calls = false;
 };
 
 // Visits each statement of a body, outer ones first.

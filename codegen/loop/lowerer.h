@@ -60,7 +60,12 @@ class Lowerer {
   bool runs_horizontally(const ir::Node& n, const Index& index) const;
   bool can_defer(const ir::Node& n) const;
   ValueId unroll(const ir::Node& n, const Index& index, const ir::Dims& shape);
-  ValueId loop_fold(ir::Node n, const Index& index, ir::Dims shape, bool horizontal, bool parallel);
+  ValueId loop_fold(ir::Node n, const Index& index, ir::Dims shape, Stmt::Form form, bool calls);
+  struct CallsBelow {
+    bool any = false;
+    ir::NodeId shared;
+  };
+  CallsBelow calls_below(ir::NodeId node) const;
   bool merge_run(ir::Node& n, ir::Dims& shape);
   ir::NodeId sink_transpose(ir::NodeId x, const ir::Dims& order);
   ValueId initial_value(const ir::Node& n);

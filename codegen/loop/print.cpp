@@ -61,8 +61,8 @@ class LoopPrinter {
       case Stmt::Kind::Load:
         return line(typed(s.result) + " = load " + access(s.access));
       case Stmt::Kind::Compute: {
-        static constexpr const char* kHelpers[] = {"",           "root_less",  "root_doubt",
-                                                   "argmin_key", "argmax_key", "opaque"};
+        static constexpr const char* kHelpers[] = {"", "root_less", "argmin_key", "argmax_key",
+                                                   "opaque"};
         const bool row = s.helper == Stmt::Helper::None;
         std::string text =
             typed(s.result) + " = " +
@@ -81,7 +81,7 @@ class LoopPrinter {
       case Stmt::Kind::Redo:
         return line("redo if" + args(s));
       case Stmt::Kind::Doubt:
-        return line("doubt if" + args(s));
+        return line("doubt roots" + args(s));
       case Stmt::Kind::Loop: {
         std::string text = "for " + range(s.vars[0]);
         if (s.lanes) text += " lanes";
@@ -98,6 +98,7 @@ class LoopPrinter {
         for (VarId v : s.vars) text += " " + range(v);
         text += std::string(" ") + kForms[static_cast<int>(s.form)];
         if (s.arg < 0) text += std::string(" ") + kOrders[static_cast<int>(s.order)];
+        if (s.blocks) text += " blocks";
         if (s.chunk > 0) text += " chunk " + std::to_string(s.chunk);
         if (s.initial >= 0) text += " from " + value(s.initial);
         line(text);

@@ -56,11 +56,12 @@ void doubt_extremum(Nest& nest, ValueId result, const std::vector<ValueId>& x, D
   nest.emit(std::move(stmt), where, 1);
 }
 
-// The innermost scope's body is to run again, in full, where the roots of a and b may be equal.
-void doubt_roots(Nest& nest, ValueId a, ValueId b) {
+// The innermost scope's body is to run again, in full, where the numbers have no roots or roots
+// that may be equal.
+void doubt_roots(Nest& nest, std::vector<ValueId> squares) {
   Stmt stmt;
   stmt.kind = Stmt::Kind::Doubt;
-  stmt.args = {nest.compute(Stmt::Helper::RootDoubt, DType::Int64, {a, b})};
+  stmt.args = std::move(squares);
   nest.body(nest.depth()).push_back(std::move(stmt));
 }
 
@@ -77,8 +78,10 @@ ValueId unrolled_reduce(Nest& nest, const ir::Node& n, const std::vector<ValueId
       run *= static_cast<std::size_t>(extents[i]);
     const std::size_t chunk = n.chunk > 0 ? static_cast<std::size_t>(n.chunk) : run;
     for (std::size_t lo = 0; lo < x.size(); lo += run)
-      for (std::size_t c = lo; c < lo + run; c += chunk)
-        acc = add(acc, pairwise(nest, x, c, std::min(chunk, lo + run - c), n.dtype));
+      for (std::size_t c = lo; c < lo + run; c += chunk) {
+        const ValueId sum = pairwise(nest, x, c, std::min(chunk, lo + run - c), n.dtype);
+        acc = acc < 0 ? sum : add(acc, sum);
+      }
     return acc;
   }
   if (x.empty()) return nest.opaque(acc);
@@ -103,9 +106,9 @@ ValueId unrolled_arg(Nest& nest, const std::vector<ValueId>& x, bool largest) {
 ValueId unrolled_arg_of_roots(Nest& nest, const std::vector<ValueId>& squares, bool largest) {
   const DType dtype = nest.dtype(squares[0]);
   ValueId best = squares[0], at = nest.constant(DType::Int64, {});
-  doubt_roots(nest, best, best);
+  doubt_roots(nest, {best});
   for (std::size_t i = 1; i < squares.size(); ++i) {
-    doubt_roots(nest, squares[i], best);
+    doubt_roots(nest, {squares[i], best});
     const std::vector<ValueId> pair =
         largest ? std::vector{best, squares[i]} : std::vector{squares[i], best};
     const ValueId take = nest.compute(Stmt::Helper::RootLess, DType::Bool, pair);

@@ -30,12 +30,30 @@ inline void release(void* p) { __builtin_free(p); }
 
 template <class T, class F>
 inline T sum(T acc, Index n, Index chunk, const F& f) {
-  return pairwise_runs<T>(acc, 0, n, chunk, f);
+  return pairwise_runs<T>(acc, n, chunk, kLeaf<T>,
+                          [&](Index lo, Index m) { return pairwise_leaf<T>(lo, m, f); });
 }
 template <class T, class F>
 inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
   flags.add(parallel_pairwise<T>(threads, acc, n, chunk, 64 * kLeaf<T>,
                                  [&](Index lo, Index m, Flags&) { return pairwise<T>(lo, m, f); }));
+  return acc;
+}
+
+// The same where f(lo, count, flags) gives the sum of a whole block of elements.
+constexpr Index kBlock = 256;
+template <class T, class F>
+inline T sum_blocks(T acc, Index n, Index chunk, const F& f, Flags& flags) {
+  return pairwise_runs<T>(acc, n, chunk, kBlock,
+                          [&](Index lo, Index m) { return f(lo, m, flags); });
+}
+template <class T, class F>
+inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
+  flags.add(
+      parallel_pairwise<T>(threads, acc, n, chunk, 64 * kBlock, [&](Index lo, Index m, Flags& own) {
+        return pairwise_tree<T>(lo, m, kBlock,
+                                [&](Index at, Index count) { return f(at, count, own); });
+      }));
   return acc;
 }
 
@@ -306,13 +324,30 @@ template <class T>
 inline bool root_less(T x, T y) {
   return root_bits(x) < root_bits(y);
 }
-template <class T>
-inline i64 root_doubt(T x, T y) {
-  const i64 a = root_bits(x), apart = a - root_bits(y);
-  const u64 near = (u64)(apart + 7);
-  const bool close = (near <= 14) & (apart != 0), no_root = (u64)a > (u64)infinite(x);
-  return close | no_root ? -1 : 0;
-}
+struct RootDoubt {
+  u64 nearest = ~(u64)0, most = 0;  // distances less one, and bits
+  u32 nearest_f = ~(u32)0, most_f = 0;
+  static constexpr u32 kApart = 7;
+
+  void look(f64 x) { most = (u64)root_bits(x) > most ? (u64)root_bits(x) : most; }
+  void look(f32 x) { most_f = (u32)root_bits(x) > most_f ? (u32)root_bits(x) : most_f; }
+  void compare(f64 x, f64 y) {
+    look(x);
+    const i64 apart = root_bits(x) - root_bits(y);
+    const u64 less_one = (u64)(apart < 0 ? -apart : apart) - 1;
+    nearest = less_one < nearest ? less_one : nearest;
+  }
+  void compare(f32 x, f32 y) {
+    look(x);
+    const i32 apart = root_bits(x) - root_bits(y);
+    const u32 less_one = (u32)(apart < 0 ? -apart : apart) - 1;
+    nearest_f = less_one < nearest_f ? less_one : nearest_f;
+  }
+  bool any() const {
+    return (nearest < kApart) | (nearest_f < kApart) | (most > (u64)infinite(f64{})) |
+           (most_f > (u32)infinite(f32{}));
+  }
+};
 
 }  // namespace rt
 

@@ -2,9 +2,11 @@
 #include "codegen/runtime/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -34,6 +36,21 @@ void* allocate(std::size_t capacity) {
   return data;
 }
 
+std::size_t eighth_of_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0
+             ? static_cast<std::size_t>(pages) / 8 * static_cast<std::size_t>(size)
+             : std::size_t{256} << 20;
+}
+
+// Nobody needs the contents: the kernel may take whole pages of it.
+void leave_to_kernel(void* data, std::size_t capacity) {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + capacity) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_FREE);
+}
+
 }  // namespace
 
 Scratch::Scratch(Scratch&& other) noexcept { *this = std::move(other); }
@@ -49,7 +66,8 @@ Scratch::~Scratch() {
   if (data_) pool_->give_back(data_, capacity_);
 }
 
-ScratchPool::ScratchPool(std::size_t keep_bytes) : keep_bytes_(keep_bytes) {}
+ScratchPool::ScratchPool(std::size_t keep_bytes, std::size_t hot_bytes)
+    : keep_bytes_(keep_bytes != 0 ? keep_bytes : eighth_of_memory()), most_hot_(hot_bytes) {}
 
 ScratchPool::~ScratchPool() { clear(); }
 
@@ -68,6 +86,7 @@ Scratch ScratchPool::take(std::size_t bytes) {
       const Block block = *found;
       idle_.erase(std::next(found).base());
       idle_bytes_ -= block.capacity;
+      if (block.hot) hot_bytes_ -= block.capacity;
       return Scratch(this, block.data, block.capacity);
     }
   }
@@ -83,12 +102,26 @@ void ScratchPool::give_back(void* data, std::size_t capacity) noexcept {
     return std::free(data);
   }
   idle_bytes_ += capacity;
+  hot_bytes_ += capacity;
+  cool_down();
+}
+
+void ScratchPool::cool_down() {
   std::size_t drop = 0;
   for (; idle_bytes_ > keep_bytes_; ++drop) {
-    std::free(idle_[drop].data);
-    idle_bytes_ -= idle_[drop].capacity;
+    const Block& block = idle_[drop];
+    std::free(block.data);
+    idle_bytes_ -= block.capacity;
+    if (block.hot) hot_bytes_ -= block.capacity;
   }
   idle_.erase(idle_.begin(), idle_.begin() + static_cast<std::ptrdiff_t>(drop));
+  for (Block& block : idle_) {
+    if (hot_bytes_ <= most_hot_) break;
+    if (!block.hot) continue;
+    leave_to_kernel(block.data, block.capacity);
+    block.hot = false;
+    hot_bytes_ -= block.capacity;
+  }
 }
 
 void ScratchPool::clear() {
@@ -96,12 +129,17 @@ void ScratchPool::clear() {
   if (!lock) return;
   for (const Block& block : idle_) std::free(block.data);
   idle_.clear();
-  idle_bytes_ = 0;
+  idle_bytes_ = hot_bytes_ = 0;
 }
 
 std::size_t ScratchPool::idle_bytes() const {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   return lock ? idle_bytes_ : 0;
+}
+
+std::size_t ScratchPool::hot_bytes() const {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock ? hot_bytes_ : 0;
 }
 
 }  // namespace ufuse::codegen

@@ -1,14 +1,15 @@
-// Where do intermediates that no caller sees live?
+// Where do intermediates that no caller sees live, and large results?
 //
-// Scratch buffers between the kernels of one graph: 64-byte aligned, uninitialised, with huge pages
-// for large ones, and kept for the next call, because fresh memory costs more in page faults than
-// most kernels cost in arithmetic. Used by codegen's launch. Results of a call are not allocated
-// here: they belong to NumPy.
+// Buffers that are 64-byte aligned, uninitialised, with huge pages for large ones, and kept for the
+// next call, because fresh memory costs more in page faults than most kernels cost in arithmetic.
+// Used by codegen's launch for what lies between the kernels of a graph, and by pyext for the
+// memory of large new arrays.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace ufuse::codegen {
@@ -24,6 +25,8 @@ class Scratch {
   ~Scratch();
 
   void* data() const { return data_; }
+  // The owner gives it back himself: ScratchPool::give_back(data, capacity).
+  void* release() { return std::exchange(data_, nullptr); }
   std::size_t capacity() const { return capacity_; }  // at least what was asked for
 
  private:
@@ -36,29 +39,33 @@ class Scratch {
   std::size_t capacity_ = 0;
 };
 
-// Thread-safe. Keeps at most `keep_bytes` of idle buffers. It must outlive what it lent.
+// Thread-safe. It must outlive what it lent. Keeps at most `keep_bytes` of idle buffers (0: an
+// eighth of this machine's memory). Those above `hot_bytes`, oldest first, are left to the kernel,
+// which takes their pages when it needs memory; until then they cost nothing to use again.
 class ScratchPool {
  public:
-  explicit ScratchPool(std::size_t keep_bytes = std::size_t{256} << 20);
+  explicit ScratchPool(std::size_t keep_bytes = 0, std::size_t hot_bytes = std::size_t{64} << 20);
   ~ScratchPool();
   ScratchPool(const ScratchPool&) = delete;
   ScratchPool& operator=(const ScratchPool&) = delete;
 
   Scratch take(std::size_t bytes);  // throws std::bad_alloc
-  void clear();                     // frees what is idle
+  void give_back(void* data, std::size_t capacity) noexcept;
+  void clear();  // frees what is idle
   std::size_t idle_bytes() const;
+  std::size_t hot_bytes() const;
 
  private:
-  friend class Scratch;
   struct Block {
     void* data;
     std::size_t capacity;
+    bool hot = true;
   };
-  void give_back(void* data, std::size_t capacity) noexcept;
+  void cool_down();
 
-  const std::size_t keep_bytes_;
+  const std::size_t keep_bytes_, most_hot_;
   mutable std::mutex mutex_;
-  std::size_t idle_bytes_ = 0;
+  std::size_t idle_bytes_ = 0, hot_bytes_ = 0;
   std::vector<Block> idle_;  // oldest first
 };
 

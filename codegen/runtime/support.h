@@ -188,12 +188,13 @@ inline T pairwise(Index lo, Index n, const F& f) {
                           [&](Index at, Index count) { return pairwise_leaf<T>(at, count, f); });
 }
 
-// acc + the sum of each run of `chunk` elements (0: one run) of f(lo) ... f(lo + n - 1), in turn.
-template <class T, class F>
-inline T pairwise_runs(T acc, Index lo, Index n, Index chunk, const F& f) {
+// acc + the sum of each run of `chunk` elements (0: one run) of [0, n), in turn. node(lo, count)
+// gives the sum of at most `limit` elements.
+template <class T, class Node>
+inline T pairwise_runs(T acc, Index n, Index chunk, Index limit, const Node& node) {
   if (chunk <= 0) chunk = n;
   for (Index at = 0; at < n; at += chunk)
-    acc = acc + pairwise<T>(lo + at, n - at < chunk ? n - at : chunk, f);
+    acc = acc + pairwise_tree<T>(at, n - at < chunk ? n - at : chunk, limit, node);
   return acc;
 }
 

@@ -1,8 +1,9 @@
-// Every number that decides how a graph is cut into loops. Changes speed, never results. Figures
-// are nanoseconds or counts measured on current x86-64 server cores; bench/ shows what a change
-// does.
+// Every number that decides how a graph is cut into loops, and whether one waits for the compiler.
+// Changes speed, never results. Figures are nanoseconds or counts measured on current x86-64 server
+// cores; bench/ shows what a change does.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "ir/graph.h"
@@ -29,5 +30,12 @@ inline constexpr std::int64_t kMaxRow = 1 << 14;   // longest row of scratch: st
 inline constexpr double kFewRuns = 8;              // so few runs are shared out inside, not between
 inline constexpr std::int64_t kParallelRun = 1 << 15;  // from this length on
 inline constexpr std::int64_t kParallelExtent = 64;    // a loop this long feeds all threads
+
+// What the interpreter takes, in nanoseconds: for a node, and for each of its elements. Up to
+// kWorthWaiting it answers instead of waiting for the compiler, which takes some 60 ms; first one
+// waits as long as it takes to load a loop from the disk cache.
+inline constexpr double kInterpretedNode = 1000, kInterpretedElement = 2;
+inline constexpr double kWorthWaiting = 10e6;
+inline constexpr std::chrono::milliseconds kPatience{4};
 
 }  // namespace ufuse::codegen::cost

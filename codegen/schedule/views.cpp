@@ -163,6 +163,31 @@ bool raises_flags(const ir::Node& node) {
   return node.op == Op::Cast || (ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp);
 }
 
+bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
+  const ir::Node& n = graph[node];
+  if (!is_in(n.dtype, ir::kFloat)) return false;
+  const auto operand = [&](std::size_t i) { return is_never_minus_zero(graph, n.inputs[i]); };
+  switch (n.op) {
+    case Op::Square:
+      return true;
+    case Op::Multiply:
+      return n.inputs[0] == n.inputs[1];
+    case Op::Add:  // -0.0 of two of them only
+      return operand(0) || operand(1);
+    case Op::Reduce:  // begins with +0.0
+      return n.reduction == ir::Reduction::Sum && n.inputs.size() == 1;
+    case Op::Cast:
+      return !is_in(graph[n.inputs[0]].dtype, ir::kInexact) || operand(0);
+    case Op::Broadcast:
+    case Op::Reshape:
+    case Op::Slice:
+    case Op::Transpose:
+      return operand(0);
+    default:
+      return false;
+  }
+}
+
 NodeId sink_reshape(ir::Graph& g, const Places& places, NodeId x, const Dims& shape) {
   const ir::Node n = g[x];  // a copy: the graph grows below
   if (n.shape == shape) return x;

@@ -13,9 +13,10 @@
 namespace ufuse::pyext {
 namespace {
 
-constexpr std::array kNames = {"compiled", "interpreted", "numpy"};
+enum Choice { kDeferred, kCompiled, kInterpreted, kNumPy };
+constexpr std::array kNames = {"deferred", "compiled", "interpreted", "numpy"};
 std::atomic<int>& first_tried() {
-  static std::atomic<int> index{0};
+  static std::atomic<int> index{kDeferred};
   return index;
 }
 
@@ -25,20 +26,33 @@ codegen::Compiler& compiler(bool fast) {
   return fast ? *contracting : *exact;
 }
 
-ir::Backend* backend(int index, bool fast) {
-  static auto* interpreter = new ir::Interpreter(&loop_table());
-  if (index == 0) return &compiler(fast);
-  return index == 1 ? interpreter : nullptr;
+ir::Interpreter& interpreter() {
+  static auto* one = new ir::Interpreter(&loop_table());
+  return *one;
+}
+
+std::shared_ptr<const ir::Executable> prepare_by(int choice, const ir::Graph& graph,
+                                                 const ir::RunArgs& layouts, bool fast) {
+  switch (choice) {
+    case kDeferred:
+      return compiler(fast).prepare_or_defer(graph, layouts, interpreter());
+    case kCompiled:
+      return compiler(fast).prepare(graph, layouts);
+    default:
+      return interpreter().prepare(graph, layouts);
+  }
 }
 
 }  // namespace
 
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
                                               bool fast, std::string& note) {
-  for (int i = first_tried(); i < 2; ++i) {
-    ir::Backend* tried = backend(i, fast);
+  const int first = first_tried();
+  for (int choice = first; choice < kNumPy; ++choice) {
+    // What cannot be deferred cannot be compiled.
+    if (choice == kCompiled && first == kDeferred) continue;
     try {
-      return tried->prepare(graph, layouts);
+      return prepare_by(choice, graph, layouts, fast);
     } catch (const Unsupported& error) {
       note = error.what();
     } catch (const CompileError& error) {
@@ -46,6 +60,10 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
     }
   }
   return nullptr;
+}
+
+void finish_builds(std::chrono::milliseconds patience) {
+  for (const bool fast : {false, true}) compiler(fast).jit().finish(patience);
 }
 
 codegen::JitStats jit_stats() { return compiler(false).jit().stats(); }
@@ -56,7 +74,8 @@ void set_backend(const std::string& name) {
     first_tried() = static_cast<int>(i);
     return;
   }
-  throw py::value_error("backend must be 'compiled', 'interpreted' or 'numpy', not '" + name + "'");
+  throw py::value_error("backend must be 'deferred', 'compiled', 'interpreted' or 'numpy', not '" +
+                        name + "'");
 }
 std::string current_backend() { return kNames[static_cast<std::size_t>(first_tried().load())]; }
 

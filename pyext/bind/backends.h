@@ -2,6 +2,7 @@
 // `_core.set_backend`.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -10,13 +11,17 @@
 
 namespace ufuse::pyext {
 
-// The first backend that has a form for the graph: compiled loops, then the interpreter; null:
-// NumPy, node by node. `note`: the first line of why an earlier one could not.
+// The first backend that has a form for the graph: compiled loops (with the interpreter in the
+// meantime), then the interpreter; null: NumPy, node by node. `note`: the first line of why an
+// earlier one could not.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
                                               bool fast, std::string& note);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();
-// "compiled" (the default), "interpreted" or "numpy": the first backend that is tried.
+// Ends what is compiled in the background: waits at most so long for it, and kills the rest.
+void finish_builds(std::chrono::milliseconds patience);
+// "deferred" (the default: the interpreter answers what it can in less time than compiling takes,
+// and loops are compiled meanwhile), "compiled", "interpreted" or "numpy": what is tried first.
 void set_backend(const std::string& name);
 std::string current_backend();
 void set_num_threads(int threads);

@@ -8,6 +8,7 @@
 
 #include "pyext/bind/backends.h"
 #include "pyext/bind/lazy_array.h"
+#include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
 #include "pyext/bind/ufunc_registry.h"
 
@@ -280,12 +281,7 @@ Memory Call::allocate(const Layout& layout) {
   for (std::int64_t n : layout.shape) bytes *= n;
   if (reach.low != nullptr || reinterpret_cast<std::intptr_t>(reach.high) > bytes)
     throw InternalError("a layout to allocate has gaps");
-  auto* descr = PyArray_DescrFromType(type_number(layout.dtype));
-  const py::object array = steal(PyArray_NewFromDescr(
-      &PyArray_Type, descr, static_cast<int>(layout.shape.size()),
-      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.shape.data())),
-      const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(layout.strides.data())), nullptr, 0,
-      nullptr));
+  const py::object array = new_array(layout, descr_of(layout.dtype));
   return memory_of(array.ptr(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
 }
 
@@ -317,6 +313,7 @@ ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& arg
     const py::gil_scoped_release released;
     status = executable.run(args);
   }
+  if (PyErr_Occurred()) throw py::error_already_set();  // by an inner loop of some other library
   runs_[row].run_to = steady_ns();
   return status;
 }

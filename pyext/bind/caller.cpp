@@ -1,6 +1,9 @@
 // Which callables does the Python package put in NumPy's places that must have no Python frame of
 // their own? Warnings and tracebacks then show the user's line. `functools.partial(call_numpy,
 // func, reason, pure)` is a function that always runs on real arrays.
+#include <algorithm>
+#include <array>
+
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/session.h"
 
@@ -20,6 +23,65 @@ PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
         .ptr();
   });
 }
+
+// Types of most arguments, for which a look-up that fails would be slow.
+bool is_basic(PyTypeObject* type) {
+  const std::array basic = {&PyArray_Type,   &PyLong_Type,  &PyFloat_Type,
+                            &PyComplex_Type, &PyBool_Type,  &PyType_Type,
+                            &PyUnicode_Type, &PyBytes_Type, Py_TYPE(Py_None)};
+  return std::ranges::find(basic, type) != basic.end();
+}
+
+bool has_override(PyTypeObject* type) {
+  static auto* name = new py::str("__array_function__");
+  static auto* of_array =
+      new py::object(py::handle(reinterpret_cast<PyObject*>(&PyArray_Type)).attr(*name));
+  const py::handle asked = reinterpret_cast<PyObject*>(type);
+  return py::hasattr(asked, *name) && !py::object(asked.attr(*name)).is(*of_array);
+}
+
+// Whether NumPy's dispatcher would ask this argument, or look into it in a way of its own: np.stack
+// refuses an iterator there. `harmless`: a type already looked at.
+bool may_override(PyObject* object, PyTypeObject*& harmless, int depth = 0) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == harmless || is_basic(type) || is_lazy(object)) return false;
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+    if (depth > 8) return false;
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    for (Py_ssize_t i = 0; i < size; ++i)
+      if (may_override(PySequence_Fast_GET_ITEM(object, i), harmless, depth + 1)) return true;
+    return false;
+  }
+  if (PyIter_Check(object) || has_override(type)) return true;
+  harmless = type;
+  return false;
+}
+
+bool any_may_override(PyObject* args, PyObject* kwargs) {
+  PyTypeObject* harmless = nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+    if (may_override(PyTuple_GET_ITEM(args, i), harmless)) return true;
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; kwargs != nullptr && PyDict_Next(kwargs, &at, &key, &value);)
+    if (may_override(value, harmless)) return true;
+  return false;
+}
+
+PyObject* call_handled(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 3) throw py::type_error("call_handled needs func, stand_in, pure");
+    PyObject* func = PyTuple_GET_ITEM(args, 0);
+    const py::object rest = steal(PyTuple_GetSlice(args, 3, PyTuple_GET_SIZE(args)));
+    if (any_may_override(rest.ptr(), kwargs))
+      return numpy_call(func, rest.ptr(), kwargs, "foreign_object", false).release().ptr();
+    PyObject* result = PyObject_Call(PyTuple_GET_ITEM(args, 1), rest.ptr(), kwargs);
+    if (result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+    const bool pure = PyTuple_GET_ITEM(args, 2) == Py_True;
+    return numpy_call(func, rest.ptr(), kwargs, "arguments", pure).release().ptr();
+  });
+}
+
 PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_late needs resolve");
@@ -32,6 +94,11 @@ PyMethodDef kFunctions[] = {
     {"call_numpy", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_numpy)),
      METH_VARARGS | METH_KEYWORDS,
      "call_numpy(func, reason, pure, /, *args, **kwargs): numpy_call with the arguments in a row."},
+    {"call_handled", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_handled)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_handled(func, stand_in, pure, /, *args, **kwargs): stand_in(*args, **kwargs), or "
+     "NumPy's func where that gives NotImplemented or an argument's __array_function__ may "
+     "answer."},
     {"call_late", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_late)),
      METH_VARARGS | METH_KEYWORDS,
      "call_late(resolve, /, *args, **kwargs): resolve()(*args, **kwargs)."},
@@ -71,9 +138,12 @@ py::object ufunc_into(py::handle ufunc, const py::args& args, const py::kwargs& 
   return make_lazy(zero_d(*Call::active(), as_lazy(result.ptr())->array));
 }
 
-// What NumPy 1's implement_array_function does when nobody overrides the function.
-py::object implement(py::handle implementation, py::handle, py::handle, const py::tuple& args,
-                     const py::dict& kwargs) {
+// NumPy 1's implement_array_function; the second callable is what it would get as `func`.
+py::object implement(py::handle func, py::handle implementation, py::handle,
+                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
+  const py::tuple asked = steal(PySequence_Tuple(relevant.ptr()));
+  if (any_may_override(asked.ptr(), nullptr))
+    return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), "foreign_object", false);
   return steal(PyObject_Call(implementation.ptr(), args.ptr(), kwargs.ptr()));
 }
 
@@ -97,7 +167,7 @@ void bind_caller(py::module_& m) {
   m.def("ufunc_into", ufunc_into, "ufunc(*args, **kwargs) where out= may be `...`.");
   m.def("scalar_through", scalar_through,
         "func(*args, **kwargs), and wrapper(result) where it is a lazy scalar.");
-  m.def("implement", implement, "NumPy 1's implement_array_function where nobody overrides.");
+  m.def("implement", implement, "NumPy 1's implement_array_function.");
 }
 
 }  // namespace ufuse::pyext

@@ -30,8 +30,8 @@ bool holds_lazy(PyObject* object, int depth = 0) {
 [[noreturn]] void reject_array(PyObject* object) {
   if (!PyArray_CheckExact(object)) throw Unsupported("subclass");
   auto* array = reinterpret_cast<PyArrayObject*>(object);
-  const bool known = dtype_of_number(PyArray_TYPE(array)).has_value();
-  throw Unsupported(known ? "layout" : "dtype");
+  const bool plain = PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
+  throw Unsupported(plain ? "dtype" : "layout");
 }
 
 // Python's own containers, walked for lazy arrays.
@@ -293,7 +293,10 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   const bool in_order = !call || !is_of_ufunc(func) || !call->session().has_pending_raises();
   py::object result = in_order ? compute() : compute_in_order(*call, compute);
   if (!call) return result;
-  if (!pure) call->session().forget_memory();
+  if (!pure) {
+    call->session().flush();  // what the call itself has traced: through an iterator, a callback
+    call->session().forget_memory();
+  }
   return wrap_result(*call, std::move(result), lazies);
 }
 

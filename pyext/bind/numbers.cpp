@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "numpy_shim/promote.h"
+#include "pyext/bind/numpy_facts.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -18,8 +19,10 @@ WeakScalar weak_integer(PyObject* object) {
   WeakScalar weak;
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  weak.negative = overflow == 0 && value < 0;
+  weak.negative = overflow == 0 && value < 0;  // `value` is -1 where it overflows
   weak.magnitude = static_cast<std::uint64_t>(value);
+  // Before NEP 50 it is of a type that we do not have (unsigned long long).
+  if (overflow > 0 && !numpy().nep50) throw Unsupported("weak_scalar");
   if (overflow > 0) {
     weak.magnitude = PyLong_AsUnsignedLongLong(object);
     if (PyErr_Occurred()) overflow = -1;

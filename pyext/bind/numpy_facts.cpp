@@ -21,6 +21,14 @@ std::array<PyTypeObject*, ir::kDTypeCount> scalar_types() {
           &PyCDoubleArrType_Type};
 }
 
+PyObject* metadata_of(const PyArray_Descr* descr) {
+#if NPY_ABI_VERSION < 0x02000000
+  return descr->metadata;
+#else
+  return PyDataType_METADATA(descr);
+#endif
+}
+
 // Never freed: Python may outlive static destruction.
 std::unique_ptr<NumpyFacts>& facts() {
   static auto* holder = new std::unique_ptr<NumpyFacts>;
@@ -39,7 +47,10 @@ std::optional<DType> dtype_of_number(int number) {
 
 std::optional<DType> dtype_of(PyArray_Descr* descr) {
   if (!PyArray_ISNBO(descr->byteorder)) return std::nullopt;
-  return dtype_of_number(descr->type_num);
+  const std::optional<DType> dtype = dtype_of_number(descr->type_num);
+  // Results keep fields of a number (np.dtype(("i4", [...]))) and metadata only in NumPy.
+  if (dtype && (PyDataType_HASFIELDS(descr) || metadata_of(descr))) return std::nullopt;
+  return dtype;
 }
 
 py::object descr_of(DType dtype) {

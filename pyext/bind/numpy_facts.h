@@ -14,7 +14,7 @@ using numpy_shim::Layout;
 
 int type_number(DType dtype);
 std::optional<DType> dtype_of_number(int type_number);
-std::optional<DType> dtype_of(PyArray_Descr* descr);  // native byte order only
+std::optional<DType> dtype_of(PyArray_Descr* descr);  // native byte order, plain
 py::object descr_of(DType dtype);
 // A dtype argument: a dtype, a scalar type or a name; nothing when it is none of ours.
 std::optional<DType> dtype_from_object(PyObject* object);

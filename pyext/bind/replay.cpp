@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
 
 namespace ufuse::pyext {
@@ -108,6 +109,11 @@ Recording::Recording(const Call& call, Shape shape)
   }
 }
 
+bool Recording::is_settled() const {
+  return std::ranges::all_of(plan_->runs,
+                             [](const tracer::PlanRun& run) { return run.executable->settled(); });
+}
+
 bool Recording::is_path_of(const Recording& other) const {
   return std::ranges::equal(plan_->forced, other.plan_->forced, {}, &tracer::PlanForced::outcome,
                             &tracer::PlanForced::outcome);
@@ -204,14 +210,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
       slots.outputs[i].data = slots.inputs[static_cast<std::size_t>(output.alias)].data;
       continue;
     }
-    PyObject* descr = recording.output_descrs_[first + i].ptr();
-    Py_INCREF(descr);
-    outputs_[first + i] = steal(PyArray_NewFromDescr(
-        &PyArray_Type, reinterpret_cast<PyArray_Descr*>(descr),
-        static_cast<int>(output.layout.shape.size()),
-        const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(output.layout.shape.data())),
-        const_cast<npy_intp*>(reinterpret_cast<const npy_intp*>(output.layout.strides.data())),
-        nullptr, 0, nullptr));
+    outputs_[first + i] = new_array(output.layout, recording.output_descrs_[first + i]);
     slots.outputs[i].data =
         PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs_[first + i].ptr()));
   }
@@ -223,6 +222,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
     const py::gil_scoped_release released;
     status = run.executable->run(args);
   }
+  if (PyErr_Occurred()) throw py::error_already_set();
   const std::uint32_t raised = status.fp & run.report_mask;
   if (status.redo || (raised != 0 && !plan.sole)) return false;
   for (std::size_t i = 0; i < run.outputs.size(); ++i) {

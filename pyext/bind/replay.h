@@ -32,6 +32,8 @@ class Recording {
   const tracer::Plan& plan() const { return *plan_; }
   // What the runs read and write.
   std::size_t bytes() const { return bytes_; }
+  // Whether its loops are as fast as they will be.
+  bool is_settled() const;
   // Whether Python was told the same in the same order.
   bool is_path_of(const Recording& other) const;
 

@@ -46,6 +46,10 @@ py::list finish(const py::list& results) {
 
 void abort() {
   Call& call = active_call();
+  // Whatever goes wrong below: a call left open would be everybody's surroundings from now on.
+  struct End {
+    ~End() { Call::pop(); }
+  } end;
   call.record(tracer::Event::Kind::Force, "exception");
   // The user's exception is on its way: what computing the rest says must not hide it.
   try {
@@ -60,7 +64,6 @@ void abort() {
   } catch (py::error_already_set& error) {
     error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
   }
-  Call::pop();
 }
 
 py::object call_numpy(py::handle func, const py::tuple& args, const py::dict& kwargs,
@@ -258,7 +261,18 @@ void bind_session(py::module_& m) {
       py::arg("handler"),
       "handler(func, types, args, kwargs) answers NumPy functions called with lazy arrays.");
   m.def("set_backend", set_backend, py::arg("name"),
-        "'compiled', 'interpreted' or 'numpy': the first backend that is tried.");
+        "'deferred' (the default), 'compiled', 'interpreted' or 'numpy': the first backend that is "
+        "tried.");
+  m.def("current_backend", current_backend, "The first backend that is tried.");
+  m.def(
+      "finish_builds",
+      [](double seconds) {
+        const py::gil_scoped_release released;
+        finish_builds(std::chrono::milliseconds(static_cast<int>(seconds * 1e3)));
+      },
+      py::arg("seconds"),
+      "The end of the program: wait at most so long for loops being compiled in the background, "
+      "and compile no more there.");
   m.def("set_num_threads", set_num_threads, py::arg("threads"),
         "The most threads a loop may use; below 1: the default.");
   m.def("get_num_threads", get_num_threads, "The most threads a loop may use.");

@@ -151,9 +151,7 @@ bool Signature::add_array(PyArrayObject* array) {
   }
   const int flags = PyArray_FLAGS(array);
   PyArray_Descr* descr = PyArray_DESCR(array);
-  if (!(flags & NPY_ARRAY_ALIGNED) || !PyArray_ISNBO(descr->byteorder) ||
-      !dtype_of_number(descr->type_num))
-    return false;
+  if (!(flags & NPY_ARRAY_ALIGNED) || !dtype_of(descr)) return false;
   const int ndim = PyArray_NDIM(array);
   const std::uint64_t writeable = flags & NPY_ARRAY_WRITEABLE ? 1 : 0;
   words.push_back(kArray | static_cast<std::uint64_t>(descr->type_num) << 8 |

@@ -3,12 +3,29 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "pyext/bind/numpy_facts.h"
 
 namespace ufuse::pyext {
 namespace {
+
+// Whether some module of NumPy or SciPy has this ufunc; those that are there for tests do not
+// count.
+bool is_of_library(PyUFuncObject* ufunc, const std::string& name) {
+  const auto modules = py::dict(borrow(PyImport_GetModuleDict()));
+  for (const auto& [key, module] : modules) {
+    const char* text = PyUnicode_Check(key.ptr()) ? PyUnicode_AsUTF8(key.ptr()) : nullptr;
+    if (text == nullptr || !PyModule_Check(module.ptr())) continue;
+    const std::string_view path = text;
+    if (!path.starts_with("numpy.") && !path.starts_with("scipy.")) continue;
+    if (path.ends_with("_tests")) continue;
+    PyObject* same = PyDict_GetItemString(PyModule_GetDict(module.ptr()), name.c_str());
+    if (same == reinterpret_cast<PyObject*>(ufunc)) return true;
+  }
+  return false;
+}
 
 std::unique_ptr<numpy_shim::Ufunc> read_ufunc(PyUFuncObject* object) {
   auto ufunc = std::make_unique<numpy_shim::Ufunc>();
@@ -19,6 +36,7 @@ std::unique_ptr<numpy_shim::Ufunc> read_ufunc(PyUFuncObject* object) {
   ufunc->nin = object->nin;
   ufunc->nout = object->nout;
   ufunc->elementwise = object->core_enabled == 0;
+  ufunc->foreign = !ufunc->of_numpy && !is_of_library(object, ufunc->name);
   for (int i = 0; i < object->ntypes; ++i) {
     numpy_shim::UfuncLoop loop;
     for (int k = 0; k < object->nargs; ++k) {

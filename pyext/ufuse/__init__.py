@@ -1,5 +1,6 @@
 """ufuse runs plain NumPy functions as fused OpenMP loops, with NumPy's own bits."""
 
+import atexit
 import os
 
 from . import _core, environment
@@ -18,6 +19,10 @@ __all__ = [
 ]
 
 environment.check()  # before a loop starts libomp, which does not survive every OMP_NUM_THREADS
+_core.set_backend(environment.backend())
+# A thread that is in the compiler's way at the end would leave its files behind; two seconds are
+# enough for some twenty loops, which the next process then finds in the disk cache.
+atexit.register(_core.finish_builds, 2.0)
 if "UFUSE_LOGS" in os.environ:
     from . import logs
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 
 _DEBUG_WORDS = ("check",)
+_BACKENDS = ("deferred", "compiled", "interpreted", "numpy")
 found: list[tuple[str, str]] = []  # what ``check`` complained of
 
 
@@ -27,6 +28,9 @@ def complaints() -> Iterator[tuple[str, str]]:
     size = os.environ.get("UFUSE_CACHE_SIZE", "")
     if size and not _is_count(size, 0, 1 << 40):
         yield "UFUSE_CACHE_SIZE", f"{size!r} is no number of MiB; it is ignored"
+    backend = os.environ.get("UFUSE_BACKEND", "")
+    if backend and backend not in _BACKENDS:
+        yield "UFUSE_BACKEND", f"{backend!r} is none of {', '.join(_BACKENDS)}; it is ignored"
     unknown = [word for word in debug_words() if word not in _DEBUG_WORDS]
     if unknown:
         yield "UFUSE_DEBUG", f"{', '.join(unknown)} is none of {', '.join(_DEBUG_WORDS)}"
@@ -36,6 +40,12 @@ def debug_words() -> list[str]:
     """The words of ``UFUSE_DEBUG``."""
     words = os.environ.get("UFUSE_DEBUG", "").split(",")
     return [word.strip() for word in words if word.strip()]
+
+
+def backend() -> str:
+    """What computes: the value of ``UFUSE_BACKEND``, or "deferred"."""
+    name = os.environ.get("UFUSE_BACKEND", "")
+    return name if name in _BACKENDS else "deferred"
 
 
 def _is_count(text: str, least: int, most: int) -> bool:

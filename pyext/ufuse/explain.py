@@ -281,10 +281,11 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
     start = time.perf_counter()
     kept = False
-    if recorder is None:
-        function._trace(*their_args, **their_kwargs)
-    else:
-        kept = recorder.record(*their_args, **their_kwargs)
+    with waiting():
+        if recorder is None:
+            function._trace(*their_args, **their_kwargs)
+        else:
+            kept = recorder.record(*their_args, **their_kwargs)
     seconds = time.perf_counter() - start
     name = function._name()
     reason = plan_reason(plan) or (sentences()["error_state"] if strict else "")
@@ -312,6 +313,12 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
         last.seconds("prepared"),
         last.seconds("ran"),
     )
+
+
+def waiting() -> _core.backend:
+    """A context in which calls wait for the compiler: the loops are what one wants to see."""
+    backend = _core.current_backend()
+    return _core.backend("compiled" if backend == "deferred" else backend)
 
 
 def plan_reason(plan: Any) -> str:

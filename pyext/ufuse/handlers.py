@@ -2,13 +2,15 @@
 
 ``table()`` maps NumPy's function or class to what twins call in its place; ``extra_names`` gives a
 few functions of NumPy another view of one or two of their globals. A handler takes what NumPy's
-function takes. When an argument has no native form it calls NumPy itself (``_call``), which words
-the errors; so a handler never has to be complete, only right.
+function takes. When an argument has no native form it returns ``NotImplemented``: NumPy's own call,
+without a frame of ours, answers and words the errors; so a handler never has to be complete, only
+right.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 import warnings
 from collections.abc import Callable
@@ -45,10 +47,31 @@ def native(*names: str) -> Callable[[Handler], Handler]:
 
     def register(handler: Handler) -> Handler:
         for name in names:
-            _native[name] = handler
+            _native[name] = _worded_by_numpy(handler)
         return handler
 
     return register
+
+
+def _worded_by_numpy(handler: Handler) -> Handler:
+    """A handler whose complaint about missing or unknown arguments is NumPy's own."""
+    signature = inspect.signature(handler)
+    if all(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD)
+           for p in signature.parameters.values()):  # fmt: skip
+        return handler
+
+    @functools.wraps(handler)
+    def call(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return handler(real, *args, **kwargs)
+        except TypeError:
+            try:
+                signature.bind(real, *args, **kwargs)
+            except TypeError:
+                return NotImplemented
+            raise
+
+    return call
 
 
 # Conversions.
@@ -59,10 +82,20 @@ def _asarray(
     real: Any, /, a: Any, dtype: Any = None, order: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
     if not _lazy(a) or args or kwargs or order not in (None, "K", "A"):
-        return _captured(real, (a, dtype, order, *args), kwargs)
-    if dtype is not None and np.dtype(dtype) != a.dtype:
-        a = a.astype(dtype)
+        return NotImplemented
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+        if not _is_number(wanted):
+            return NotImplemented
+        if wanted != a.dtype:
+            a = a.astype(wanted)
     return _as_array(a)
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is no more than its kind, size and byte order: results of ours have those."""
+    plain = dtype.names is None and dtype.metadata is None and dtype.isnative
+    return plain and dtype.char in "?bhilBHILfdFD"
 
 
 def _as_array(a: Any) -> Any:
@@ -76,8 +109,10 @@ def _as_array(a: Any) -> Any:
 def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy"}
     if not plain or not _lazy(args[0]) or kwargs.get("copy", True) is not True:
-        return _captured(real, args, kwargs)
+        return NotImplemented
     dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
+    if dtype is not None and not _is_number(np.dtype(dtype)):
+        return NotImplemented
     a = _as_array(args[0])
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a.copy("K")
@@ -87,7 +122,7 @@ def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
 @native("ascontiguousarray", "asfortranarray")
 def _contiguous(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     if len(args) != 1 or kwargs or not _lazy(args[0]) or args[0].ndim == 0:
-        return _captured(real, args, kwargs)
+        return NotImplemented
     flags = args[0].flags
     fortran = real.__name__ == "asfortranarray"
     if flags.f_contiguous if fortran else flags.c_contiguous:
@@ -98,24 +133,16 @@ def _contiguous(real: Any, /, *args: Any, **kwargs: Any) -> Any:
 @native("copy")
 def _copy(real: Any, /, a: Any, order: Any = "K", subok: bool = False) -> Any:
     if not _lazy(a):
-        return _call(real, (a, order, subok), {})
+        return NotImplemented
     return _as_array(a).copy(order)
 
 
 # Creation.
 
 
-def _captured(real: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What NumPy makes; traced from here on when it is an array that nobody else can have."""
-    result = _call(real, args, kwargs)
-    if type(result) is np.ndarray and not any(result is a for a in args):
-        return _core.wrap(result)
-    return result
-
-
 @native("arange")
 def _made_by_numpy(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return _captured(real, args, kwargs)
+    return NotImplemented  # what nobody else can have is traced from here on
 
 
 _FILLS = {"zeros": 0, "ones": 1, "empty": None}
@@ -126,8 +153,8 @@ def _filled(
     real: Any, /, shape: Any, dtype: Any = None, order: Any = "C", *args: Any, **kwargs: Any
 ) -> Any:
     chosen = np.dtype(float if dtype is None else dtype)
-    if args or kwargs or order != "C" or chosen.kind not in "biufc":
-        return _captured(real, (shape, dtype, order, *args), kwargs)
+    if args or kwargs or order != "C" or not _is_number(chosen):
+        return NotImplemented
     return _core.full(shape, _FILLS[real.__name__], chosen)
 
 
@@ -136,8 +163,8 @@ def _full(
     real: Any, /, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any
 ) -> Any:
     scalar = np.ndim(fill_value) == 0 if not _lazy(fill_value) else fill_value.ndim == 0
-    if kwargs or order != "C" or not scalar:
-        return _captured(real, (shape, fill_value, dtype, order), kwargs)
+    if kwargs or order != "C" or not scalar or not (dtype is None or _is_number(np.dtype(dtype))):
+        return NotImplemented
     if dtype is None:
         dtype = fill_value.dtype if _lazy(fill_value) else np.asarray(fill_value).dtype
     return _core.full(shape, fill_value, np.dtype(dtype))
@@ -149,13 +176,12 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
     if real.__name__ == "full_like" and args:
         fill, args = args[0], args[1:]
     elif real.__name__ == "full_like":
-        return _call(real, (a, *args), kwargs)
+        return NotImplemented
     plain = len(args) <= 1 and not kwargs.keys() - {"dtype"} and (not args or not kwargs)
     if not plain or not _lazy(a) or not a.flags.c_contiguous:
-        full = (a, fill, *args) if real.__name__ == "full_like" else (a, *args)
-        return _call(real, full, kwargs)
+        return NotImplemented
     if np.ndim(fill) if not _lazy(fill) else fill.ndim:
-        return _call(real, (a, fill, *args), kwargs)
+        return NotImplemented
     dtype = args[0] if args else kwargs.get("dtype")
     return _core.full(a.shape, fill, np.dtype(a.dtype if dtype is None else dtype))
 
@@ -167,17 +193,22 @@ def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where:
         if given is not None:
             allowed = np.can_cast(given, dst.dtype, casting)
         else:
-            allowed = type(src) in (int, float, complex, bool) and _fits(src, dst.dtype)
+            number = type(src) in (int, float, complex, bool)
+            allowed = casting == "same_kind" and number and _fits(src, dst.dtype)
         if allowed:
             # A NumPy scalar is cast like an array here, where an assignment takes it as a number.
             dst[...] = _as_array(src) if isinstance(src, np.generic) or _lazy(src) else src
             return None
-    return _core.numpy_call(real, (dst, src, casting, where), {}, "arguments", False)
+    return NotImplemented
 
 
 def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether NumPy casts a Python number to ``dtype`` under the rule "same_kind"."""
+    """Whether NumPy casts a Python number to ``dtype`` under the rule "same_kind", silently."""
     kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
+    if kind == "i" and not -(2**63) <= value < 2**63:
+        return False
+    if dtype.char in "fF" and not max(abs(value.real), abs(value.imag)) < 3e38:
+        return False
     return dtype.kind in "biufc" and "biufc".index(kind) <= "biufc".index(dtype.kind)
 
 
@@ -188,21 +219,21 @@ def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
 def _where(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     if len(args) == 3 and not kwargs and any(map(_lazy, args)):
         return _core.where(*args)
-    return _call(real, args, kwargs)
+    return NotImplemented
 
 
 @native("broadcast_to")
 def _broadcast_to(real: Any, /, array: Any, shape: Any, subok: bool = False) -> Any:
     if _lazy(array):
         return _core.broadcast_to(array, shape)
-    return _call(real, (array, shape, subok), {})
+    return NotImplemented
 
 
 @native("expand_dims")
 def _expand_dims(real: Any, /, a: Any, axis: Any) -> Any:
     if _lazy(a):
         return _core.expand_dims(a, axis)
-    return _call(real, (a, axis), {})
+    return NotImplemented
 
 
 @native("result_type", "can_cast", "min_scalar_type", "promote_types", "common_type")
@@ -303,13 +334,22 @@ class _Moment:
 
 
 class _UfuncInto(functools.partial[Any]):
-    """A ufunc that is told of `out=...`; its methods and facts are the ufunc's own."""
+    """A ufunc that is told of `out=...`, as its methods are; its facts are the ufunc's own."""
 
     def __new__(cls, ufunc: np.ufunc) -> _UfuncInto:
         return super().__new__(cls, _core.ufunc_into, ufunc)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.args[0], name)
+        return into(getattr(self.args[0], name))
+
+
+def into(value: Any) -> Any:
+    """A ufunc or a method of one that is told of `out=...`; anything else as it is."""
+    if isinstance(value, np.ufunc):
+        return _UfuncInto(value)
+    if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, np.ufunc):
+        return functools.partial(_core.ufunc_into, value)
+    return value
 
 
 class _ArrayUfuncs:
@@ -320,9 +360,7 @@ class _ArrayUfuncs:
 
     def __getattr__(self, name: str) -> Any:
         value = swap.swap(getattr(self.__dict__["_ufuse_module"], name))
-        if isinstance(value, np.ufunc):
-            value = _UfuncInto(value)
-        self.__dict__[name] = value
+        value = self.__dict__[name] = into(value)
         return value
 
 
@@ -340,11 +378,12 @@ def extra_names(function: types.FunctionType) -> dict[str, Any]:
         for name in code.co_names:
             value = real.get(name)
             if isinstance(value, np.ufunc):
-                extra[name] = _UfuncInto(value)
+                extra[name] = into(value)
             elif isinstance(value, types.ModuleType) and swap.is_library(value.__name__):
                 extra[name] = _ArrayUfuncs(value)
     if code.co_filename == swap.DISPATCHER_FILE:
-        extra["implement_array_function"] = _core.implement
+        # What others override is NumPy's function; the dispatcher itself names its stand-in.
+        extra["implement_array_function"] = functools.partial(_core.implement, function)
     return extra
 
 
@@ -367,9 +406,10 @@ def table() -> dict[Any, Any]:
             real = getattr(place, name, None)
             if real is None:
                 continue
-            stand_in = functools.partial(handler, real)
-            found[real] = stand_in
+            found[real] = swap.Handled(real, functools.partial(handler, real))
             implementation = getattr(real, "__wrapped__", None)
             if implementation is not None:
-                found[implementation] = functools.partial(handler, implementation)
+                found[implementation] = swap.Handled(
+                    implementation, functools.partial(handler, implementation)
+                )
     return found

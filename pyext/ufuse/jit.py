@@ -384,9 +384,13 @@ def run(
     kwargs: dict[str, Any],
     options: Options,
     parameters: Parameters | None = None,
+    recorded: bool = True,
 ) -> Any:
-    """Call a twin once in a session of its own; the answer is real."""
-    arguments = tree.Arguments()
+    """Call a twin once in a session of its own; the answer is real.
+
+    ``recorded`` says that the call may leave a plan behind.
+    """
+    arguments = tree.Arguments(recorded)
     _core.begin(options.numerics == "fast", options.debug)
     try:
         lazy_args = [arguments.wrap(value) for value in args]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, compare, environment, swap, trace
+from . import _core, compare, environment, handlers, swap, trace, tree
 from .copies import copied
 from .jit import Options, get_ready, run, tame
 
@@ -25,6 +25,9 @@ _OPTIONS = Options()
 # Functions that give another answer, or change NumPy's own state, each time they are called.
 _ONCE_MODULES = ("numpy.random.",)
 _ONCE_NAMES = ("empty", "seterr", "setbufsize", "set_", "save", "tofile")
+
+
+_made: dict[Callable[..., Any], Eager] = {}
 
 
 class Mismatch(AssertionError):
@@ -42,14 +45,31 @@ class Eager:
         Full name, for messages.
     """
 
+    __wrapped__: Callable[..., Any]
+    _full_name: str
+    __name__: str
+
     def __init__(self, function: Callable[..., Any], name: str) -> None:
-        self.__wrapped__ = function
-        self.__name__ = getattr(function, "__name__", name.rpartition(".")[2])
-        self.__qualname__ = self.__name__
-        self.__doc__ = getattr(function, "__doc__", None)
-        # None for NumPy 1's ufuncs, which an annotated attribute could not be.
-        self.__dict__["__module__"] = getattr(function, "__module__", None)
-        self._full_name = name
+        self.__dict__.update(__wrapped__=function, _full_name=name)
+        self._describe()
+
+    def _describe(self) -> None:
+        function = self.__wrapped__
+        name = getattr(function, "__name__", self._full_name.rpartition(".")[2])
+        self.__dict__.update(
+            __name__=name,
+            __qualname__=getattr(function, "__qualname__", name),
+            __doc__=getattr(function, "__doc__", None),
+            __module__=getattr(function, "__module__", None),
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__wrapped__, name, value)
+        self._describe()
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__wrapped__, name)
+        self._describe()
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -58,7 +78,9 @@ class Eager:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if _core.session_active():
-            return swap.swap(self.__wrapped__)(*args, **kwargs)
+            return self._nested(args, kwargs)
+        # C code of NumPy asks for its own types.
+        args = tuple(a.__wrapped__ if type(a) is Eager else a for a in args)
         try:
             if "check" in environment.debug_words():
                 return self._checked(args, kwargs)
@@ -71,8 +93,22 @@ class Eager:
         get_ready()
         if not tame():
             return self.__wrapped__(*args, **kwargs)
+        callee = swap.swap(self.__wrapped__)
+        if kwargs.get("out") is ...:
+            callee = handlers.into(callee)
         with _core.backend("interpreted"):
-            return run(swap.swap(self.__wrapped__), args, kwargs, _OPTIONS)
+            return run(callee, args, kwargs, _OPTIONS, recorded=False)
+
+    def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call made in a traced one: by a jitted function, or by an object that NumPy asks.
+
+        An object's ``__array__`` and the like have real arrays, and must give them.
+        """
+        given = tree.Results(tree.Arguments())
+        given.collect((args, kwargs))
+        if given.lazies:
+            return swap.swap(self.__wrapped__)(*args, **kwargs)
+        return _core.unwrap(_core.numpy_call(self.__wrapped__, args, kwargs, "user_call", False))
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not self._repeatable(args, kwargs):
@@ -111,8 +147,15 @@ class Eager:
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.__dict__["__wrapped__"], name)
         if isinstance(value, types.BuiltinFunctionType):
-            return Eager(value, f"{self._full_name}.{name}")
+            return _of(value, f"{self._full_name}.{name}")
         return value
+
+    def __eq__(self, other: object) -> Any:
+        # Tables with functions as keys are asked for NumPy's own by ``__array_function__``.
+        return self.__wrapped__ == (other.__wrapped__ if type(other) is Eager else other)
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
@@ -133,7 +176,9 @@ def _said(error: Exception | None) -> str:
 
 
 def _of(function: Any, name: str) -> Eager:
-    return Eager(function, name)
+    """The one ``Eager`` of a function, whatever names NumPy has for it."""
+    known = _made.get(function)
+    return _made.setdefault(function, Eager(function, name)) if known is None else known
 
 
 def _text(value: Any) -> str:
@@ -152,7 +197,9 @@ class EagerModule(types.ModuleType):
         real = self.__dict__["_ufuse_module"]
         value = getattr(real, name)
         swapped = eager(value, f"{real.__name__}.{name}")
-        self.__dict__[name] = swapped
+        # Data may change, and what the module makes up on demand may warn each time.
+        if swapped is not value and name in vars(real):
+            self.__dict__[name] = swapped
         return swapped
 
     def __dir__(self) -> list[str]:
@@ -169,7 +216,7 @@ def eager(value: Any, name: str) -> Any:
         swap.is_dispatcher(value)
     ):
         module = getattr(value, "__module__", None) or ""
-        return Eager(value, name) if not module.startswith("numpy.testing") else value
+        return _of(value, name) if not module.startswith("numpy.testing") else value
     return value
 
 
@@ -194,6 +241,11 @@ def fill(made: types.ModuleType, module: types.ModuleType) -> None:
             made.__dict__[name] = vars(module)[name]
     if "__path__" in vars(module):
         made.__path__ = []
+    for name, value in vars(module).items():
+        if not isinstance(value, types.ModuleType) and not name.startswith("__"):
+            swapped = eager(value, f"{module.__name__}.{name}")
+            if swapped is not value:
+                made.__dict__[name] = swapped
 
 
 class Finder:

@@ -87,6 +87,7 @@ _CODE = (
 _DECORATED = contextlib.ContextDecorator()(lambda: None).__code__
 _namespaces: dict[str, Namespace] = {}
 _callers: dict[Any, Any] = {}
+_handled: dict[Any, Handled] = {}
 
 
 def is_stable(function: types.FunctionType) -> bool:
@@ -159,11 +160,14 @@ def swap(value: Any) -> Any:
     if isinstance(value, types.MethodType) and is_library(type(value.__self__).__module__):
         return caller(value, "not_native", pure=False)  # of NumPy's global random generator
     if is_dispatcher(value):
-        return _swap_dispatcher(value, getattr(value, "_implementation", None))
+        swapped = _swap_dispatcher(value, getattr(value, "_implementation", None))
+        if isinstance(swapped, types.FunctionType):
+            return _handled.setdefault(value, Handled(value, swapped))
+        return swapped
     inner = getattr(type(value), "__ufuse_inner__", None)
     if inner is not None:
         return inner(value)
-    if isinstance(value, Caller):
+    if isinstance(value, StandIn):
         return value
     if isinstance(value, functools.partial):
         function = swap(value.func)
@@ -253,9 +257,13 @@ def _swap_dispatcher(public: Any, implementation: Any) -> Any:
     if handler is not None:
         return handler
     if isinstance(implementation, types.FunctionType):
+        if "like" in (implementation.__kwdefaults__ or ()):
+            return caller(public, "not_native")  # asks its first argument, and drops it
         swapped = _swap_function(implementation)
         # An opaque implementation is called under its public name, as NumPy would.
-        return caller(public, swapped.reason) if isinstance(swapped, Caller) else swapped
+        if isinstance(swapped, Caller):
+            return caller(public, swapped.reason)
+        return swapped
     return caller(public, "not_native")
 
 
@@ -274,7 +282,37 @@ def _swap_builtin(function: Any) -> Any:
     return caller(function, "user_call", pure=True) if names.is_strict(module) else function
 
 
-class Caller(functools.partial):
+class StandIn(functools.partial):
+    """A callable in the place of a library's; everything else about it is the library's own."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+class Handled(StandIn):
+    """What stands for a function of NumPy that has a native form or a twin.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's own, called where an argument may override it (``__array_function__``) or where the
+        stand-in returns ``NotImplemented``.
+    stand_in : callable
+        What is called otherwise.
+    """
+
+    def __new__(cls, function: Callable[..., Any], stand_in: Callable[..., Any]) -> Handled:
+        self = super().__new__(cls, _core.call_handled, function, stand_in, is_pure(function))
+        self.__wrapped__ = function
+        return self
+
+
+class Caller(StandIn):
     """Calls a function with real arrays, at the place where it stands.
 
     A partial of ``_core.call_numpy``: the call has no Python frame of its own, so NumPy's warnings
@@ -290,7 +328,6 @@ class Caller(functools.partial):
         False when the call may write to its arguments or depends on hidden state.
     """
 
-    __wrapped__: Callable[..., Any]
     reason: str
     __name__: str
 
@@ -301,12 +338,6 @@ class Caller(functools.partial):
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.__doc__ = getattr(function, "__doc__", None)
         return self
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["__wrapped__"], name)
-
-    def __repr__(self) -> str:
-        return repr(self.__wrapped__)
 
 
 # C functions of NumPy that write to an argument.
@@ -328,7 +359,12 @@ _WRITERS = frozenset(
 )
 
 
-class Late(functools.partial):
+def is_pure(function: Callable[..., Any]) -> bool:
+    """Whether a function of NumPy leaves its arguments as they are."""
+    return getattr(function, "__name__", "") not in _WRITERS
+
+
+class Late(StandIn):
     """What stands for a function in a library's globals until it is called for the first time.
 
     Most helpers that a function of NumPy names are not called; looking through the code of all of
@@ -344,8 +380,6 @@ class Late(functools.partial):
         Its key.
     """
 
-    __wrapped__: Callable[..., Any]
-
     def __new__(cls, function: Callable[..., Any], names: dict[str, Any], name: str) -> Late:
         def resolve() -> Any:
             swapped = swap(function)
@@ -356,12 +390,6 @@ class Late(functools.partial):
         self = super().__new__(cls, _core.call_late, resolve)
         self.__wrapped__ = function
         return self
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["__wrapped__"], name)
-
-    def __repr__(self) -> str:
-        return repr(self.__wrapped__)
 
 
 def late(value: Any, names: dict[str, Any], name: str) -> Any:
@@ -380,7 +408,7 @@ def caller(function: Callable[..., Any], reason: str, pure: bool | None = None) 
         return Caller(function, reason, bool(pure))
     if known is None:
         if pure is None:
-            pure = getattr(function, "__name__", "") not in _WRITERS
+            pure = is_pure(function)
         known = _callers[function] = Caller(function, reason, pure)
     assert isinstance(known, Caller)
     return known

@@ -29,9 +29,17 @@ def _remade(sample: tuple[Any, ...], items: list[Any]) -> Any:
 
 
 class Arguments:
-    """The arguments of one call, and which container stands for which of the caller's."""
+    """The arguments of one call, and which container stands for which of the caller's.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    recorded : bool
+        Whether the call may leave a plan behind, which must not miss what is done to a list or
+        dict. Otherwise those without arrays are handed on as they are.
+    """
+
+    def __init__(self, recorded: bool = True) -> None:
+        self._recorded = recorded
         self._memo: dict[int, Any] = {}
         self._given: dict[int, Any] = {}
         self._copies: list[tuple[Any, Any, Any]] = []  # the caller's, ours, ours at the beginning
@@ -58,12 +66,18 @@ class Arguments:
         elif kind is list:
             made = self._memo[key] = []
             made.extend(self.wrap(item) for item in value)
-            self._copies.append((value, made, list(made)))
+            if self._recorded or not _same(made, value):
+                self._copies.append((value, made, list(made)))
+            else:
+                made = value
         elif kind is dict:
             made = self._memo[key] = {}
             for name, item in value.items():
                 made[name] = self.wrap(item)
-            self._copies.append((value, made, dict(made)))
+            if self._recorded or not _same(made, value):
+                self._copies.append((value, made, dict(made)))
+            else:
+                made = value
         else:
             return value
         self._memo[key] = made

@@ -16,62 +16,9 @@ import time
 from pathlib import Path
 
 import pytest
+from place import PROGRAMS, Place
 
-PROGRAMS = Path(__file__).with_name("programs.py")
 NATIVE = {"compiled", "disk cache", "memory cache"}
-
-
-class Place:
-    """An environment with folders of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.cache = folder / "cache"
-        self.home = folder / "home"
-        self.temporary = folder / "tmp"
-        for made in (self.home, self.temporary):
-            made.mkdir()
-        self.variables = {
-            **os.environ,
-            "UFUSE_CACHE_DIR": str(self.cache),
-            "HOME": str(self.home),
-            "TMPDIR": str(self.temporary),
-        }
-        for name in ("CXX", "UFUSE_CXX", "UFUSE_LOGS", "UFUSE_DEBUG", "XDG_CACHE_HOME"):
-            self.variables.pop(name, None)
-
-    def run(self, *arguments, **variables):
-        """The origins of the loops that ran; asserts equal bits and silence."""
-        done = subprocess.run(
-            [sys.executable, str(PROGRAMS), *map(str, arguments)],
-            env={**self.variables, **variables},
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        report = json.loads(done.stdout)
-        assert report["wrong"] == []
-        assert not list(self.temporary.glob("ufuse-??????")), "a work folder was left behind"
-        return set(report["origins"])
-
-    def entries(self):
-        """The files in the cache folder."""
-        return sorted(self.cache.iterdir()) if self.cache.is_dir() else []
-
-    def script(self, text):
-        """A program that stands for the compiler."""
-        path = self.folder / "compiler"
-        path.write_text("#!/bin/sh\n" + text)
-        path.chmod(0o755)
-        return str(path)
-
-
-@pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path)
 
 
 @pytest.fixture

@@ -29,6 +29,15 @@ REDUCTIONS = [
 AXES = [None, 0, 1, -1, (0, 1), (1, 0), (), (0, 2), 2]
 
 
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    """With one thread and with two."""
+    before = ufuse.get_num_threads()
+    ufuse.set_num_threads(request.param)
+    yield request.param
+    ufuse.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_dtype(name, dtype):
@@ -119,21 +128,15 @@ def test_consecutive():
 
 
 @pytest.mark.parametrize("at", [None, 0, 1023, 1024, 69_999])
-@pytest.mark.parametrize("threads", [1, 2])
 def test_any_and_all_stop_at_the_answer(at, threads):
     x = np.zeros(70_000)
     if at is not None:
         x[at] = 2.0
-    before = ufuse.get_num_threads()
-    ufuse.set_num_threads(threads)
-    try:
-        check(lambda x: (x > 1).any(), x)
-        check(lambda x: (x < 1).all(), x)
-        check(lambda x: (np.any(x), np.all(x == 0)), x)
-        check(lambda x: (x > 1).reshape(7, -1).any(1), x)
-        check(lambda x: (x < 1).reshape(-1, 7).all(0), x)
-    finally:
-        ufuse.set_num_threads(before)
+    check(lambda x: (x > 1).any(), x)
+    check(lambda x: (x < 1).all(), x)
+    check(lambda x: (np.any(x), np.all(x == 0)), x)
+    check(lambda x: (x > 1).reshape(7, -1).any(1), x)
+    check(lambda x: (x < 1).reshape(-1, 7).all(0), x)
 
 
 def test_any_sees_all_warnings():
@@ -158,3 +161,55 @@ def test_extremes_of_long_runs(kind, n):
                 y[at] = odd
                 check(lambda x: (x.min(), x.max(), x.argmin(), x.argmax()), y)
                 check(lambda x: (x * 2).max(), y)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "c8", "i8"])
+@pytest.mark.parametrize("n", [16_385, 70_001, 300_000])
+def test_sums_of_block_calls_along_runs(n, dtype, threads):
+    """Too long for a row of scratch, so the ufunc's own loop runs on a block at a time."""
+    x = np.random.default_rng(1).normal(size=n).astype(dtype)
+    check(lambda x: np.exp(x * x / -9).sum(), x)
+    check(lambda x: (np.tanh(x).mean(), np.sin(x).std()), x)
+    check(lambda x: np.log(x[1:] + x[:-1]).sum(), x)  # warns
+    check(lambda x: (np.exp(x) + 1).sum(initial=2), x[::-3])
+
+
+def test_sums_of_block_calls_in_several_dimensions():
+    x = np.random.default_rng(2).normal(size=(3, 20_000))
+    both = [
+        lambda x: np.exp(x).sum(),
+        lambda x: np.exp(x).sum(axis=1),
+        lambda x: np.exp(x.T).sum(),
+        lambda x: np.exp(x).sum(axis=1, keepdims=True) + x,
+        lambda x: np.log(np.exp(x - x.max()).sum()) + x.max(),
+        lambda x: np.arctan2(x[:, ::2], np.cbrt(x[:, 1::2])).sum(),
+        lambda x: np.exp((x[:, :, None] * [1.0, 2.0, 3.0]).sum(-1)).sum(),
+    ]
+    for f in both:
+        check(f, x)
+        check(f, x.astype(np.float32))
+
+
+def test_block_calls_that_others_want_too():
+    def softmax(x):
+        e = np.exp(x)
+        return e / e.sum()
+
+    def twice(x):
+        e = np.exp(x) + 1
+        return e.sum(), (e * 2).sum(), e[::2]
+
+    x = np.random.default_rng(3).normal(size=(200, 300))
+    for f in (softmax, twice):
+        check(f, x)
+        check(f, x.ravel())
+        exps = [group.ops.count("exp") for group in ufuse.jit(f).explain(x).groups]
+        assert sum(exps) == 1, exps
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2"])
+@pytest.mark.parametrize("n", [17, 300, 8193, 200_000])
+def test_means_of_narrow_numbers(n, dtype, threads):
+    x = (np.random.default_rng(4).normal(size=(2, n)) * 50).astype("i2").astype(dtype)
+    check(lambda x: (x.mean(), x.mean(axis=1), x.std(axis=0)), x)
+    check(lambda x: (x[:, ::2].mean(axis=1), (x > 3).mean(), (x * 2.5).sum(axis=1)), x)

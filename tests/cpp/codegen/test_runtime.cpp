@@ -2,6 +2,7 @@
 // sums, threads, scratch memory?
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cfenv>
@@ -218,8 +219,7 @@ TEST_CASE_TEMPLATE("runtime: pairwise sums have NumPy's bits", T, float, double,
                               "  T* out = (T*)args->buffers[1];\n"
                               "  const rt::Index n = args->sizes[0], chunk = args->sizes[1];\n"
                               "  const auto f = [=](rt::Index i) { return x[i]; };\n";
-  const auto serial =
-      compiled(element + "  *out = rt::pairwise_runs<T>(*out, 0, n, chunk, f);\n  return 0;");
+  const auto serial = compiled(element + "  *out = rt::sum<T>(*out, n, chunk, f);\n  return 0;");
   const auto parallel = compiled(
       element +
       "  const auto node = [=](rt::Index lo, rt::Index m, rt::Flags&) {\n"
@@ -324,6 +324,37 @@ TEST_CASE("memory: scratch is aligned, kept and bounded") {
   Scratch target;
   target = std::move(moved);
   CHECK(target.data() != nullptr);
+}
+
+TEST_CASE("memory: what is idle for long is left to the kernel") {
+  constexpr std::size_t kLarge = 8 << 20;
+  ScratchPool pool(4 * kLarge, 2 * kLarge);
+  std::vector<void*> used;
+  {
+    std::vector<Scratch> scratch;
+    for (int i = 0; i < 4; ++i) {
+      scratch.push_back(pool.take(kLarge));
+      used.push_back(scratch.back().data());
+    }
+    CHECK(pool.hot_bytes() == 0);
+  }
+  CHECK(pool.idle_bytes() == 4 * kLarge);
+  CHECK(pool.hot_bytes() == 2 * kLarge);
+  std::vector<Scratch> again;
+  for (int i = 0; i < 4; ++i) {
+    again.push_back(pool.take(kLarge));
+    CHECK(std::find(used.begin(), used.end(), again.back().data()) != used.end());
+    std::memset(again.back().data(), i + 1, kLarge);
+  }
+  for (int i = 0; i < 4; ++i)
+    CHECK(static_cast<char*>(again[static_cast<std::size_t>(i)].data())[kLarge - 1] == i + 1);
+  CHECK(pool.idle_bytes() == 0);
+  CHECK(pool.hot_bytes() == 0);
+  void* const own = again.back().release();
+  again.clear();
+  CHECK(pool.idle_bytes() == 3 * kLarge);
+  pool.give_back(own, kLarge);
+  CHECK(pool.idle_bytes() == 4 * kLarge);
 }
 
 TEST_CASE("memory: scratch from many threads") {

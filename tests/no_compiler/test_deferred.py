@@ -1,0 +1,142 @@
+"""What answers while loops are being compiled in the background, and what becomes of that work?
+
+Each case is a process of its own, with a compiler that takes as long as the case needs.
+"""
+
+import shutil
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="there is no g++ to slow down")
+
+# Asked what it would run it says nothing that helps, so that it is called itself.
+ANSWER = 'case "$*" in *"-###"*) g++ "$@" 2>&1 | sed s/cc1plus/other/ >&2; exit;; esac;'
+
+BEGIN = """
+import os, time
+import numpy as np, ufuse
+from ufuse import _core
+
+def f(x, y):
+    return np.sqrt(x * x + y).sum(axis=1)
+
+def same(a, b):
+    assert a.tobytes() == b.tobytes() and type(a) is type(b)
+
+def said():
+    return [group for row in _core.reports() for group in row["groups"]]
+
+g = ufuse.jit(f)
+x, y = np.random.default_rng(0).uniform(size=(2, 40, 7))
+start = time.perf_counter()
+same(g(x, y), f(x, y))
+"""
+
+
+@pytest.fixture
+def slow(place):
+    """A place where the compiler takes some seconds and calls do not wait for it."""
+
+    def with_compiler(seconds):
+        place.variables["UFUSE_BACKEND"] = "deferred"
+        place.variables["UFUSE_CXX"] = place.script(f'{ANSWER} sleep {seconds}; exec g++ "$@"')
+        return place
+
+    return with_compiler
+
+
+def test_the_interpreter_answers_until_the_loops_are_there(slow):
+    slow(1).program(
+        BEGIN
+        + """
+[group] = said()
+assert group["origin"] == "interpreter" and "being compiled" in group["note"], group
+assert "ufuse_kernel" in group["source"]
+while said()[0]["origin"] == "interpreter":
+    same(g(x, y), f(x, y))
+    assert time.perf_counter() - start < 60
+assert said()[0]["origin"] == "compiled", said()
+assert said()[0]["compile_ms"] > 900
+for n in range(3):
+    same(g(x + n, y), f(x + n, y))
+assert _core.jit_statistics()["compiled"] == 1
+"""
+    )
+
+
+def test_long_work_waits_for_its_loops(slow):
+    slow(0.3).program(
+        BEGIN
+        + """
+x = np.random.default_rng(0).uniform(size=(1_000_000, 7))
+same(g(x, x), f(x, x))
+assert said()[0]["origin"] == "compiled", said()
+"""
+    )
+
+
+def test_explain_and_fast_numerics_wait(slow):
+    slow(0.3).program(
+        BEGIN
+        + """
+assert g.explain(x, y).groups[0].origin == "compiled"
+fast = ufuse.jit(f, numerics="fast")
+fast(x, y)
+assert said()[0]["origin"] == "compiled", said()
+"""
+    )
+
+
+def test_the_next_process_finds_what_a_short_one_began(slow):
+    place = slow(0.3)
+    place.program(BEGIN + "assert said()[0]['origin'] == 'interpreter'")
+    assert place.entries()
+    place.program(BEGIN + "while said()[0]['origin'] != 'disk cache': pass")
+
+
+def test_a_process_does_not_wait_long_for_a_compiler_at_its_end(slow):
+    place = slow(50)
+    started = time.monotonic()
+    place.program(BEGIN)
+    assert time.monotonic() - started < 30
+
+
+def test_a_compiler_that_fails_meanwhile(slow):
+    place = slow(0)
+    place.variables["UFUSE_CXX"] = place.script(f"{ANSWER} sleep 0.3; echo no luck >&2; exit 1")
+    place.program(
+        BEGIN
+        + """
+while "being compiled" in said()[0]["note"]:
+    same(g(x, y), f(x, y))
+[group] = said()
+assert group["origin"] == "interpreter" and "no luck" in group["note"], group
+same(g(x, y), f(x, y))
+assert "no luck" in str(g.explain(x, y)) or "fail" in str(g.explain(x, y))
+"""
+    )
+
+
+def test_a_child_forked_meanwhile_has_loops_of_its_own(slow):
+    slow(0.5).program(
+        BEGIN
+        + """
+child = os.fork()
+if child == 0:
+    same(g(x, y), f(x, y))
+    os._exit(0 if said()[0]["origin"] != "interpreter" else 1)
+assert os.waitpid(child, 0)[1] == 0
+same(g(x, y), f(x, y))
+"""
+    )
+
+
+def test_calls_of_functions_at_exit(slow):
+    slow(0.2).program(
+        """
+import atexit
+atexit.register(lambda: same(ufuse.jit(lambda x: x * 3)(x), x * 3))
+"""
+        + BEGIN
+    )
