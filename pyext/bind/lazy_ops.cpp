@@ -170,6 +170,19 @@ void check_one_element(std::span<const Operand> operands) {
   if (odd) throw Unsupported("arguments");
 }
 
+// NumPy 1 searches a loop by the size of an integer too: only those of one byte fit float16.
+void check_searched(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
+                    const numpy_shim::UfuncOptions& options) {
+  if (numpy().nep50) return;
+  const numpy_shim::Resolved resolved = numpy_shim::resolve(ufunc, operands, options);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto& weak = operands[i].weak;
+    if (!weak || !is_integer(operands[i]) || resolved.inputs[i] != DType::Float16) continue;
+    const auto value = static_cast<std::int64_t>(weak->magnitude);
+    if (value < -128 || value > 255) throw Unsupported("promotion");
+  }
+}
+
 }  // namespace
 
 void check_target(Call& call, const LazyArray& result, PyObject* out) {
@@ -201,6 +214,7 @@ void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
                         std::span<PyObject* const> inputs, std::vector<Operand>& operands,
                         const numpy_shim::UfuncOptions& options, std::span<PyObject* const> outs) {
   if (!numpy_shim::is_block_call(ufunc, operands, options)) return;
+  check_searched(ufunc, operands, options);
   check_one_element(operands);
   for (PyObject* out : outs) {
     if (out == nullptr) continue;
