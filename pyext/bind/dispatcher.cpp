@@ -208,8 +208,8 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         const std::shared_ptr<Entry> entry = state.entries.front();
         if (!entry->recording) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
         if (!same_error_state(entry->error_state)) break;
-        const bool races = state.plain && entry->recording->bytes() <= kRaceBytes &&
-                           entry->recording->settled();
+        const bool races =
+            state.plain && entry->recording->bytes() <= kRaceBytes && entry->recording->settled();
         const Race::Turn turn = races ? entry->race.next() : Race::Turn{};
         const std::int64_t start = turn.timed ? steady_ns() : 0;
         // Allocating may run Python code, which may call this dispatcher again.
