@@ -156,7 +156,7 @@ py::object Call::add_argument(PyObject* object) {
     lazy = make_lazy(session_.argument(layout_of(array), memory_of(object, PyArray_DATA(array)),
                                        PyArray_ISWRITEABLE(array)),
                      object);
-  } else if (const auto dtype = scalar_dtype(object)) {
+  } else if (const auto dtype = scalar_dtype(object); dtype && !is_long(*dtype)) {
     lazy = make_lazy(session_.scalar_argument(*dtype, scalar_bits(object, *dtype)), object);
   } else {
     return borrow(object);

@@ -271,7 +271,10 @@ py::object make_lazy(LazyArray array, PyObject* real) {
   lazy->real = real;
   Py_XINCREF(real);
   new (&lazy->array) LazyArray(std::move(array));
-  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(lazy));
+  auto made = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(lazy));
+  if (!lazy->array.scalar || !is_long(lazy->array.layout.dtype)) return made;
+  if (Call* call = tracing_call(made.ptr())) call->session().mark_impure();
+  return real_of(made.ptr());
 }
 
 Call* tracing_call(PyObject* lazy) {

@@ -306,7 +306,8 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
           if (out) check_target(call, results[i], out);
           made.append(out ? write_into(call, std::move(results[i]), out, parsed.options.same_kind)
                           : make_lazy(results[i]));
-          if (immediate) call.session().force({&as_lazy(made[i].ptr())->array, 1});
+          if (immediate && is_lazy(made[i].ptr()))
+            call.session().force({&as_lazy(made[i].ptr())->array, 1});
         }
         return results.size() == 1 ? py::object(made[0]) : py::object(py::tuple(made));
       },

@@ -19,6 +19,12 @@ py::object descr_of(DType dtype);
 // A dtype argument: a dtype, a scalar type or a name; nothing when it is none of ours.
 std::optional<DType> dtype_from_object(PyObject* object);
 
+// Numbers of these do not fit Python's: NumPy would round the items of a list. Their scalars are
+// never lazy.
+constexpr bool is_long(DType dtype) {
+  return dtype == DType::LongDouble || dtype == DType::CLongDouble;
+}
+
 // Exactly np.ndarray, of a dtype of ours, aligned.
 bool is_supported_array(PyObject* object);
 Layout layout_of(PyArrayObject* array);

@@ -178,3 +178,22 @@ def test_numbers_beside_them(dtype):
         check(lambda x, n: (x + n, n - x, x * n, x == n), x, number)
         # The line of a warning out of a stand-in written in Python is not NumPy's.
         check(lambda x, n: np.where(x != 0, x, n), x, number, _warnings=number != 2**60 + 1)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, x: np.negative([a]),
+        lambda a, x: np.fmax([a], [a, a]),
+        lambda a, x: np.add([x.sum(), x[0]], 0),
+        lambda a, x: np.array([[x[1]], [a]]) + [x[2]],
+        lambda a, x: x.sum() * a + x[0],
+        lambda a, x: (x * a, [x.sum()], x.mean(), x[0].real),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
+def test_long_numbers_in_lists_keep_all_digits(f, dtype):
+    x = np.arange(1, 5).astype(dtype) / 3
+    for a in (dtype(np.finfo(np.longdouble).max), dtype(1) / 3, dtype(7)):
+        for _ in range(2):
+            check(f, a, x)
