@@ -163,8 +163,8 @@ def test_extremes_of_long_runs(kind, n):
                 check(lambda x: (x * 2).max(), y)
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "c8", "i8"])
-@pytest.mark.parametrize("n", [16_385, 70_001, 300_000])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8"])
+@pytest.mark.parametrize("n", [16_385, 70_001])
 def test_sums_of_block_calls_along_runs(n, dtype, threads):
     """Too long for a row of scratch, so the ufunc's own loop runs on a block at a time."""
     x = np.random.default_rng(1).normal(size=n).astype(dtype)
@@ -208,7 +208,7 @@ def test_block_calls_that_others_want_too():
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i2"])
-@pytest.mark.parametrize("n", [17, 300, 8193, 200_000])
+@pytest.mark.parametrize("n", [17, 300, 70_001])
 def test_means_of_narrow_numbers(n, dtype, threads):
     x = (np.random.default_rng(4).normal(size=(2, n)) * 50).astype("i2").astype(dtype)
     check(lambda x: (x.mean(), x.mean(axis=1), x.std(axis=0)), x)
