@@ -395,14 +395,3 @@ def test_copies_share_as_the_originals_do():
     assert not np.may_share_memory(a, X)
     assert (a == X).all()
     assert (b == X[::-1, ::2]).all()
-
-
-def test_import_is_quick():
-    code = (
-        "import time, numpy; t = time.perf_counter(); import ufuse; print(time.perf_counter() - t)"
-    )
-    times = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
-        for _ in range(3)
-    ]
-    assert min(times) < 0.06

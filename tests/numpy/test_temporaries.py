@@ -114,6 +114,8 @@ def peak_memory(f, x):
 )
 def test_a_temporarys_memory_is_the_results(f):
     x = np.ones(50_000)
+    if peak_memory(lambda x: np.sort(x) + x, x) > 1.5:
+        pytest.skip("NumPy reuses no temporaries here")
     ours, numpys = peak_memory(jitted(f), x), peak_memory(f, x)
     assert ours < numpys + 0.1
 
