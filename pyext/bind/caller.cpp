@@ -135,14 +135,13 @@ bool is_lazy_scalar(py::handle object) {
 py::object ufunc_into(py::handle ufunc, const py::args& args, const py::kwargs& kwargs) {
   const bool wants_array = kwargs.contains("out") && py::object(kwargs["out"]).is(py::ellipsis());
   const py::object result = ufunc(*args, **kwargs);
-  const auto as_array = [](const py::object& value) {
-    if (!is_lazy_scalar(value)) return value;
-    return make_lazy(zero_d(*Call::active(), as_lazy(value.ptr())->array));
-  };
-  if (!wants_array || !PyTuple_CheckExact(result.ptr()))
-    return wants_array ? as_array(result) : result;
+  if (!wants_array) return result;
+  if (!PyTuple_CheckExact(result.ptr())) return as_array(result.ptr());
   py::tuple made(py::len(result));
-  for (std::size_t i = 0; i < made.size(); ++i) made[i] = as_array(result[py::int_(i)]);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const py::object item = result[py::int_(i)];
+    made[i] = as_array(item.ptr());
+  }
   return made;
 }
 

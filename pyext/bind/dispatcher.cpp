@@ -13,8 +13,8 @@
 #include <new>
 
 #include "pyext/bind/call.h"
-#include "pyext/bind/race.h"
 #include "pyext/bind/replay.h"
+#include "tracer/race.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -38,7 +38,7 @@ struct Entry {
   Numbers numbers;
   std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
   std::uint64_t answered = 0;            // calls
-  Race race;                             // of small calls against the plain function
+  tracer::Race race;                     // of small calls against the plain function
 
   // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
   bool matches(const Signature& signature, std::vector<py::object>& numbers) const {
@@ -210,7 +210,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         if (!same_error_state(entry->error_state)) break;
         const bool races =
             state.plain && entry->recording->bytes() <= kRaceBytes && entry->recording->settled();
-        const Race::Turn turn = races ? entry->race.next() : Race::Turn{};
+        const tracer::Race::Turn turn = races ? entry->race.next() : tracer::Race::Turn{};
         const std::int64_t start = turn.timed ? steady_ns() : 0;
         // Allocating may run Python code, which may call this dispatcher again.
         Signature signature = std::move(state.signature);

@@ -116,7 +116,7 @@ PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, 
     return nullptr;
   for (const BinaryOperator& row : kBinary)
     if (numpy_ufunc(row.ufunc) == ufunc) return operator_function(row.function);
-  return nullptr;
+  return numpy_ufunc("power") == ufunc ? operator_function("pow") : nullptr;
 }
 
 // NumPy's scalar types have operators of their own, which check integers for overflow and use
@@ -231,6 +231,14 @@ LazyArray zero_d(Call& call, const LazyArray& scalar) {
   LazyArray array = call.session().copy(scalar, scalar.layout.dtype, {});
   array.scalar = false;
   return array;
+}
+
+py::object as_array(PyObject* object) {
+  if (is_lazy(object) ? !as_lazy(object)->array.scalar : !PyArray_IsScalar(object, Generic))
+    return borrow(object);
+  Call* call = is_lazy(object) ? tracing_call(object) : nullptr;
+  if (call == nullptr) return steal(PyArray_FROM_O(unwrap(object).ptr()));
+  return make_lazy(zero_d(*call, as_lazy(object)->array));
 }
 
 py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind) {

@@ -49,6 +49,9 @@ void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
                         const numpy_shim::UfuncOptions& options, std::span<PyObject* const> outs);
 // A NumPy scalar as an array.
 LazyArray zero_d(Call& call, const LazyArray& scalar);
+// A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it; anything else
+// as it is.
+py::object as_array(PyObject* object);
 // target[...] = value
 void assign(Call& call, const LazyArray& target, PyObject* value);
 

@@ -118,13 +118,9 @@ void bind_primitives(py::module_& m) {
         "np.where with three arguments.");
   m.def("broadcast_to", broadcast_to, py::arg("x"), py::arg("shape"), "np.broadcast_to.");
   m.def(
-      "zero_d",
-      [](py::handle object) {
-        Call* call = tracing_call(object.ptr());
-        if (call == nullptr) return steal(PyArray_FROM_O(unwrap(object.ptr()).ptr()));
-        return make_lazy(zero_d(*call, as_lazy(object.ptr())->array));
-      },
-      py::arg("x"), "A lazy NumPy scalar as the 0-d array that conversions make of it.");
+      "as_array", [](py::handle object) { return as_array(object.ptr()); }, py::arg("x"),
+      "A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it; "
+      "anything else as it is.");
   m.def("expand_dims", expand_dims, py::arg("x"), py::arg("axis"), "np.expand_dims.");
   m.def("ufunc", ufunc, py::arg("ufunc"), py::arg("args"), py::arg("kwargs"),
         "ufunc(*args, **kwargs), traced.");

@@ -105,9 +105,7 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 
 def _as_array(a: Any) -> Any:
     """A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it."""
-    if not _lazy(a):
-        return np.asarray(a)
-    return a if isinstance(a, np.ndarray) else _core.zero_d(a)
+    return _core.as_array(a) if _lazy(a) else np.asarray(a)
 
 
 @native("array")

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace ufuse::pyext {
+namespace ufuse::tracer {
 
 class Race {
  public:
@@ -41,4 +41,4 @@ class Race {
   bool plain_wins_ = false;
 };
 
-}  // namespace ufuse::pyext
+}  // namespace ufuse::tracer

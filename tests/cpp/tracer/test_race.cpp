@@ -1,0 +1,52 @@
+// Does a race of replays against the plain function end with the faster one? On a made-up clock.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+#include "tracer/race.h"
+
+namespace ufuse::tracer {
+namespace {
+
+// Takes `calls` turns; gives how many were answered by the plain function.
+int run(Race& race, int calls, std::int64_t replay, std::int64_t plain) {
+  int plain_calls = 0;
+  for (int i = 0; i < calls; ++i) {
+    const Race::Turn turn = race.next();
+    plain_calls += turn.plain;
+    if (turn.timed) race.took(turn, turn.plain ? plain : replay);
+  }
+  return plain_calls;
+}
+
+}  // namespace
+
+TEST_CASE("race: the faster way answers after a few turns of each") {
+  Race replays_win, plain_wins, close;
+  CHECK(run(replays_win, 25, 900, 2000) == 8);
+  CHECK_FALSE(replays_win.plain_wins());
+  CHECK(run(replays_win, 1000, 900, 2000) == 0);
+
+  CHECK(run(plain_wins, 20, 900, 500) == 8);
+  CHECK(plain_wins.plain_wins());
+  CHECK(run(plain_wins, 1000, 900, 500) == 1000);
+
+  run(close, 25, 900, 880);
+  CHECK_FALSE(close.plain_wins());
+}
+
+TEST_CASE("race: the plain function is not asked where a replay does much work") {
+  Race race;
+  CHECK(run(race, 25, 50'000, 500) == 0);
+  CHECK_FALSE(race.plain_wins());
+}
+
+TEST_CASE("race: it is run again after many calls") {
+  Race race;
+  run(race, 10'000, 900, 500);
+  CHECK(race.plain_wins());
+  run(race, 25, 300, 500);
+  CHECK_FALSE(race.plain_wins());
+}
+
+}  // namespace ufuse::tracer
