@@ -208,20 +208,16 @@ struct Compiler::State {
           return config;
         }()) {}
 
-  // Both are the same object, or `deferred` is unset.
-  struct Prepared {
-    std::shared_ptr<const ir::Executable> executable;
-    std::shared_ptr<const Deferred> deferred;
-  };
-  Prepared find(const std::string& key) {
+  std::shared_ptr<const ir::Executable> find(const std::string& key) {
     const std::lock_guard lock(mutex);
     const auto it = prepared.find(key);
-    return it == prepared.end() ? Prepared{} : it->second;
+    return it == prepared.end() ? nullptr : it->second;
   }
-  std::shared_ptr<const ir::Executable> keep(std::string key, Prepared made) {
+  std::shared_ptr<const ir::Executable> keep(std::string key,
+                                             std::shared_ptr<const ir::Executable> made) {
     const std::lock_guard lock(mutex);
     if (prepared.size() >= kMaxPrepared) prepared.clear();
-    return prepared.emplace(std::move(key), std::move(made)).first->second.executable;
+    return prepared.emplace(std::move(key), std::move(made)).first->second;
   }
   std::shared_ptr<const ir::Executable> bind(Printed printed, std::vector<Built> built) {
     for (std::size_t i = 0; i < built.size(); ++i) {
@@ -233,13 +229,46 @@ struct Compiler::State {
                                            std::move(printed.report), threads, pool);
   }
 
+  std::shared_ptr<const ir::Executable> build(const ir::Graph& graph, const ir::RunArgs& layouts) {
+    Printed printed(graph, loops, layouts);
+    std::vector<Built> built;
+    for (const ir::GroupReport& group : printed.report.groups)
+      built.push_back(jit.get(group.source, numerics));
+    return bind(std::move(printed), std::move(built));
+  }
+  std::shared_ptr<const ir::Executable> build_or_defer(const ir::Graph& graph,
+                                                       const ir::RunArgs& layouts,
+                                                       ir::Backend& meanwhile) {
+    Printed printed(graph, loops, layouts);
+    ir::Report report = printed.report;
+    std::vector<std::string> sources;
+    for (ir::GroupReport& group : report.groups) {
+      sources.push_back(group.source);
+      group.origin = "interpreter";
+      group.note = "its loops are being compiled";
+    }
+    std::shared_ptr<const Deferred> deferred;
+    try {
+      deferred = std::make_shared<const Deferred>(
+          jit, std::move(sources), numerics,
+          [this, printed = std::move(printed)](std::vector<Built> built) {
+            return bind(printed, std::move(built));
+          },
+          meanwhile.prepare(graph, layouts), std::move(report));
+    } catch (const CompileError&) {
+      return build(graph, layouts);
+    }
+    deferred->wait_for(cost::kPatience);
+    return deferred;
+  }
+
   const ir::LoopTable& loops;
   const Numerics numerics;
   Jit jit;
   Threads threads;
   ScratchPool pool;
   std::mutex mutex;
-  std::unordered_map<std::string, Prepared> prepared;
+  std::unordered_map<std::string, std::shared_ptr<const ir::Executable>> prepared;
 };
 
 Compiler::Compiler(const ir::LoopTable& loops, Numerics numerics)
@@ -251,48 +280,23 @@ Jit& Compiler::jit() { return state_->jit; }
 std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) {
   std::string key = Key::of(graph, layouts);
-  if (State::Prepared known = state_->find(key); known.executable) {
-    if (known.deferred) known.deferred->wait();
-    return known.executable;
+  if (const auto known = state_->find(key)) {
+    if (const auto* deferred = dynamic_cast<const Deferred*>(known.get())) deferred->wait();
+    return known;
   }
-  Printed printed(graph, state_->loops, layouts);
-  std::vector<Built> built;
-  for (const ir::GroupReport& group : printed.report.groups)
-    built.push_back(state_->jit.get(group.source, state_->numerics));
-  return state_->keep(std::move(key),
-                      {state_->bind(std::move(printed), std::move(built)), nullptr});
+  return state_->keep(std::move(key), state_->build(graph, layouts));
 }
 
 std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(const ir::Graph& graph,
                                                                  const ir::RunArgs& layouts,
                                                                  ir::Backend& meanwhile) {
-  // A child has little time left, often, and ends without a word; contraction would show.
-  if (fork_generation() != 0 || state_->numerics != Numerics::Exact ||
-      interpreted_ns(graph) > cost::kWorthWaiting)
-    return prepare(graph, layouts);
   std::string key = Key::of(graph, layouts);
-  if (State::Prepared known = state_->find(key); known.executable) return known.executable;
-  Printed printed(graph, state_->loops, layouts);
-  ir::Report report = printed.report;
-  std::vector<std::string> sources;
-  for (ir::GroupReport& group : report.groups) {
-    sources.push_back(group.source);
-    group.origin = "interpreter";
-    group.note = "its loops are being compiled";
-  }
-  std::shared_ptr<const Deferred> deferred;
-  try {
-    deferred = std::make_shared<const Deferred>(
-        state_->jit, std::move(sources), state_->numerics,
-        [state = state_.get(), printed = std::move(printed)](std::vector<Built> built) {
-          return state->bind(printed, std::move(built));
-        },
-        meanwhile.prepare(graph, layouts), std::move(report));
-  } catch (const CompileError&) {
-    return prepare(graph, layouts);
-  }
-  deferred->wait_for(cost::kPatience);
-  return state_->keep(std::move(key), {deferred, deferred});
+  if (auto known = state_->find(key)) return known;
+  // A child has little time left, often, and ends without a word; contraction would show.
+  const bool waits = fork_generation() != 0 || state_->numerics != Numerics::Exact ||
+                     interpreted_ns(graph) > cost::kWorthWaiting;
+  return state_->keep(std::move(key), waits ? state_->build(graph, layouts)
+                                            : state_->build_or_defer(graph, layouts, meanwhile));
 }
 
 ir::Report Compiler::describe(const ir::Graph& graph, const ir::RunArgs& layouts) const {

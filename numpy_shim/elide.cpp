@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "numpy_shim/layout.h"
 #include "numpy_shim/promote.h"
 #include "numpy_shim/ufunc.h"
 
@@ -12,12 +13,6 @@ namespace ufuse::numpy_shim {
 namespace {
 
 constexpr std::size_t kMinimumBytes = 256 * 1024;
-
-std::size_t bytes_of(const Layout& x) {
-  std::size_t bytes = ir::size_of(x.dtype);
-  for (std::int64_t n : x.shape) bytes *= static_cast<std::size_t>(n);
-  return bytes;
-}
 
 bool takes_result(const Layout& temporary, const Operand& other) {
   if (bytes_of(temporary) < kMinimumBytes) return false;

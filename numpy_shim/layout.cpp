@@ -153,6 +153,12 @@ Dims packed_strides(const Dims& shape, std::size_t itemsize, bool fortran) {
   return strides_in_order(shape, fortran ? f_order(shape.size()) : c_order(shape.size()), itemsize);
 }
 
+std::size_t bytes_of(const Layout& layout) {
+  std::size_t bytes = ir::size_of(layout.dtype);
+  for (std::int64_t n : layout.shape) bytes *= static_cast<std::size_t>(n);
+  return bytes;
+}
+
 bool is_c_contiguous(const Layout& layout) {
   return is_contiguous(layout, c_order(layout.shape.size()));
 }

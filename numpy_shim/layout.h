@@ -16,6 +16,8 @@ Dims broadcast_shapes(std::span<const Dims> shapes);  // Unsupported when they d
 Dims c_strides(const Dims& shape, std::size_t itemsize);
 Dims f_strides(const Dims& shape, std::size_t itemsize);
 Dims packed_strides(const Dims& shape, std::size_t itemsize, bool fortran);
+// Of its elements alone, without gaps between them.
+std::size_t bytes_of(const Layout& layout);
 bool is_c_contiguous(const Layout& layout);
 bool is_f_contiguous(const Layout& layout);
 // Strides of an output NumPy allocates for operands that broadcast to `shape`. `direct`: one output

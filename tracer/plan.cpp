@@ -13,15 +13,6 @@ namespace {
 // Longer calls are traced: what they do costs more than their Python.
 constexpr std::size_t kMaxRuns = 64;
 
-// Whether an array of this layout fits into fresh memory for its elements, where a replay lets runs
-// write.
-bool is_dense(const Layout& layout) {
-  auto bytes = static_cast<std::intptr_t>(ir::size_of(layout.dtype));
-  for (std::int64_t n : layout.shape) bytes *= n;
-  const ByteRange reach = byte_range(nullptr, layout);
-  return reach.low == nullptr && reinterpret_cast<std::intptr_t>(reach.high) <= bytes;
-}
-
 ir::Scalar bits_at(DType dtype, const void* data) {
   ir::Scalar bits{};
   std::memcpy(&bits, data, ir::size_of(dtype));
@@ -92,7 +83,7 @@ void Session::record_run(const std::vector<bool>& given) {
     const int argument = want.storage ? want.storage->argument : -1;
     // Memory of a temporary that is written again would have to be found again.
     pure_ &= !given[i] || argument >= 0;
-    pure_ &= run.alias[i] >= 0 || is_dense(run.layouts[i]);
+    pure_ &= run.alias[i] >= 0 || fits_new_memory(run.layouts[i]);
     wrote_argument_ |= given[i];
     row.outputs.push_back({run.layouts[i], argument, run.alias[i]});
     if (!given[i])

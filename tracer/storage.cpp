@@ -1,6 +1,8 @@
 // Geometry of storages and views; see storage.h.
 #include "tracer/storage.h"
 
+#include "numpy_shim/layout.h"
+
 namespace ufuse::tracer {
 
 bool LazyArray::is_whole() const {
@@ -23,6 +25,12 @@ ByteRange byte_range(const void* data, const Layout& layout) {
     (span < 0 ? low : high) += span;
   }
   return range();
+}
+
+bool fits_new_memory(const Layout& layout) {
+  const ByteRange reach = byte_range(nullptr, layout);
+  return reach.low == nullptr &&
+         reinterpret_cast<std::uintptr_t>(reach.high) <= numpy_shim::bytes_of(layout);
 }
 
 }  // namespace ufuse::tracer

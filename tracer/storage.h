@@ -76,5 +76,8 @@ struct ByteRange {
   bool overlaps(const ByteRange& other) const { return low < other.high && other.low < high; }
 };
 ByteRange byte_range(const void* data, const Layout& layout);
+// Whether an array of this layout, from its first byte on, stays within new memory, of which there
+// is as much as its elements take.
+bool fits_new_memory(const Layout& layout);
 
 }  // namespace ufuse::tracer

@@ -7,36 +7,39 @@
 
 namespace ufuse::codegen {
 
-// ---- Names: the block's first lane, its number of lanes ----
-
-std::string KernelPrinter::block_base() const { return "b" + name(lanes_->var()).substr(1); }
-std::string KernelPrinter::block_count() const { return "m" + name(lanes_->var()).substr(1); }
-std::string KernelPrinter::lane_index() const { return name(lanes_->var()) + " - " + block_base(); }
 std::string KernelPrinter::array_suffix() const {
   return "[" + std::to_string(lanes_->array_size()) + "]";
 }
 std::string KernelPrinter::block_address(const Access& a) const {
-  return "(" + names_[index(a.buffer)] + " + " + address(a, lanes_->var(), block_base()) + ")";
-}
-void KernelPrinter::open_lanes() {
-  open_for(name(lanes_->var()), block_base(), block_base() + " + " + block_count());
+  return "(" + names_[index(a.buffer)] + " + " + address(a, lanes_->var(), base_of(lanes_->var())) +
+         ")";
 }
 
 // ---- Segments ----
 
+// Block after block. `count`: the lanes of each, where that needs no counting.
+void KernelPrinter::open_blocks(VarId var, const std::string& lo, const std::string& hi, int block,
+                                const std::string& count) {
+  const std::string base = base_of(var), step = std::to_string(block);
+  open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
+       " += " + step + ")");
+  line("const rt::Index " + count_of(var) + " = " +
+       (count.empty() ? "rt::block(" + hi + " - " + base + ", " + step + ")" : count) + ";");
+}
+
+void KernelPrinter::open_lanes(VarId var) {
+  open_for(name(var), base_of(var), base_of(var) + " + " + count_of(var));
+}
+
 void KernelPrinter::print_blocks(const Stmt& s, const std::string& lo, const std::string& hi) {
   const Lanes lanes(k_, s.vars[0], s.body);
   lanes_ = &lanes;
-  const std::string base = block_base(), block = std::to_string(lanes.block());
-  open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
-       " += " + block + ")");
   const bool whole = lanes.var() != k_.parallel && k_.vars[index(lanes.var())].extent.literal();
-  line("const rt::Index " + block_count() + " = " +
-       (whole ? hi : "rt::block(" + hi + " - " + base + ", " + block + ")") + ";");
+  open_blocks(lanes.var(), lo, hi, lanes.block(), whole ? hi : "");
   print_arrays();
   open_streams(s.body);
   print_segments(s.body, nullptr);
-  close_streams(s.body, lanes.var(), base, block_count());
+  close_streams(s.body, lanes.var());
   close();
   lanes_ = nullptr;
 }
@@ -49,10 +52,10 @@ void KernelPrinter::print_arrays() {
 // The sum of a block of a run's elements as a callable.
 void KernelPrinter::print_block_sum(const Stmt& s) {
   const VarId var = s.vars.back();
-  const std::string type = type_of(dtype(s.result)), i = name(var);
+  const std::string type = type_of(dtype(s.result));
   const std::string sum = dtype(s.result) == ir::DType::Float16 ? "rt::f32" : type;  // rt::Term
-  const std::string base = "b" + i.substr(1), count = "m" + i.substr(1);
-  open("const auto f" + run_name(s) + " = [&](rt::Index " + base + ", rt::Index " + count +
+  const std::string count = count_of(var);
+  open("const auto f" + run_name(s) + " = [&](rt::Index " + base_of(var) + ", rt::Index " + count +
        ", rt::Flags& flags) -> " + sum);
   std::string element = "e" + value_name(s.result);
   if (s.calls) {
@@ -64,9 +67,9 @@ void KernelPrinter::print_block_sum(const Stmt& s) {
     lanes_ = nullptr;
   } else {
     line(type + " " + element + "[" + std::to_string(loop::kBlock) + "];");
-    open_for(i, base, base + " + " + count);
+    open_lanes(var);
     print_body(s.body);
-    line(element + "[" + i + " - " + base + "] = " + use(s.element) + ";");
+    line(element + "[" + place_of(var) + "] = " + use(s.element) + ";");
     close();
     element += "[k]";
   }
@@ -112,7 +115,7 @@ void KernelPrinter::print_segments(const Body& body, const Stmt* fold) {
 }
 
 void KernelPrinter::print_segment(const std::vector<const Stmt*>& stmts, const Stmt* fold) {
-  open_lanes();
+  open_lanes(lanes_->var());
   reload_for(stmts, fold);
   for (const Stmt* s : stmts) {
     if (s->kind == Stmt::Kind::Fold) {
@@ -158,31 +161,27 @@ void KernelPrinter::reload(ValueId v, std::set<ValueId>& made) {
 // What a block of lanes stores to memory too large for the caches lies in an array first.
 void KernelPrinter::open_streams(const Body& body) {
   for (const Stmt& s : body)
-    if (is_streamed(s))
+    if (k_.is_streamed(s))
       line(type_of(k_.buffers[index(s.access.buffer)].dtype) + " " + stream_name(s) + "[" +
            std::to_string(loop::kBlock) + "];");
 }
-void KernelPrinter::close_streams(const Body& body, VarId var, const std::string& base,
-                                  const std::string& count) {
+void KernelPrinter::close_streams(const Body& body, VarId var) {
   for (const Stmt& s : body)
-    if (is_streamed(s))
-      line("rt::stream(" + names_[index(s.access.buffer)] + " + " + address(s.access, var, base) +
-           ", " + stream_name(s) + ", " + count + ");");
+    if (k_.is_streamed(s))
+      line("rt::stream(" + names_[index(s.access.buffer)] + " + " +
+           address(s.access, var, base_of(var)) + ", " + stream_name(s) + ", " + count_of(var) +
+           ");");
 }
 
 // A loop over lanes that would need no blocks otherwise.
 void KernelPrinter::print_stream(const Stmt& s, const std::string& lo, const std::string& hi) {
-  const std::string& i = name(s.vars[0]);
-  const std::string base = "b" + i.substr(1), count = "m" + i.substr(1);
-  const std::string block = std::to_string(loop::kBlock);
-  open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
-       " += " + block + ")");
-  line("const rt::Index " + count + " = rt::block(" + hi + " - " + base + ", " + block + ");");
+  const VarId var = s.vars[0];
+  open_blocks(var, lo, hi, loop::kBlock);
   open_streams(s.body);
-  open_for(i, base, base + " + " + count);
+  open_lanes(var);
   print_body(s.body);
   close();
-  close_streams(s.body, s.vars[0], base, count);
+  close_streams(s.body, var);
   close();
 }
 
@@ -221,14 +220,14 @@ void KernelPrinter::print_call_block(const Stmt& s) {
     pointers.push_back("(char*)" + name);
     steps.push_back("sizeof(" + type + ")");
   }
-  print_invocation(s, pointers, steps, block_count());
+  print_invocation(s, pointers, steps, count_of(lanes_->var()));
 }
 
 // ---- Reductions with an accumulator beside each lane ----
 
 void KernelPrinter::print_fold_block(const Stmt& s) {
   if (s.arg >= 0) line(type_of(dtype(s.element)) + " " + best_name(s) + array_suffix() + ";");
-  open_lanes();
+  open_lanes(lanes_->var());
   if (s.initial >= 0 && !is_array(s.initial))
     if (const Stmt* load = lanes_->load_of(s.initial)) print_scalar(*load);
   line(use(s.result) + " = " + (s.initial >= 0 ? use(s.initial) : type_of(dtype(s.result)) + "{}") +
@@ -276,7 +275,7 @@ void KernelPrinter::print_some_rows(const Stmt& s, const std::string& from, cons
   const std::string acc = value_name(s.result) + at, best = best_name(s) + at;
   std::vector<const Stmt*> body;
   for (const Stmt& t : s.body) body.push_back(&t);
-  open_lanes();
+  open_lanes(lanes_->var());
   reload_for(body, &s);
   line(type_of(dtype(s.result)) + " acc = " + acc + ";");
   if (s.arg >= 0) line(type_of(dtype(s.element)) + " best = " + best + ";");

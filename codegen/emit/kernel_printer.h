@@ -84,23 +84,23 @@ class KernelPrinter {
 
   // Blocks of lanes (blocks.cpp).
   bool is_array(ValueId v) const { return lanes_ != nullptr && lanes_->is_array(v); }
-  std::string block_base() const;
-  std::string block_count() const;
-  std::string lane_index() const;
+  // The block's first lane, its number of lanes, and a lane's place in it.
+  std::string base_of(VarId var) const { return "b" + name(var).substr(1); }
+  std::string count_of(VarId var) const { return "m" + name(var).substr(1); }
+  std::string place_of(VarId var) const { return name(var) + " - " + base_of(var); }
+  std::string lane_index() const { return place_of(lanes_->var()); }
   std::string array_suffix() const;
-  void open_lanes();
+  void open_blocks(VarId var, const std::string& lo, const std::string& hi, int block,
+                   const std::string& count = {});
+  void open_lanes(VarId var);
   void print_blocks(const Stmt& s, const std::string& lo, const std::string& hi);
   void print_arrays();
-  bool is_streamed(const Stmt& s) const {
-    return s.kind == Stmt::Kind::Store && k_.buffers[index(s.access.buffer)].streamed;
-  }
   bool streams(const Body& body) const {
-    return std::any_of(body.begin(), body.end(), [&](const Stmt& s) { return is_streamed(s); });
+    return std::any_of(body.begin(), body.end(), [&](const Stmt& s) { return k_.is_streamed(s); });
   }
   std::string stream_name(const Stmt& s) const { return names_[index(s.access.buffer)] + "_block"; }
   void open_streams(const Body& body);
-  void close_streams(const Body& body, VarId var, const std::string& base,
-                     const std::string& count);
+  void close_streams(const Body& body, VarId var);
   void print_stream(const Stmt& s, const std::string& lo, const std::string& hi);
   void print_block_sum(const Stmt& s);
   void print_segments(const Body& body, const Stmt* fold);

@@ -33,13 +33,8 @@ Lanes::Lanes(const loop::Kernel& kernel, loop::VarId var, const Body& body, Valu
   if (element >= 0 && depends(element)) keep(element);
   bool calls = false;
   walk(body, [&](const Stmt& s) { calls |= s.kind == Stmt::Kind::Call; });
-  const bool streams = std::ranges::any_of(body, [&](const Stmt& s) { return is_streamed(s); });
+  const bool streams = std::ranges::any_of(body, [&](const Stmt& s) { return k_.is_streamed(s); });
   block_ = calls || streams || arrays_.size() > 4 ? loop::kBlock : loop::kWideBlock;
-}
-
-bool Lanes::is_streamed(const Stmt& s) const {
-  return s.kind == Stmt::Kind::Store &&
-         k_.buffers[static_cast<std::size_t>(s.access.buffer)].streamed;
 }
 
 bool Lanes::needs_blocks(const Body& body) {
@@ -114,7 +109,7 @@ void Lanes::find_direct_stores(const Body& body) {
   for (const Stmt& s : body) {
     if (s.kind == Stmt::Kind::Call) made.insert(s.results.begin(), s.results.end());
     if (s.kind != Stmt::Kind::Store || !made.contains(s.args[0]) || uses[s.args[0]] != 1 ||
-        loaded.contains(s.access.buffer) || is_streamed(s))
+        loaded.contains(s.access.buffer) || k_.is_streamed(s))
       continue;
     const Number step = stride(s);
     if (step.literal() && step.value == 1) stores_[s.args[0]] = &s;

@@ -43,7 +43,6 @@ class Lanes {
   loop::Number stride(const loop::Stmt& load) const;
 
  private:
-  bool is_streamed(const loop::Stmt& s) const;
   bool depends(loop::ValueId v) const;
   void find_direct_stores(const loop::Body& body);
   void plan_segments(const loop::Body& body, int& segment);

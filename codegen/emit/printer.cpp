@@ -154,11 +154,9 @@ void KernelPrinter::print_scalar(const Stmt& s) {
                                     std::to_string(s.index) + "])");
       return define(s.result, expression(s));
     case Stmt::Kind::Store:
-      if (is_streamed(s)) {
-        const std::string& i = name(streamed_lanes_);
-        return line(stream_name(s) + "[" + i + " - b" + i.substr(1) + "] = " + use(s.args[0]) +
+      if (k_.is_streamed(s))
+        return line(stream_name(s) + "[" + place_of(streamed_lanes_) + "] = " + use(s.args[0]) +
                     ";");
-      }
       return line(element(s.access) + " = " + use(s.args[0]) + ";");
     case Stmt::Kind::Doubt:
       return line("doubt." +
@@ -195,25 +193,20 @@ void KernelPrinter::print_loop(const Stmt& s) {
 
 // A fast body block by block, and the exact one over the few blocks that need it.
 void KernelPrinter::print_doubtful(const Stmt& s, const std::string& lo, const std::string& hi) {
-  const std::string& i = name(s.vars[0]);
-  const std::string base = "b" + i.substr(1), end = "e" + i.substr(1);
-  const std::string block = std::to_string(loop::kBlock);
-  open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
-       " += " + block + ")");
-  line("const rt::Index " + end + " = " + base + " + rt::block(" + hi + " - " + base + ", " +
-       block + ");");
+  const VarId var = s.vars[0];
+  open_blocks(var, lo, hi, loop::kBlock);
   line("rt::RootDoubt doubt;");
   open_streams(s.body);
-  open_for(i, base, end);
+  open_lanes(var);
   print_body(s.body);
   close();
   open("if (__builtin_expect(doubt.any(), 0))");
   line("// Too close to tell without the square roots: this block once more, in full.");
-  open_for(i, base, end);
+  open_lanes(var);
   print_body(s.exact);
   close();
   close();
-  close_streams(s.body, s.vars[0], base, end + " - " + base);
+  close_streams(s.body, var);
   close();
 }
 

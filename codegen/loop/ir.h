@@ -152,6 +152,11 @@ struct Kernel {
   VarId parallel = -1;  // the loop whose range is shared out; -1: a Parallel fold, or one thread
   std::vector<std::string> ops;  // what is fused, for people
   double cost_ns = 0;            // estimate for one thread
+
+  bool is_streamed(const Stmt& s) const {
+    return s.kind == Stmt::Kind::Store &&
+           buffers[static_cast<std::size_t>(s.access.buffer)].streamed;
+  }
 };
 
 std::string print(const Kernel& kernel);  // for golden files and logs

@@ -364,29 +364,27 @@ template <class T>
 inline bool root_less(T x, T y) {
   return root_bits(x) < root_bits(y);
 }
-struct RootDoubt {
-  u64 nearest = ~(u64)0, most = 0;  // distances less one, and bits
-  u32 nearest_f = ~(u32)0, most_f = 0;
-  static constexpr u32 kApart = 7;
-
-  void look(f64 x) { most = (u64)root_bits(x) > most ? (u64)root_bits(x) : most; }
-  void look(f32 x) { most_f = (u32)root_bits(x) > most_f ? (u32)root_bits(x) : most_f; }
-  void compare(f64 x, f64 y) {
+// `nearest`: the shortest distance less one, so that 0 wraps to the longest; `most`: of the bits.
+template <class Int, class UInt, class T>
+struct RootExtremes {
+  UInt nearest = ~(UInt)0, most = 0;
+  void look(T x) { most = (UInt)root_bits(x) > most ? (UInt)root_bits(x) : most; }
+  void compare(T x, T y) {
     look(x);
-    const i64 apart = root_bits(x) - root_bits(y);
-    const u64 less_one = (u64)(apart < 0 ? -apart : apart) - 1;
+    const Int apart = root_bits(x) - root_bits(y);
+    const UInt less_one = (UInt)(apart < 0 ? -apart : apart) - 1;
     nearest = less_one < nearest ? less_one : nearest;
   }
-  void compare(f32 x, f32 y) {
-    look(x);
-    const i32 apart = root_bits(x) - root_bits(y);
-    const u32 less_one = (u32)(apart < 0 ? -apart : apart) - 1;
-    nearest_f = less_one < nearest_f ? less_one : nearest_f;
-  }
-  bool any() const {
-    return (nearest < kApart) | (nearest_f < kApart) | (most > (u64)infinite(f64{})) |
-           (most_f > (u32)infinite(f32{}));
-  }
+  bool any() const { return (nearest < 7) | (most > (UInt)infinite(T{})); }
+};
+struct RootDoubt {
+  RootExtremes<i64, u64, f64> doubles;
+  RootExtremes<i32, u32, f32> floats;
+  void look(f64 x) { doubles.look(x); }
+  void look(f32 x) { floats.look(x); }
+  void compare(f64 x, f64 y) { doubles.compare(x, y); }
+  void compare(f32 x, f32 y) { floats.compare(x, y); }
+  bool any() const { return doubles.any() | floats.any(); }
 };
 
 }  // namespace rt

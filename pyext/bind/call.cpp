@@ -274,13 +274,7 @@ LazyArray Call::adopt_temporary(PyObject* object) {
 }
 
 Memory Call::allocate(const Layout& layout) {
-  // NumPy allocates for the number of elements; strides that reach further would leave the
-  // allocation.
-  const tracer::ByteRange reach = tracer::byte_range(nullptr, layout);
-  auto bytes = static_cast<std::int64_t>(ir::size_of(layout.dtype));
-  for (std::int64_t n : layout.shape) bytes *= n;
-  if (reach.low != nullptr || reinterpret_cast<std::intptr_t>(reach.high) > bytes)
-    throw InternalError("a layout to allocate has gaps");
+  if (!tracer::fits_new_memory(layout)) throw InternalError("a layout to allocate has gaps");
   const py::object array = new_array(layout, descr_of(layout.dtype));
   return memory_of(array.ptr(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
 }

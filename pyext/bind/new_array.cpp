@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "codegen/runtime/memory.h"
+#include "numpy_shim/layout.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -85,10 +86,8 @@ class OurAllocator {
 }  // namespace
 
 py::object new_array(const Layout& layout, const py::object& descr) {
-  std::size_t bytes = ir::size_of(layout.dtype);
-  for (std::int64_t n : layout.shape) bytes *= static_cast<std::size_t>(n);
   std::optional<OurAllocator> ours;
-  if (bytes >= kLarge) ours.emplace();
+  if (numpy_shim::bytes_of(layout) >= kLarge) ours.emplace();
   return steal(PyArray_NewFromDescr(
       &PyArray_Type, reinterpret_cast<PyArray_Descr*>(py::object(descr).release().ptr()),
       static_cast<int>(layout.shape.size()),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "numpy_shim/layout.h"
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
 
@@ -88,12 +89,6 @@ py::object build(const Shape& shape, const std::vector<py::object>& results) {
   return py::none();
 }
 
-std::size_t bytes_of(const Layout& layout) {
-  auto bytes = static_cast<std::int64_t>(ir::size_of(layout.dtype));
-  for (std::int64_t n : layout.shape) bytes *= n;
-  return static_cast<std::size_t>(bytes);
-}
-
 }  // namespace
 
 Recording::Recording(const Call& call, Shape shape)
@@ -101,9 +96,9 @@ Recording::Recording(const Call& call, Shape shape)
   if (plan_->sole) sole_ = call.place_of(plan_->sole->origin);
   for (const tracer::PlanRun& run : plan_->runs) {
     first_output_.push_back(output_descrs_.size());
-    for (const tracer::PlanInput& input : run.inputs) bytes_ += bytes_of(input.layout);
+    for (const tracer::PlanInput& input : run.inputs) bytes_ += numpy_shim::bytes_of(input.layout);
     for (const tracer::PlanOutput& output : run.outputs) {
-      bytes_ += bytes_of(output.layout);
+      bytes_ += numpy_shim::bytes_of(output.layout);
       output_descrs_.push_back(descr_of(output.layout.dtype));
     }
   }
