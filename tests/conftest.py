@@ -1,4 +1,12 @@
-"""Tests that stand for many others tell at the end what became of those (``record_property``)."""
+"""What holds for all folders of tests.
+
+Tests that stand for many others tell at the end what became of those (``record_property``). They
+take long, so they come first: at the end all processes have work.
+"""
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: "numpy_suite" not in item.path.parts)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,7 +1,8 @@
-// Which way of answering calls of one signature is faster, a replay or the plain function? Both are
-// right, and for a few numbers NumPy's own call can cost less than finding the plan. Some calls are
-// taken each way and timed; after that the faster way is kept, and asked about again now and then.
-// Used by the dispatcher for small arguments only, where a call of either kind costs microseconds.
+// Which way of answering calls of one kind is faster, ours (a replay or a traced call) or the plain
+// function? Both are right, and for a few numbers NumPy's own call can cost less than finding the
+// plan, or than recording anew what cannot be replayed. Some calls are taken each way and timed;
+// after that the faster way is kept, and asked about again now and then. Used by the dispatcher for
+// small arguments only, where calls cost microseconds.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,10 @@ namespace ufuse::tracer {
 
 class Race {
  public:
+  // Our way is kept unasked where it takes `worth_asking` nanoseconds or more: it then does work
+  // that is worth more than its overhead.
+  explicit Race(std::int64_t worth_asking) : worth_asking_(worth_asking) {}
+
   // How the next call is answered, and whether its time is wanted.
   struct Turn {
     bool plain = false, timed = false;
@@ -19,25 +24,33 @@ class Race {
   Turn next() {
     const std::uint32_t at = calls_++ % kPeriod;
     if (at < kBefore || at >= kAfter) return {plain_wins_, false};
-    if (at == kBefore) replay_ = plain_ = kNever;
-    // A replay that takes long does work that is worth more than its overhead.
-    const bool plain = at % 2 == 1 && replay_ < kWorthAsking;
-    return {plain, true};
+    if (at == kBefore) {
+      ours_ = plain_ = kNever;
+      plain_turns_ = 0;
+    }
+    return {at % 2 == 1 && ours_ < worth_asking_ && !is_lost(), true};
   }
   void took(const Turn& turn, std::int64_t nanoseconds) {
-    std::int64_t& best = turn.plain ? plain_ : replay_;
+    std::int64_t& best = turn.plain ? plain_ : ours_;
     best = std::min(best, nanoseconds);
-    // Replays are the rule: they do not depend on how fast Python runs.
-    plain_wins_ = plain_ < kNever && plain_ < replay_ - replay_ / 8;
+    plain_turns_ += turn.plain;
+    // Ours is the rule: what it takes does not depend on how fast Python runs.
+    plain_wins_ = plain_ < kNever && plain_ < ours_ - ours_ / 8;
   }
+  // The last timed turn told nothing, since its loops are not built yet: it is taken again.
+  void again() { --calls_; }
   bool plain_wins() const { return plain_wins_; }
 
  private:
   static constexpr std::uint32_t kPeriod = 10000, kBefore = 4, kAfter = 20;
-  static constexpr std::int64_t kWorthAsking = 20'000;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  std::uint32_t calls_ = 0;
-  std::int64_t replay_ = kNever, plain_ = kNever;
+
+  // Large temporaries can make the plain function many times slower: then twice is enough.
+  bool is_lost() const { return plain_turns_ >= 2 && plain_ / 2 > ours_; }
+
+  std::int64_t worth_asking_;
+  std::uint32_t calls_ = 0, plain_turns_ = 0;
+  std::int64_t ours_ = kNever, plain_ = kNever;
   bool plain_wins_ = false;
 };
 

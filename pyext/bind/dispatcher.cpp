@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 
 #include "pyext/bind/call.h"
 #include "pyext/bind/replay.h"
@@ -22,11 +23,12 @@ namespace {
 constexpr std::size_t kMaxPlans = 64;
 // Paths of one signature, and how many calls each has to answer to be worth its place.
 constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
-// Calls on more memory are worth a replay in any case.
-constexpr std::size_t kRaceBytes = 64 * 1024;
+// Calls on more memory are worth our way in any case, and so are those that take longer.
+constexpr std::size_t kReplayBytes = 64 * 1024, kTraceBytes = 1024 * 1024;
+constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 500'000;
+constexpr std::size_t kMaxKinds = 256;
 
 struct Entry {
-  Entry() = default;
   explicit Entry(const Signature& signature) : hash(signature.hash), words(signature.words) {
     for (PyObject* object : signature.objects) objects.push_back(borrow(object));
   }
@@ -38,7 +40,7 @@ struct Entry {
   Numbers numbers;
   std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
   std::uint64_t answered = 0;            // calls
-  tracer::Race race;                     // of small calls against the plain function
+  tracer::Race race{kLongReplay};        // of small calls against the plain function
 
   // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
   bool matches(const Signature& signature, std::vector<py::object>& numbers) const {
@@ -73,7 +75,8 @@ struct Guard {
 
 struct State {
   py::object trace;
-  py::object plain;  // the function itself, where small calls may be answered by it; else unset
+  py::object plain;     // the function itself, where small calls may be answered by it; else unset
+  bool records = true;  // unset: the function is not pure
   std::vector<Guard> guards;
   NumberPlaces number_places;
   NumberSites number_sites;
@@ -81,6 +84,7 @@ struct State {
   std::list<std::shared_ptr<Entry>> entries;  // the last used first; a replay holds its own
   Signature signature;              // reused; the interpreter's lock is held while it is read
   std::vector<py::object> numbers;  // reused likewise
+  std::unordered_map<std::uint64_t, tracer::Race> races;  // of calls that are traced, by their kind
   std::uint64_t replayed = 0, traced = 0;
 
   bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
@@ -108,15 +112,17 @@ struct DispatcherObject {
   State* state;
 };
 
-// Traces the call, and keeps the plan if it leaves one (`kept`).
+py::object run_traced(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  ++state.traced;
+  return steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+}
+
+// Traces the call whose signature has been read, and keeps the plan if it leaves one (`kept`).
 py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
-                 bool readable, bool* kept = nullptr) {
-  Entry entry;
+                 bool* kept = nullptr) {
   const Signature signature = state.signature;  // the function may come back here
-  if (readable) {
-    entry = Entry(signature);
-    entry.error_state = error_state();
-  }
+  Entry entry(signature);
+  entry.error_state = error_state();
   const std::shared_ptr<Call> before = Call::last();
   ++state.traced;
   const NumberSites* recording = Call::set_recording(&state.number_sites);
@@ -125,7 +131,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   Call::set_recording(recording);
   if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
-  if (!readable || !call || call == before) return result;
+  if (!call || call == before) return result;
   std::optional<Shape> shape;
   entry.numbers = std::move(call->numbers());
   if (call->session().plan() && call->argument_count() == signature.arguments.size() &&
@@ -141,6 +147,36 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   }
   if (kept != nullptr) *kept = entry.recording != nullptr;
   state.keep(std::make_shared<Entry>(std::move(entry)), signature);
+  return result;
+}
+
+// A call that cannot be replayed: traced, or answered by the plain function where that is measured
+// to be faster.
+py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags,
+                          PyObject* keywords) {
+  const std::uint64_t kind =
+      state.plain ? kind_of_call(args, PyVectorcall_NARGS(flags), keywords, kTraceBytes) : 0;
+  tracer::Race::Turn turn;
+  if (kind != 0) {
+    if (state.races.size() >= kMaxKinds && !state.races.contains(kind)) state.races.clear();
+    turn = state.races.try_emplace(kind, kLongTrace).first->second.next();
+  }
+  const std::int64_t start = turn.timed ? steady_ns() : 0;
+  py::object result = turn.plain
+                          ? steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords))
+                          : run_traced(state, args, flags, keywords);
+  if (!turn.timed) return result;
+  const std::int64_t taken = steady_ns() - start;
+  const auto race = state.races.find(kind);  // the function may have come back here
+  if (race == state.races.end()) return result;
+  const std::shared_ptr<Call> call = turn.plain ? nullptr : Call::last();
+  const bool settled = !call || std::ranges::all_of(call->runs(), [](const Call::Run& run) {
+    return !run.executable || run.executable->settled();
+  });
+  if (settled)
+    race->second.took(turn, taken);
+  else
+    race->second.again();
   return result;
 }
 
@@ -193,57 +229,57 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     if (Call::active()) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+    if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable =
         state.signature.read(args, PyVectorcall_NARGS(flags), keywords, state.number_places);
     if (!state.guards_hold()) {
       state.entries.clear();
-      return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+      return run_traced(state, args, flags, keywords).release().ptr();
     }
-    if (readable) {
-      for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
-        if (!(*it)->matches(state.signature, state.numbers)) continue;
-        if (it != state.entries.begin())
-          state.entries.splice(state.entries.begin(), state.entries, it);
-        // Other threads may drop the entry while this one runs without the GIL.
-        const std::shared_ptr<Entry> entry = state.entries.front();
-        if (!entry->recording) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
-        if (!same_error_state(entry->error_state)) break;
-        const bool races =
-            state.plain && entry->recording->bytes() <= kRaceBytes && entry->recording->settled();
-        const tracer::Race::Turn turn = races ? entry->race.next() : tracer::Race::Turn{};
-        const std::int64_t start = turn.timed ? steady_ns() : 0;
-        // Allocating may run Python code, which may call this dispatcher again.
-        Signature signature = std::move(state.signature);
-        std::vector<py::object> numbers = std::move(state.numbers);
-        py::object result;
-        bool record = false;
-        if (turn.plain) {
-          result = steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords));
-        } else {
-          Replay replay(signature);
-          const Replay::End end = replay.follow(*entry->recording, numbers);
-          std::vector<std::shared_ptr<Entry>> used;
-          if (end == Replay::End::Done) {
-            ++entry->answered;
-            result = replay.result();
-          } else if (end == Replay::End::Elsewhere) {
-            result = go_elsewhere(state, signature, replay, used, record);
-          }
+    if (!readable) return trace_or_plain(state, args, flags, keywords).release().ptr();
+    for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
+      if (!(*it)->matches(state.signature, state.numbers)) continue;
+      if (it != state.entries.begin())
+        state.entries.splice(state.entries.begin(), state.entries, it);
+      // Other threads may drop the entry while this one runs without the GIL.
+      const std::shared_ptr<Entry> entry = state.entries.front();
+      if (!entry->recording) return trace_or_plain(state, args, flags, keywords).release().ptr();
+      if (!same_error_state(entry->error_state)) break;
+      const bool races =
+          state.plain && entry->recording->bytes() <= kReplayBytes && entry->recording->settled();
+      const tracer::Race::Turn turn = races ? entry->race.next() : tracer::Race::Turn{};
+      const std::int64_t start = turn.timed ? steady_ns() : 0;
+      // Allocating may run Python code, which may call this dispatcher again.
+      Signature signature = std::move(state.signature);
+      std::vector<py::object> numbers = std::move(state.numbers);
+      py::object result;
+      bool record = false;
+      if (turn.plain) {
+        result = steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords));
+      } else {
+        Replay replay(signature);
+        const Replay::End end = replay.follow(*entry->recording, numbers);
+        std::vector<std::shared_ptr<Entry>> used;
+        if (end == Replay::End::Done) {
+          ++entry->answered;
+          result = replay.result();
+        } else if (end == Replay::End::Elsewhere) {
+          result = go_elsewhere(state, signature, replay, used, record);
         }
-        state.signature = std::move(signature);
-        numbers.clear();
-        state.numbers = std::move(numbers);
-        if (turn.timed && result) entry->race.took(turn, steady_ns() - start);
-        if (turn.plain) return result.release().ptr();
-        if (result) {
-          ++state.replayed;
-          return result.release().ptr();
-        }
-        if (record) break;
-        return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
       }
+      state.signature = std::move(signature);
+      numbers.clear();
+      state.numbers = std::move(numbers);
+      if (turn.timed && result) entry->race.took(turn, steady_ns() - start);
+      if (turn.plain) return result.release().ptr();
+      if (result) {
+        ++state.replayed;
+        return result.release().ptr();
+      }
+      if (record) break;
+      return run_traced(state, args, flags, keywords).release().ptr();
     }
-    return trace(state, args, flags, keywords, readable).release().ptr();
+    return trace(state, args, flags, keywords).release().ptr();
   });
 }
 
@@ -253,11 +289,11 @@ PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     const auto flags = static_cast<std::size_t>(count);
     bool kept = false;
-    if (Call::active() == nullptr && state.guards_hold())
-      trace(state, args, flags, keywords,
-            state.signature.read(args, count, keywords, state.number_places), &kept);
+    if (Call::active() == nullptr && state.records && state.guards_hold() &&
+        state.signature.read(args, count, keywords, state.number_places))
+      trace(state, args, flags, keywords, &kept);
     else
-      steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+      run_traced(state, args, flags, keywords);
     return py::bool_(kept).release().ptr();
   });
 }
@@ -267,8 +303,9 @@ PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    bool found = false;
-    if (state.signature.read(args, count, keywords, state.number_places))
+    const auto race = state.races.find(kind_of_call(args, count, keywords, kTraceBytes));
+    bool found = race != state.races.end() && race->second.plain_wins();
+    if (state.records && state.signature.read(args, count, keywords, state.number_places))
       for (const std::shared_ptr<Entry>& entry : state.entries)
         if (entry->matches(state.signature, state.numbers)) found |= entry->race.plain_wins();
     return py::bool_(found).release().ptr();
@@ -300,7 +337,8 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     auto state = std::make_unique<State>();
     state->trace = borrow(callable);
     if (plain != Py_None) state->plain = borrow(plain);
-    if (guards)
+    state->records = guards != Py_None;
+    if (guards && state->records)
       for (py::handle row : borrow(guards)) {
         const auto triple = row.cast<py::tuple>();
         if (triple.size() != 3 ||
@@ -359,6 +397,10 @@ PyObject* get_is_stale(PyObject* self, void*) {
   return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards_hold());
 }
 
+PyObject* get_records(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<DispatcherObject*>(self)->state->records);
+}
+
 PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(DispatcherObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
@@ -373,6 +415,8 @@ PyMethodDef kMethods[] = {
 PyGetSetDef kAttributes[] = {
     {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},
     {"is_stale", get_is_stale, nullptr, "Whether a guard does not hold any more.", nullptr},
+    {"records", get_records, nullptr, "Whether calls are recorded, so that they can be replayed.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
@@ -387,18 +431,19 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_members, kMembers},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
-      {Py_tp_doc,
-       const_cast<char*>(
-           "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()))\n\nCalls "
-           "trace(*args, **kwargs), "
-           "which must be pure, and replays the plan that such a "
-           "call leaves for later calls of the same signature. A guard is "
-           "(dict or cell, name, value): where dict[name] or the cell's content is no "
-           "longer the same object (`...`: nothing), all plans are dropped. Small calls are "
-           "answered by `plain` where that is measured to be faster. `numbers` are "
-           "the positions and names of arguments that are operands and nothing else "
-           "when they are Python numbers, and the places (code, offset) whose results "
-           "are.")},
+      {Py_tp_doc, const_cast<char*>(
+                      "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()))\n\nCalls "
+                      "trace(*args, **kwargs), "
+                      "which must be pure, and replays the plan that such a "
+                      "call leaves for later calls of the same signature. A guard is "
+                      "(dict or cell, name, value): where dict[name] or the cell's content is no "
+                      "longer the same object (`...`: nothing), all plans are dropped; "
+                      "guards=None: `trace` is "
+                      "not pure, and nothing is replayed. Small calls are "
+                      "answered by `plain` where that is measured to be faster. `numbers` are "
+                      "the positions and names of arguments that are operands and nothing else "
+                      "when they are Python numbers, and the places (code, offset) whose results "
+                      "are.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

@@ -2,6 +2,7 @@
 #include "pyext/bind/signature.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "pyext/bind/numbers.h"
@@ -27,6 +28,38 @@ enum Tag : std::uint64_t {
   kDict
 };
 constexpr int kMaxDepth = 4;
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+  return (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
+}
+
+// What an argument adds to the kind of a call.
+struct Kind {
+  std::uint64_t hash = 1;
+  std::size_t bytes = 0;
+  int objects_left = 64;
+
+  void add(PyObject* object) {
+    if (--objects_left < 0) return;
+    hash = mixed(hash, reinterpret_cast<std::uintptr_t>(Py_TYPE(object)));
+    if (PyArray_Check(object)) {
+      auto* array = reinterpret_cast<PyArrayObject*>(object);
+      const auto size = static_cast<std::size_t>(PyArray_NBYTES(array));
+      bytes += size;
+      hash = mixed(hash, static_cast<std::uint64_t>(PyArray_TYPE(array)) << 8 |
+                             static_cast<std::uint64_t>(std::bit_width(size)));
+    } else if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+      const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+      hash = mixed(hash, static_cast<std::uint64_t>(size));
+      for (Py_ssize_t i = 0; i < size && objects_left > 0; ++i)
+        add(PySequence_Fast_GET_ITEM(object, i));
+    } else if (PyDict_CheckExact(object)) {
+      PyObject *key, *value;
+      for (Py_ssize_t at = 0; objects_left > 0 && PyDict_Next(object, &at, &key, &value);)
+        add(value);
+    }
+  }
+};
 
 std::uint64_t bits_of(double value) {
   std::uint64_t bits;
@@ -76,7 +109,7 @@ bool Signature::read(PyObject* const* args, Py_ssize_t count, PyObject* keywords
     }
   }
   if (!arrays_are_apart()) return false;
-  for (std::uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
+  for (std::uint64_t word : words) hash = mixed(hash, word);
   return true;
 }
 
@@ -189,6 +222,19 @@ bool Signature::arrays_are_apart() const {
     ranges[count++] = range;
   }
   return true;
+}
+
+std::uint64_t kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                           std::size_t max_bytes) {
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  Kind kind;
+  for (Py_ssize_t i = 0; i < count + named; ++i) kind.add(args[i]);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    const Py_hash_t name = PyObject_Hash(PyTuple_GET_ITEM(keywords, i));
+    kind.hash = mixed(kind.hash, static_cast<std::uint64_t>(name));
+  }
+  if (kind.objects_left < 0 || kind.bytes > max_bytes) return 0;
+  return kind.hash != 0 ? kind.hash : 1;
 }
 
 }  // namespace ufuse::pyext

@@ -276,7 +276,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     plan = function.plan()
     memo: dict[int, Any] = {}
     their_args, their_kwargs = copied(args, memo), copied(kwargs, memo)
-    recorder = function._replay
+    recorder = function._dispatcher
     strict = not tame()
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
     start = time.perf_counter()

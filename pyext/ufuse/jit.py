@@ -139,8 +139,9 @@ class Function:
         self._plan: tuple[Any, Plan] | None = None
         # What a plan of plain NumPy leans on.
         self._seen: list[Any] = []
-        # For a pure function: calls of a known signature run without Python.
-        self._replay: _core.Dispatcher | None = None
+        # Unless plain NumPy answers: calls of a known signature run without Python, if the function
+        # is pure; small ones may be answered by the plain function.
+        self._dispatcher: _core.Dispatcher | None = None
         self._codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
         self._parameters: Parameters | None = None  # which numbers its plans take anew
         self._renewals = 0  # of guards that did not hold any more
@@ -175,7 +176,11 @@ class Function:
         """How a call made now would run; looks at names again when they have changed."""
         function = self._function
         known = self._plan
-        if self._replay is not None and self._renewals < _MAX_RENEWALS and self._replay.is_stale:
+        if (
+            self._dispatcher is not None
+            and self._renewals < _MAX_RENEWALS
+            and self._dispatcher.is_stale
+        ):
             self._renewals += 1
             known = None
         if known is not None:
@@ -205,24 +210,25 @@ class Function:
 
             callee = swap.swap(function)
             plan = Plan(callee, None, "", 0, False)
+        self._dispatcher, self._codes, self._parameters = None, [], None
         guards = twin.guards(set()) if plan.pure else None
-        if guards is None:
-            self._replay, self._codes, self._parameters = None, [], None
-        else:
+        if plan.reason is None and guards is None:
+            self._dispatcher = _core.Dispatcher(self._trace, None, self._alternative())
+        elif guards is not None:
             from .parameters import parameters
 
             self._parameters = parameters(function)
             self._codes = [
                 (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in twin.functions(set())
             ]
-            self._replay = _core.Dispatcher(
+            self._dispatcher = _core.Dispatcher(
                 self._trace, guards, self._alternative(), self._parameters
             )
         self._plan = (twin, plan)
         return plan
 
     def _alternative(self) -> Callable[..., Any] | None:
-        """What may answer instead of a replay: the plain function, where it gives the same bits."""
+        """What may answer small calls: the plain function, where it gives the same bits."""
         exact = self._options.numerics == "exact" and not self._options.debug
         return self._function if exact else None
 
@@ -236,7 +242,7 @@ class Function:
             return given.args + args, {**given.keywords, **kwargs}
         function, self._args, self._keywords = _unbound(self.__wrapped__)
         if function is not self._function:
-            self._function, self._plan, self._replay = function, None, None
+            self._function, self._plan, self._dispatcher = function, None, None
         return self._args + args, {**self._keywords, **kwargs}
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -247,8 +253,8 @@ class Function:
                 return self._watched(args, kwargs)
             if self._plan is None:
                 self.plan()
-            replay = self._replay
-            if replay is None:
+            dispatcher = self._dispatcher
+            if dispatcher is None:
                 return self._trace(*args, **kwargs)
             for function, code, defaults, named in self._codes:
                 if (
@@ -257,7 +263,7 @@ class Function:
                     or function.__kwdefaults__ is not named
                 ):
                     return self._trace(*args, **kwargs)
-            return replay(*args, **kwargs)
+            return dispatcher(*args, **kwargs)
         except BaseException as error:
             # A bare `raise` adds no entry for this frame, so the traceback starts at the caller's
             # line and goes on with the user's own.
@@ -280,18 +286,21 @@ class Function:
         """A call of which the logs or a profile are told."""
         from . import explain, logs
 
-        # Looks at code and names anew, so the replay that stands there afterwards is good.
+        # Looks at code and names anew, so the dispatcher that stands there afterwards is good.
         reason = explain.plan_reason(self.plan())
-        replay = self._replay
-        before = replay.counts[0] if replay is not None else 0
+        dispatcher = self._dispatcher
+        before = dispatcher.counts if dispatcher is not None else (0, 0, 0)
         start = time.perf_counter_ns()
         try:
-            return (self._trace if replay is None else replay)(*args, **kwargs)
+            return (self._trace if dispatcher is None else dispatcher)(*args, **kwargs)
         finally:
             end = time.perf_counter_ns()
             mode = "plain" if reason else "traced"
-            if replay is not None and replay.counts[0] != before:
+            replayed, traced, _ = dispatcher.counts if dispatcher is not None else (0, 1, 0)
+            if replayed != before[0]:
                 mode = "replayed"
+            elif traced == before[1]:
+                mode, reason = "plain", explain.sentences()["faster_plain"]
             elif not reason and not tame():
                 mode, reason = "plain", explain.sentences()["error_state"]
             seen = logs.Seen(self._name(), mode, reason, start, end, args, kwargs)

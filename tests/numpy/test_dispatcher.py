@@ -7,6 +7,7 @@ jitted functions.
 import warnings
 
 import numpy as np
+import pytest
 from lazy import assert_same, traced
 from ufuse import _core
 
@@ -116,3 +117,49 @@ def test_small_calls_are_answered_by_the_faster_way():
     for _ in range(25):
         replayed(large)
     assert not plain_calls
+
+
+def test_calls_that_cannot_be_replayed_are_answered_by_the_faster_way():
+    calls = {"traced": 0, "plain": 0}
+
+    def trace(x):
+        calls["traced"] += 1
+        return traced(lambda x: x + 1, x)
+
+    def plain(x):
+        calls["plain"] += 1
+        return x + 1
+
+    tracing = _core.Dispatcher(trace, None, plain)
+    assert not tracing.records
+    x = np.arange(3.0)
+    for number in range(1, 100):
+        assert_same(tracing(x), x + 1)
+        assert sum(calls.values()) == number, "each call runs once, one way or the other"
+        assert tracing.counts == (0, calls["traced"], 0)
+    before = calls["plain"]
+    tracing(x)
+    assert calls["plain"] - before == tracing.prefers_plain(x)
+    huge = np.zeros(300_000)
+    for _ in range(25):
+        tracing(huge)
+    assert calls["plain"] == before + tracing.prefers_plain(x)
+    alone = _core.Dispatcher(trace, None)
+    for _ in range(25):
+        alone(x)
+    assert not alone.prefers_plain(x)
+    assert alone.counts == (0, 25, 0)
+
+
+def test_races_survive_recursion_and_exceptions():
+    def plain(n, x):
+        if n == 0:
+            raise ValueError("the end")
+        return tracing(n - 1, x) if n < 9 else x * n
+
+    tracing = _core.Dispatcher(plain, None, plain)
+    x = np.arange(3.0)
+    for _ in range(50):
+        with pytest.raises(ValueError, match="the end"):
+            tracing(8, x)
+        assert_same(tracing(9, x), x * 9)

@@ -128,7 +128,7 @@ class TestLooks:
     def test_state_of_a_callable_object_is_its_own(self):
         class Odd:
             def __init__(self):
-                self._plan = self._replay = self._options = self.explain = "mine"
+                self._plan = self._dispatcher = self._options = self.explain = "mine"
 
             def __call__(self, x):
                 return x * 2
@@ -605,3 +605,38 @@ def test_fast_numerics_contract_and_only_where_asked():
     check(madd, *args)
     fast = ufuse.jit(madd, numerics="fast")(*args)
     assert np.abs(fast - madd(*args)).max() <= np.spacing(np.abs(args).max() ** 2) * 2
+
+
+class TestManyCalls:
+    """Small calls are answered by whichever way is faster, so each way has its turn."""
+
+    def test_of_a_method_with_a_state(self):
+        model = Model()
+        model.count = 0
+
+        def step(self, x):
+            self.count += 1
+            return x * self.count + self.bias
+
+        native = ufuse.jit(step)
+        for number in range(1, 60):
+            same(native(model, X), X * number + model.bias)
+            assert model.count == number
+
+    def test_of_a_generator_of_random_numbers(self):
+        ours, theirs = np.random.default_rng(0), np.random.default_rng(0)
+        native = ufuse.jit(lambda rng, x: rng.normal(size=x.shape) + x)
+        for _ in range(60):
+            same(native(ours, X), theirs.normal(size=X.shape) + X)
+
+    def test_that_raise_now_and_then(self):
+        def f(x, rows):
+            return np.sort(x.reshape(rows, -1)) * 2
+
+        native = ufuse.jit(f)
+        for number in range(60):
+            if number % 3:
+                same(native(X.ravel(), 2), f(X.ravel(), 2))
+                continue
+            with pytest.raises(ValueError, match="cannot reshape"):
+                native(X.ravel(), 7)

@@ -270,7 +270,7 @@ def test_python_runs_only_where_it_may_go_another_way(function, numbers, traced)
     native = ufuse.jit(function)
     for a in numbers:
         same(native(X.copy(), a), function(X.copy(), a))
-    replayed, recorded, _ = native._replay.counts
+    replayed, recorded, _ = native._dispatcher.counts
     assert recorded == traced
     assert replayed == len(numbers) - traced
 
@@ -281,14 +281,14 @@ def test_keywords_and_defaults():
         named = {"k": k} if n is None else {"k": k, "n": n}
         same(native(X, **named), helper_with_names(X, **named))
         same(native(X, **dict(reversed(named.items()))), helper_with_names(X, **named))
-    assert native._replay.counts[1] <= 3
+    assert native._dispatcher.counts[1] <= 3
 
 
 def test_a_changing_number_evicts_nothing():
     native = ufuse.jit(plain)
     for a in range(300):
         same(native(X, a), X * a + 1)
-    assert native._replay.counts[1:] == (1, 1)
+    assert native._dispatcher.counts[1:] == (1, 1)
 
 
 def test_numbers_out_of_range():
@@ -306,7 +306,7 @@ def test_numbers_out_of_range():
         else:
             same(native(x, a), expected)
     # NumPy 1 promotes by the value.
-    assert native._replay.counts[0] == (2 if NEP50 else 0)
+    assert native._dispatcher.counts[0] == (2 if NEP50 else 0)
 
 
 def test_what_is_seen_stays_a_number_in_tracebacks():

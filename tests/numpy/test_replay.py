@@ -38,8 +38,8 @@ def counted(f):
         return traced(*args, **kwargs)
 
     jitted.plan()
-    if jitted._replay is not None:
-        jitted._replay = ufuse._core.Dispatcher(trace, [(d, n, v) for d, n, v in _guards_of(f)])
+    if jitted._dispatcher is not None and jitted._dispatcher.records:
+        jitted._dispatcher = ufuse._core.Dispatcher(trace, [(d, n, v) for d, n, v in _guards_of(f)])
     return jitted, runs
 
 
@@ -142,7 +142,7 @@ def test_code_that_is_replaced():
 def test_what_is_not_pure(function):
     f = ufuse.jit(function)
     f(X)
-    if f._replay is not None:
+    if f._dispatcher.records:
         assert function.__code__.co_names == ()
 
 
@@ -299,4 +299,4 @@ def test_counts_that_numpy_works_out_of_the_shape(f, axis):
     native = ufuse.jit(eval(f"lambda x: np.{f.__name__}(x, axis)", {"np": np, "axis": axis}))
     for _ in range(4):
         same(native(X), f(X, axis))
-    assert native._replay.counts[0] > 0
+    assert native._dispatcher.counts[0] > 0

@@ -21,7 +21,7 @@ def noisy(x):
 
 
 def replays(native):
-    return native._replay.counts[0] if native._replay is not None else 0
+    return native._dispatcher.counts[0] if native._dispatcher is not None else 0
 
 
 def make(k):

@@ -191,13 +191,13 @@ def test_python_runs_once_for_each_path(function, traced):
     native = ufuse.jit(function)
     for scale in (1.0, -1.0, 4.0, 0.2) * 4:
         same(native(X * scale), function(X * scale))
-        if native._replay.prefers_plain(X):
+        if native._dispatcher.prefers_plain(X):
             break
-    replayed, recorded, plans = native._replay.counts
+    replayed, recorded, plans = native._dispatcher.counts
     assert recorded == plans
     assert recorded <= (traced or 8)
-    assert replayed > 0 or native._replay.prefers_plain(X)
-    assert native.explain(X).mode == "replayed" or native._replay.prefers_plain(X)
+    assert replayed > 0 or native._dispatcher.prefers_plain(X)
+    assert native.explain(X).mode == "replayed" or native._dispatcher.prefers_plain(X)
 
 
 @pytest.mark.parametrize("function", [writes_first, writes_between, writes_part])
@@ -206,7 +206,7 @@ def test_memory_that_is_written_before_python_is_told(function):
     native = ufuse.jit(function)
     for _ in range(3):
         native(X * 2)
-    assert native._replay.counts[0] == 0
+    assert native._dispatcher.counts[0] == 0
 
 
 def test_numbers_and_values_steer_together():
@@ -223,7 +223,7 @@ def test_values_that_are_never_the_same():
     x = np.ones((200, 200))
     for turn in range(60):
         same(native(x * turn), fraction(x * turn))
-    replayed, _, plans = native._replay.counts
+    replayed, _, plans = native._dispatcher.counts
     assert plans == 1
     assert replayed == 0
 
@@ -267,7 +267,7 @@ def test_what_is_not_needed_any_more_is_let_go():
     x = np.ones(200_000)
     for _ in range(3):
         native(x)
-    assert native._replay.counts[0] > 0
+    assert native._dispatcher.counts[0] > 0
     tracemalloc.start()
     try:
         native(x)

@@ -91,9 +91,11 @@ class TestExplain:
         f = ufuse.jit(function)
         found = f.explain(X)
         assert (found.reason == "") == (found.mode == "replayed")
-        before = f._replay.counts[0] if f._replay else 0
+        before = f._dispatcher.counts[0] if f._dispatcher else 0
         f(X)
-        assert (found.mode == "replayed") == bool(f._replay and f._replay.counts[0] > before)
+        assert (found.mode == "replayed") == bool(
+            f._dispatcher and f._dispatcher.counts[0] > before
+        )
 
     def test_times_are_of_this_call(self, backend):
         f = ufuse.jit(lambda x: np.tanh(x) * 3 + np.cos(x))

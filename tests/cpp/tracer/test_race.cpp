@@ -22,8 +22,8 @@ int run(Race& race, int calls, std::int64_t replay, std::int64_t plain) {
 }  // namespace
 
 TEST_CASE("race: the faster way answers after a few turns of each") {
-  Race replays_win, plain_wins, close;
-  CHECK(run(replays_win, 25, 900, 2000) == 8);
+  Race replays_win(20'000), plain_wins(20'000), close(20'000);
+  CHECK(run(replays_win, 25, 900, 1200) == 8);
   CHECK_FALSE(replays_win.plain_wins());
   CHECK(run(replays_win, 1000, 900, 2000) == 0);
 
@@ -36,13 +36,30 @@ TEST_CASE("race: the faster way answers after a few turns of each") {
 }
 
 TEST_CASE("race: the plain function is not asked where a replay does much work") {
-  Race race;
+  Race race(20'000);
   CHECK(run(race, 25, 50'000, 500) == 0);
   CHECK_FALSE(race.plain_wins());
 }
 
+TEST_CASE("race: a much slower plain function is asked twice") {
+  Race race(500'000);
+  CHECK(run(race, 25, 50'000, 5'000'000) == 2);
+  CHECK_FALSE(race.plain_wins());
+}
+
+TEST_CASE("race: turns that tell nothing are taken again") {
+  Race race(20'000);
+  run(race, 4, 900, 500);
+  for (int i = 0; i < 50; ++i) {
+    CHECK_FALSE(race.next().plain);
+    race.again();
+  }
+  CHECK(run(race, 16, 900, 500) == 8);
+  CHECK(race.plain_wins());
+}
+
 TEST_CASE("race: it is run again after many calls") {
-  Race race;
+  Race race(20'000);
   run(race, 10'000, 900, 500);
   CHECK(race.plain_wins());
   run(race, 25, 300, 500);
