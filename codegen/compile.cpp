@@ -138,6 +138,7 @@ class CompiledGraph : public ir::Executable {
       kernel_args.params = params.data();
       kernel_args.loops = kernel.calls.data();
       kernel_args.threads = threads_.choose(kernel.loops.cost_ns);
+      kernel_args.stream = kernel.loops.streams;
       const unsigned bits = (*kernel.code)(kernel_args);
       status.fp |= bits & 0xf;
       if ((bits & rt::kRedo) != 0) {

@@ -37,7 +37,7 @@ void KernelPrinter::print_blocks(const Stmt& s, const std::string& lo, const std
   const bool whole = lanes.var() != k_.parallel && k_.vars[index(lanes.var())].extent.literal();
   open_blocks(lanes.var(), lo, hi, lanes.block(), whole ? hi : "");
   print_arrays();
-  open_streams(s.body);
+  open_streams(s.body, lanes.var(), lanes.block());
   print_segments(s.body, nullptr);
   close_streams(s.body, lanes.var());
   close();
@@ -159,25 +159,29 @@ void KernelPrinter::reload(ValueId v, std::set<ValueId>& made) {
 // ---- Streams ----
 
 // What a block of lanes stores to memory too large for the caches lies in an array first.
-void KernelPrinter::open_streams(const Body& body) {
-  for (const Stmt& s : body)
-    if (k_.is_streamed(s))
-      line(type_of(k_.buffers[index(s.access.buffer)].dtype) + " " + stream_name(s) + "[" +
-           std::to_string(loop::kBlock) + "];");
+void KernelPrinter::open_streams(const Body& body, VarId var, int block) {
+  for (const Stmt& s : body) {
+    if (!k_.may_stream(s)) continue;
+    const loop::Buffer& buffer = k_.buffers[index(s.access.buffer)];
+    const std::string &name = names_[index(s.access.buffer)], array = name + "_block";
+    line(type_of(buffer.dtype) + " " + array + "[" + std::to_string(block) + "];");
+    line(type_of(buffer.dtype) + "* const " + target_name(s) + " = stream ? " + array + " : " +
+         name + " + " + address(s.access, var, base_of(var)) + ";");
+  }
 }
 void KernelPrinter::close_streams(const Body& body, VarId var) {
   for (const Stmt& s : body)
-    if (k_.is_streamed(s))
-      line("rt::stream(" + names_[index(s.access.buffer)] + " + " +
-           address(s.access, var, base_of(var)) + ", " + stream_name(s) + ", " + count_of(var) +
+    if (k_.may_stream(s))
+      line("if (stream) rt::stream(" + names_[index(s.access.buffer)] + " + " +
+           address(s.access, var, base_of(var)) + ", " + target_name(s) + ", " + count_of(var) +
            ");");
 }
 
 // A loop over lanes that would need no blocks otherwise.
 void KernelPrinter::print_stream(const Stmt& s, const std::string& lo, const std::string& hi) {
   const VarId var = s.vars[0];
-  open_blocks(var, lo, hi, loop::kBlock);
-  open_streams(s.body);
+  open_blocks(var, lo, hi, loop::kStreamBlock);
+  open_streams(s.body, var, loop::kStreamBlock);
   open_lanes(var);
   print_body(s.body);
   close();
@@ -212,7 +216,7 @@ void KernelPrinter::print_call_block(const Stmt& s) {
     const std::string type = type_of(entry.outputs[i]);
     std::string name = "unused" + std::to_string(i) + serial;
     if (const Stmt* store = lanes_->store_of(v))
-      name = block_address(store->access);
+      name = k_.may_stream(*store) ? target_name(*store) : block_address(store->access);
     else if (v >= 0)
       name = value_name(v);
     else

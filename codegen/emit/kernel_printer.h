@@ -95,11 +95,12 @@ class KernelPrinter {
   void open_lanes(VarId var);
   void print_blocks(const Stmt& s, const std::string& lo, const std::string& hi);
   void print_arrays();
-  bool streams(const Body& body) const {
-    return std::any_of(body.begin(), body.end(), [&](const Stmt& s) { return k_.is_streamed(s); });
+  bool may_stream(const Body& body) const {
+    return std::any_of(body.begin(), body.end(), [&](const Stmt& s) { return k_.may_stream(s); });
   }
-  std::string stream_name(const Stmt& s) const { return names_[index(s.access.buffer)] + "_block"; }
-  void open_streams(const Body& body);
+  // Where a block's lanes are stored: in an array, or in memory at once.
+  std::string target_name(const Stmt& s) const { return names_[index(s.access.buffer)] + "_at"; }
+  void open_streams(const Body& body, VarId var, int block);
   void close_streams(const Body& body, VarId var);
   void print_stream(const Stmt& s, const std::string& lo, const std::string& hi);
   void print_block_sum(const Stmt& s);
@@ -121,7 +122,7 @@ class KernelPrinter {
   Texts names_;     // of buffers
   std::unordered_map<ValueId, std::string> constants_;
   const Lanes* lanes_ = nullptr;
-  VarId streamed_lanes_ = -1;  // of the loop over lanes that is open
+  VarId open_lanes_ = -1;  // the variable of the loop over lanes that is open
 };
 
 }  // namespace ufuse::codegen

@@ -33,8 +33,7 @@ Lanes::Lanes(const loop::Kernel& kernel, loop::VarId var, const Body& body, Valu
   if (element >= 0 && depends(element)) keep(element);
   bool calls = false;
   walk(body, [&](const Stmt& s) { calls |= s.kind == Stmt::Kind::Call; });
-  const bool streams = std::ranges::any_of(body, [&](const Stmt& s) { return k_.is_streamed(s); });
-  block_ = calls || streams || arrays_.size() > 4 ? loop::kBlock : loop::kWideBlock;
+  block_ = calls || arrays_.size() > 4 ? loop::kBlock : loop::kWideBlock;
 }
 
 bool Lanes::needs_blocks(const Body& body) {
@@ -109,7 +108,7 @@ void Lanes::find_direct_stores(const Body& body) {
   for (const Stmt& s : body) {
     if (s.kind == Stmt::Kind::Call) made.insert(s.results.begin(), s.results.end());
     if (s.kind != Stmt::Kind::Store || !made.contains(s.args[0]) || uses[s.args[0]] != 1 ||
-        loaded.contains(s.access.buffer) || k_.is_streamed(s))
+        loaded.contains(s.access.buffer))
       continue;
     const Number step = stride(s);
     if (step.literal() && step.value == 1) stores_[s.args[0]] = &s;

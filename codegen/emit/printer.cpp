@@ -69,7 +69,7 @@ std::string KernelPrinter::print() {
   print_body(k_.body);
   for (std::size_t i = 0; i < k_.buffers.size(); ++i)
     if (k_.buffers[i].role == Buffer::Role::Row) line("rt::release(" + names_[i] + ");");
-  if (std::ranges::any_of(k_.buffers, &Buffer::streamed)) line("rt::end_streams();");
+  if (std::ranges::any_of(k_.buffers, &Buffer::streamable)) line("if (stream) rt::end_streams();");
   print_entry(pointers);
   return std::move(text_);
 }
@@ -98,8 +98,10 @@ int KernelPrinter::grain() const {
   return lanes ? loop::kBlock : 1;
 }
 
-// Before the loops: sizes and rows of scratch.
+// Before the loops: sizes, rows of scratch, the way to memory.
 void KernelPrinter::preliminaries() {
+  if (std::ranges::any_of(k_.buffers, &Buffer::streamable))
+    line("const bool stream = args->stream;");
   std::set<int> symbols;
   const auto need = [&](const Number& n) {
     if (!n.literal()) symbols.insert(n.symbol);
@@ -154,9 +156,8 @@ void KernelPrinter::print_scalar(const Stmt& s) {
                                     std::to_string(s.index) + "])");
       return define(s.result, expression(s));
     case Stmt::Kind::Store:
-      if (k_.is_streamed(s))
-        return line(stream_name(s) + "[" + place_of(streamed_lanes_) + "] = " + use(s.args[0]) +
-                    ";");
+      if (k_.may_stream(s))
+        return line(target_name(s) + "[" + place_of(open_lanes_) + "] = " + use(s.args[0]) + ";");
       return line(element(s.access) + " = " + use(s.args[0]) + ";");
     case Stmt::Kind::Doubt:
       return line("doubt." +
@@ -182,10 +183,10 @@ void KernelPrinter::print_loop(const Stmt& s) {
   const VarId var = s.vars[0];
   const bool shared = var == k_.parallel;
   const std::string lo = shared ? "lo" : "0", hi = shared ? "hi" : extent(var);
-  if (s.lanes) streamed_lanes_ = var;
+  if (s.lanes) open_lanes_ = var;
   if (!s.exact.empty()) return print_doubtful(s, lo, hi);
   if (s.lanes && Lanes::needs_blocks(s.body)) return print_blocks(s, lo, hi);
-  if (s.lanes && streams(s.body)) return print_stream(s, lo, hi);
+  if (s.lanes && may_stream(s.body)) return print_stream(s, lo, hi);
   open_for(name(var), lo, hi);
   print_body(s.body);
   close();
@@ -196,7 +197,7 @@ void KernelPrinter::print_doubtful(const Stmt& s, const std::string& lo, const s
   const VarId var = s.vars[0];
   open_blocks(var, lo, hi, loop::kBlock);
   line("rt::RootDoubt doubt;");
-  open_streams(s.body);
+  open_streams(s.body, var, loop::kBlock);
   open_lanes(var);
   print_body(s.body);
   close();

@@ -57,7 +57,7 @@ struct Buffer {
       0;  // elements from the operand's first element (a view's start); known only when bound
   ir::DType dtype = ir::DType::Float64;
   bool written = false;
-  bool streamed = false;  // so large that it is written past the caches, a block of lanes at a time
+  bool streamable = false;  // can be written past the caches, a block of lanes at a time
   std::string name;
   Number length;
 };
@@ -137,7 +137,8 @@ inline constexpr int kBlock =
     256;  // lanes per block: NumPy's inner loops are at their best, and still in L1
 inline constexpr int kWideBlock =
     8192;  // without calls: long stretches of each row; accumulators stay in L2
-inline constexpr int kMaxUnroll = 16;  // extents up to this are part of the text
+inline constexpr int kStreamBlock = 1024;  // where nothing else asks for blocks
+inline constexpr int kMaxUnroll = 16;      // extents up to this are part of the text
 inline constexpr int kRowsAtOnce =
     4;  // of a reduction beside few lanes, whose accumulators then stay in registers
 
@@ -152,10 +153,12 @@ struct Kernel {
   VarId parallel = -1;  // the loop whose range is shared out; -1: a Parallel fold, or one thread
   std::vector<std::string> ops;  // what is fused, for people
   double cost_ns = 0;            // estimate for one thread
+  bool streams =
+      false;  // what is streamable is so large that it goes past the caches; not in the text
 
-  bool is_streamed(const Stmt& s) const {
+  bool may_stream(const Stmt& s) const {
     return s.kind == Stmt::Kind::Store &&
-           buffers[static_cast<std::size_t>(s.access.buffer)].streamed;
+           buffers[static_cast<std::size_t>(s.access.buffer)].streamable;
   }
 };
 

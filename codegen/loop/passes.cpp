@@ -83,10 +83,10 @@ std::int64_t lane_extent(const Kernel& k, const Body& body) {
 
 }  // namespace
 
-void stream(Kernel& kernel, int buffer) {
+void stream(Kernel& kernel, int buffer, bool large) {
   constexpr std::int64_t kLongLanes = 1024;
   int loops = 0;
-  bool fits = true;
+  bool fits = true, long_lanes = true, nested = false;
   const auto look = [&](const auto& self, const Body& body, const Stmt* lanes) -> void {
     int stores = 0;
     for (const Stmt& s : body) {
@@ -95,6 +95,8 @@ void stream(Kernel& kernel, int buffer) {
       fits &= s.kind != Stmt::Kind::Load || !here;
       fits &= s.kind != Stmt::Kind::Store || !here ||
               (lanes != nullptr && has_unit_stride(s.access, lanes->vars[0]));
+      // Accumulators beside the lanes want wide blocks.
+      fits &= lanes == nullptr || s.kind != Stmt::Kind::Fold || s.form != Stmt::Form::Lanes;
       const bool opens_lanes = s.kind == Stmt::Kind::Loop && s.lanes;
       self(self, s.body, opens_lanes ? &s : nullptr);
       self(self, s.exact, opens_lanes ? &s : nullptr);
@@ -102,10 +104,16 @@ void stream(Kernel& kernel, int buffer) {
     fits &= stores <= 1;
     if (stores == 0 || lanes == nullptr) return;
     ++loops;
-    fits &= kernel.vars[static_cast<std::size_t>(lanes->vars[0])].extent.value >= kLongLanes;
+    const Number extent = kernel.vars[static_cast<std::size_t>(lanes->vars[0])].extent;
+    fits &= !extent.literal();
+    long_lanes &= extent.value >= kLongLanes;
+    nested |= lanes->vars[0] != kernel.parallel;
   };
   look(look, kernel.body, nullptr);
-  if (fits && loops > 0) kernel.buffers[static_cast<std::size_t>(buffer)].streamed = true;
+  const bool streams = large && long_lanes;
+  if (!fits || loops == 0 || (nested && !streams)) return;
+  kernel.buffers[static_cast<std::size_t>(buffer)].streamable = true;
+  kernel.streams |= streams;
 }
 
 void collapse(Kernel& kernel) { collapse(kernel, kernel.body); }

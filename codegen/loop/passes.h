@@ -10,9 +10,10 @@ namespace ufuse::codegen::loop {
 // arrays become 1-d).
 void collapse(Kernel& kernel);
 
-// Writes a large buffer past the caches, where that is a long row of each loop over lanes that is
-// stored once and not read.
-void stream(Kernel& kernel, int buffer);
+// Lets a buffer be written past the caches, where each loop over lanes stores a row of it once and
+// does not read it; a `large` one with long rows is. What is known before the loops begin is not in
+// the kernel's text; for rows, of which each would have to ask, it is.
+void stream(Kernel& kernel, int buffer, bool large);
 
 // The extent of the innermost loop over lanes, 0 when there is none.
 std::int64_t lane_extent(const Kernel& kernel);

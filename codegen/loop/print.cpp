@@ -21,7 +21,7 @@ class LoopPrinter {
       const Buffer& b = k_.buffers[i];
       line("buffer b" + std::to_string(i) + " = " + kRoles[static_cast<int>(b.role)] + " " +
            std::to_string(b.index) + " : " + std::string(ir::info(b.dtype).name) +
-           (b.streamed ? " streamed" : ""));
+           (b.streamable ? " streamable" : ""));
     }
     body(k_.body);
     return std::move(text_);

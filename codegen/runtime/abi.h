@@ -29,7 +29,8 @@ struct Args {
   const Index* sizes;  // extents, strides and offsets in the kernel's own order
   const Param* params;
   const Loop* loops;
-  int threads;  // the most that may be used; 1: no OpenMP call is made
+  int threads;          // the most that may be used; 1: no OpenMP call is made
+  bool stream = false;  // results that can be go past the caches
 };
 
 // What a kernel returns. The low four bits are NumPy's NPY_FPE_*.

@@ -136,7 +136,7 @@ class Planner {
       loop::Lowered lowered = lower_best(targets, overwritten);
       if (lowered.needs.empty()) {
         if (lowered.conflict) return false;
-        stream_large(lowered.kernel);
+        allow_streams(lowered.kernel);
         plan_.kernels.push_back(std::move(lowered.kernel));
         for (const Target& t : targets) places_.emplace(t.node.value, t.place);
         for (const Target& t : wanted) places_.emplace(t.node.value, t.place);
@@ -160,7 +160,7 @@ class Planner {
     }
   }
 
-  void stream_large(loop::Kernel& kernel) const {
+  void allow_streams(loop::Kernel& kernel) const {
     for (std::size_t i = 0; i < kernel.buffers.size(); ++i) {
       const Buffer& b = kernel.buffers[i];
       const auto at = static_cast<std::size_t>(b.index);
@@ -169,8 +169,8 @@ class Planner {
       if (output && !layouts_.alias.empty() && layouts_.alias[at] >= 0) continue;
       const std::int64_t elements =
           output ? element_count(layouts_.outputs[at].shape) : plan_.temps[at].elements;
-      if (elements * static_cast<std::int64_t>(ir::size_of(b.dtype)) >= cost::kStreamBytes)
-        loop::stream(kernel, static_cast<int>(i));
+      const std::int64_t bytes = elements * static_cast<std::int64_t>(ir::size_of(b.dtype));
+      loop::stream(kernel, static_cast<int>(i), bytes >= cost::kStreamBytes);
     }
   }
 

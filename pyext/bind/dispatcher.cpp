@@ -23,9 +23,10 @@ namespace {
 constexpr std::size_t kMaxPlans = 64;
 // Paths of one signature, and how many calls each has to answer to be worth its place.
 constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
-// Calls on more memory are worth our way in any case, and so are those that take longer.
+// Calls on more memory are worth our way in any case, and so are those that take longer: the plain
+// function may need much memory where loops need none.
 constexpr std::size_t kReplayBytes = 64 * 1024, kTraceBytes = 1024 * 1024;
-constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 500'000;
+constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 250'000;
 constexpr std::size_t kMaxKinds = 256;
 
 struct Entry {

@@ -8,7 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 import ufuse
-from same import check
+from same import check, same
+from ufuse import _core
 
 N = 1 << 20  # float64: 8 MiB
 
@@ -126,3 +127,23 @@ def test_results_larger_than_the_caches(threads):
         check(kmeans, x[:-1].reshape(-1, 2).repeat(2, axis=0), np.array([[0, 0], [1, 1]]))
     finally:
         ufuse.set_num_threads(before)
+
+
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+def test_another_size_compiles_nothing():
+    """From few elements (up to 16 are part of the text) to results that are streamed."""
+
+    def kmeans(points, means):
+        return np.argmin(np.linalg.norm(points - means[:, None], axis=2), axis=0)
+
+    cases = [(kmeans, (2,), (np.ones((3, 2)),)), (lambda x: np.hypot(x, 3) * 2, (), ())]
+    for function, tail, rest in cases:
+        native = ufuse.jit(function)
+        native(np.zeros((100, *tail)), *rest)
+        before = _core.jit_statistics()
+        for size in (17, 5000, 8_400_013):
+            x = np.random.default_rng(size).normal(size=(size, *tail))
+            same(native(x, *rest), function(x, *rest))
+        after = _core.jit_statistics()
+        for kind in ("compiled", "disk_hits", "failed"):
+            assert after[kind] == before[kind]
