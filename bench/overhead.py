@@ -51,6 +51,20 @@ def scaled_by(factor):
     return lambda x: x * factor
 
 
+class Scaler:
+    """Its attribute may change, so its calls cannot be replayed."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def apply(self, x):
+        return x * self.factor + 1
+
+
+def positive(x):
+    return x[x > 0] * 2
+
+
 def rows() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     """What is called, with which arguments, by the name in the table."""
     one, thousand = np.ones(1), np.ones(1000)
@@ -67,6 +81,8 @@ def rows() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "while with 4 rounds, 1000 elements": (halve, (thousand * 16,)),
         "closure, 1000 elements": (scaled_by(2.0), (thousand,)),
         "partial, 1000 elements": (partial(step, dt=0.5), (thousand,)),
+        "method, 1000 elements": (Scaler.apply, (Scaler(2.0), thousand)),
+        "x[x > 0] * 2, 1000 elements": (positive, (thousand,)),
         "40 operations, 10 elements": (chain, (np.ones(10), np.ones(10))),
         "kmeans, 10 points": (kmeans, (np.ones((10, 2)), means)),
     }
