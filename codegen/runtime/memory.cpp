@@ -36,11 +36,12 @@ void* allocate(std::size_t capacity) {
   return data;
 }
 
-std::size_t eighth_of_memory() {
+constexpr std::size_t kMostHot = std::size_t{1} << 30;
+
+std::size_t memory_of_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0
-             ? static_cast<std::size_t>(pages) / 8 * static_cast<std::size_t>(size)
-             : std::size_t{256} << 20;
+  return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size)
+                               : std::size_t{2} << 30;
 }
 
 // Nobody needs the contents: the kernel may take whole pages of it.
@@ -67,7 +68,8 @@ Scratch::~Scratch() {
 }
 
 ScratchPool::ScratchPool(std::size_t keep_bytes, std::size_t hot_bytes)
-    : keep_bytes_(keep_bytes != 0 ? keep_bytes : eighth_of_memory()), most_hot_(hot_bytes) {}
+    : keep_bytes_(keep_bytes != 0 ? keep_bytes : memory_of_machine() / 8),
+      most_hot_(hot_bytes != 0 ? hot_bytes : std::min(memory_of_machine() / 32, kMostHot)) {}
 
 ScratchPool::~ScratchPool() { clear(); }
 
