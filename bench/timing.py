@@ -14,8 +14,8 @@ MIN_SAMPLE = 1e-3
 # Between samples: lets the worker threads of the version before stop spinning.
 PAUSE = 0.02
 MIN_ROUNDS, MAX_ROUNDS = 3, 25
-# Versions much faster than the slowest have more turns in each round: the one after the slowest finds
-# caches and memory as that left them.
+# Versions much faster than the slowest have more turns in each round: the one after the slowest
+# finds caches and memory as that left them.
 LAPS, MUCH_FASTER = 3, 10
 
 
