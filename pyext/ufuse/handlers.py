@@ -46,8 +46,7 @@ def native(*names: str) -> Callable[[Handler], Handler]:
     """Register a handler for functions of NumPy; it gets the real function first."""
 
     def register(handler: Handler) -> Handler:
-        for name in names:
-            _native[name] = _worded_by_numpy(handler)
+        _native.update(dict.fromkeys(names, _worded_by_numpy(handler)))
         return handler
 
     return register
@@ -55,9 +54,8 @@ def native(*names: str) -> Callable[[Handler], Handler]:
 
 def _worded_by_numpy(handler: Handler) -> Handler:
     """A handler whose complaint about missing or unknown arguments is NumPy's own."""
-    signature = inspect.signature(handler)
-    if all(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD)
-           for p in signature.parameters.values()):  # fmt: skip
+    code = handler.__code__
+    if code.co_argcount == code.co_posonlyargcount and code.co_kwonlyargcount == 0:
         return handler
 
     @functools.wraps(handler)
@@ -66,7 +64,7 @@ def _worded_by_numpy(handler: Handler) -> Handler:
             return handler(real, *args, **kwargs)
         except TypeError:
             try:
-                signature.bind(real, *args, **kwargs)
+                inspect.signature(handler).bind(real, *args, **kwargs)
             except TypeError:
                 return NotImplemented
             raise
