@@ -28,6 +28,9 @@ constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
 constexpr std::size_t kReplayBytes = 64 * 1024, kTraceBytes = 1024 * 1024;
 constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 250'000;
 constexpr std::size_t kMaxKinds = 256;
+// After so many calls in a row that left no recording, one in kRetry of those with a new signature
+// is recorded: shapes and numbers that always change are no reason to try each time.
+constexpr std::uint32_t kFruitless = 8, kRetry = 64;
 
 struct Entry {
   explicit Entry(const Signature& signature) : hash(signature.hash), words(signature.words) {
@@ -87,6 +90,7 @@ struct State {
   std::vector<py::object> numbers;  // reused likewise
   std::unordered_map<std::uint64_t, tracer::Race> races;  // of calls that are traced, by their kind
   std::uint64_t replayed = 0, traced = 0;
+  std::uint32_t fruitless = 0, skipped = 0;  // calls without a recording in a row, or unrecorded
 
   bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
 
@@ -139,6 +143,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
       entry.numbers.are(signature.numbers) && same_error_state(entry.error_state))
     shape = shape_of(result.ptr(), call->results(), signature.containers);
   call->drop_results();
+  state.fruitless = shape ? 0 : state.fruitless + 1;
   if (shape) {
     entry.recording = std::make_unique<Recording>(*call, std::move(*shape));
   } else {
@@ -280,6 +285,8 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       if (record) break;
       return run_traced(state, args, flags, keywords).release().ptr();
     }
+    if (state.fruitless >= kFruitless && ++state.skipped % kRetry != 0)
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
     return trace(state, args, flags, keywords).release().ptr();
   });
 }

@@ -640,3 +640,10 @@ class TestManyCalls:
                 continue
             with pytest.raises(ValueError, match="cannot reshape"):
                 native(X.ravel(), 7)
+
+    def test_of_ever_new_shapes_and_numbers(self):
+        native = ufuse.jit(lambda x, k: np.sort(x) * k)
+        for number in range(1, 150):
+            x = np.linspace(1, 0, number)
+            same(native(x, 0.5 * number), np.sort(x) * (0.5 * number))
+        assert native._dispatcher.counts[2] < 30, "not each of them is kept"
