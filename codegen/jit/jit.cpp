@@ -57,9 +57,9 @@ class WorkFolder {
 
 // Where a build may happen, best first. More than one, because a disk may be full, read-only, or
 // forbid execution.
-std::vector<fs::path> work_parents(const EntryStore& store) {
+std::vector<fs::path> work_parents(const Environment& environment, const EntryStore& store) {
   std::vector<fs::path> parents;
-  if (const char* chosen = std::getenv("TMPDIR"); chosen && *chosen == '/')
+  if (const std::string chosen = environment.get("TMPDIR"); chosen.starts_with('/'))
     parents.emplace_back(chosen);
   parents.insert(parents.end(), {"/tmp", "/dev/shm"});
   if (store.usable()) parents.push_back(store.folder());
@@ -274,8 +274,8 @@ class Jit::State {
   const Toolchain& toolchain(const Cancel& cancel) {
     std::call_once(toolchain_once_, [&] {
       try {
-        toolchain_.emplace(
-            Toolchain::find(config_.compiler, config_.direct, config_.timeout, &store_, &cancel));
+        toolchain_.emplace(Toolchain::find(config_.compiler, environment_, config_.direct,
+                                           config_.timeout, &store_, &cancel));
         const std::lock_guard lock(mutex_);
         stats_.compiler = toolchain_->description();
       } catch (...) {
@@ -308,7 +308,7 @@ class Jit::State {
                                         const Cancel& cancel) {
     std::optional<CompileError> first;
     std::string built;
-    for (const fs::path& parent : work_parents(store_)) {
+    for (const fs::path& parent : work_parents(environment_, store_)) {
       try {
         const WorkFolder folder(parent);
         built = folder.path() / "kernel.cpp";
@@ -347,7 +347,7 @@ class Jit::State {
   // The error with the compiler's words, and the source in a file that stays.
   CompileError explained(const CompileError& error, const std::string& text,
                          const std::string& built, const Toolchain& tools) {
-    std::vector<fs::path> parents = work_parents(store_);
+    std::vector<fs::path> parents = work_parents(environment_, store_);
     if (store_.usable()) std::rotate(parents.begin(), parents.end() - 1, parents.end());
     std::string kept;
     for (const fs::path& parent : parents) {
@@ -371,6 +371,7 @@ class Jit::State {
   }
 
   const JitConfig& config_;
+  const Environment environment_ = Environment::now();
   EntryStore store_;
   std::once_flag toolchain_once_;
   std::optional<Toolchain> toolchain_;

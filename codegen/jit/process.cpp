@@ -59,15 +59,14 @@ bool make_pipe(Pipe& pipe) {
 
 // Messages in one language, and no library of ours preloaded (a sanitizer would find the compiler's
 // own leaks).
-std::vector<std::string> child_environment(const std::string& temporary) {
+std::vector<std::string> child_environment(const Environment& environment,
+                                           const std::string& temporary) {
   std::vector<std::string> result = {"LC_ALL=C"};
   if (!temporary.empty()) result.push_back("TMPDIR=" + temporary);
-  for (char** entry = environ; entry && *entry; ++entry) {
-    const std::string_view text(*entry);
+  for (const std::string& text : environment.entries())
     if (!text.starts_with("LC_ALL=") && !text.starts_with("LD_PRELOAD=") &&
         (temporary.empty() || !text.starts_with("TMPDIR=")))
-      result.emplace_back(text);
-  }
+      result.push_back(text);
   return result;
 }
 
@@ -166,10 +165,23 @@ void Cancel::pull() {
   if (fd_ >= 0) eventfd_write(fd_, 1);
 }
 
-Finished run_pipeline(const std::vector<Argv>& programs, milliseconds timeout, const Cancel* cancel,
-                      const std::string& temporary) {
+Environment Environment::now() {
+  Environment result;
+  for (char** entry = environ; entry && *entry; ++entry) result.entries_.emplace_back(*entry);
+  return result;
+}
+
+std::string Environment::get(std::string_view name, std::string_view otherwise) const {
+  for (const std::string& entry : entries_)
+    if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=')
+      return entry.substr(name.size() + 1);
+  return std::string(otherwise);
+}
+
+Finished run_pipeline(const std::vector<Argv>& programs, const Environment& environment,
+                      milliseconds timeout, const Cancel* cancel, const std::string& temporary) {
   const Clock::time_point deadline = Clock::now() + timeout;
-  const std::vector<std::string> environment = child_environment(temporary);
+  const std::vector<std::string> given = child_environment(environment, temporary);
   Finished result;
   Pipe report;
   if (!make_pipe(report)) return {Finished::NotStarted, 0, std::strerror(errno)};
@@ -184,7 +196,7 @@ Finished run_pipeline(const std::vector<Argv>& programs, milliseconds timeout, c
     }
     pid_t pid;
     const int error =
-        spawn(programs[i], environment, input.get(), last ? report.write.get() : next.write.get(),
+        spawn(programs[i], given, input.get(), last ? report.write.get() : next.write.get(),
               report.write.get(), pids.empty() ? 0 : pids[0], pid);
     if (error != 0) {
       result = {Finished::NotStarted, 0, programs[i][0] + ": " + std::strerror(error)};
@@ -214,13 +226,14 @@ Finished run_pipeline(const std::vector<Argv>& programs, milliseconds timeout, c
   return result;
 }
 
-std::string find_program(const std::string& name, const std::vector<std::string>& folders) {
+std::string find_program(const std::string& name, const Environment& environment,
+                         const std::vector<std::string>& folders) {
   if (name.empty()) return {};
   if (name.find('/') != std::string::npos) return is_program(name) ? name : std::string();
   for (const std::string& folder : folders)
     if (is_program(folder + "/" + name)) return folder + "/" + name;
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path ? path : "/usr/local/bin:/usr/bin:/bin";
+  const std::string path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin");
+  std::string_view rest = path;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
     const std::string folder(rest.substr(0, end));

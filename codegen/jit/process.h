@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ufuse::codegen {
@@ -33,13 +34,28 @@ struct Finished {
   std::string output;  // stdout of the last program and stderr of all, at most 256 KiB
 };
 
-// argv[0] of each is a path or a name looked up in PATH. The standard output of one is the standard
+// The environment variables as they were. That of the process may be written by one thread
+// (Python's os.environ) while another, which builds in the background, would read it.
+class Environment {
+ public:
+  static Environment now();
+  // `otherwise` where it is not set.
+  std::string get(std::string_view name, std::string_view otherwise = {}) const;
+  const std::vector<std::string>& entries() const { return entries_; }
+
+ private:
+  std::vector<std::string> entries_;  // name=value
+};
+
+// argv[0] of each is a path (a name is looked up in the PATH of the process). The standard output of one is the standard
 // input of the next. Their temporary files go to `temporary`, if given.
-Finished run_pipeline(const std::vector<Argv>& programs, std::chrono::milliseconds timeout,
-                      const Cancel* cancel = nullptr, const std::string& temporary = {});
+Finished run_pipeline(const std::vector<Argv>& programs, const Environment& environment,
+                      std::chrono::milliseconds timeout, const Cancel* cancel = nullptr,
+                      const std::string& temporary = {});
 
 // The file that a name stands for, looked for in `folders` and then in PATH; empty when there is
 // none.
-std::string find_program(const std::string& name, const std::vector<std::string>& folders = {});
+std::string find_program(const std::string& name, const Environment& environment,
+                         const std::vector<std::string>& folders = {});
 
 }  // namespace ufuse::codegen

@@ -185,7 +185,8 @@ std::string find_openmp() {
 }
 
 Toolchain::Toolchain(Toolchain&& other) noexcept
-    : driver_(std::move(other.driver_)),
+    : environment_(std::move(other.environment_)),
+      driver_(std::move(other.driver_)),
       is_clang_(other.is_clang_),
       openmp_(std::move(other.openmp_)),
       version_(std::move(other.version_)),
@@ -198,27 +199,29 @@ Toolchain::Toolchain(Toolchain&& other) noexcept
       timeout_(other.timeout_),
       direct_(other.direct_.load()) {}
 
-Toolchain Toolchain::find(const std::optional<std::string>& requested, bool direct,
-                          milliseconds timeout, EntryStore* memo, const Cancel* cancel) {
+Toolchain Toolchain::find(const std::optional<std::string>& requested,
+                          const Environment& environment, bool direct, milliseconds timeout,
+                          EntryStore* memo, const Cancel* cancel) {
   std::vector<std::string> candidates;
-  const char* own = std::getenv("UFUSE_CXX");
+  const std::string own = environment.get("UFUSE_CXX"), common = environment.get("CXX");
   if (requested) {
     candidates = {*requested};
-  } else if (own && *own) {
+  } else if (!own.empty()) {
     candidates = {own};
   } else {
-    if (const char* common = std::getenv("CXX")) candidates.push_back(common);
+    if (!common.empty()) candidates.push_back(common);
     candidates.insert(candidates.end(), {"g++", "clang++"});
   }
   std::string tried, words;
   for (const std::string& candidate : candidates) {
     Toolchain found;
+    found.environment_ = environment;
     found.driver_ = split_words(candidate);
     found.timeout_ = timeout;
     found.direct_ = direct;
     tried += (tried.empty() ? "" : ", ") + candidate;
     if (found.driver_.empty()) continue;
-    found.driver_[0] = find_program(found.driver_[0]);
+    found.driver_[0] = find_program(found.driver_[0], environment);
     if (found.driver_[0].empty()) continue;
     try {
       found.identify(memo, cancel);
@@ -245,7 +248,7 @@ void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
     append(ask, flags);
     append(ask, {"-fopenmp", "-shared", "-nostdlib", "-###", "-x", "c++", "/dev/null", "-o",
                  "kernel.so"});
-    const Finished run = run_pipeline({ask}, timeout_, cancel);
+    const Finished run = run_pipeline({ask}, environment_, timeout_, cancel);
     if (run.kind != Finished::Ok)
       throw CompileError(driver_[0] + " " + how_it_ended(run, timeout_), run.output);
     read_driver(run.output);
@@ -290,8 +293,8 @@ void Toolchain::read_driver(const std::string& text) {
   if (compile.empty() || assemble.empty() || emulation == collect.end() ||
       emulation + 1 == collect.end())
     return;
-  assemble[0] = find_program(assemble[0], folders);
-  const std::string linker = find_program("ld", folders);
+  assemble[0] = find_program(assemble[0], environment_, folders);
+  const std::string linker = find_program("ld", environment_, folders);
   if (assemble[0].empty() || linker.empty()) return;
   compile_ = compile;
   assemble_ = assemble;
@@ -333,8 +336,8 @@ Finished Toolchain::run_direct(const fs::path& folder, Numerics numerics,
   append(compile, {(folder / "kernel.cpp").string(), "-o", "-"});
   append(assemble, {"-o", object, "--"});
   append(link, {"-o", library, object, openmp_});
-  Finished run = run_pipeline({compile, assemble}, timeout_, &cancel);
-  if (run.kind == Finished::Ok) run = run_pipeline({link}, timeout_, &cancel);
+  Finished run = run_pipeline({compile, assemble}, environment_, timeout_, &cancel);
+  if (run.kind == Finished::Ok) run = run_pipeline({link}, environment_, timeout_, &cancel);
   return run;
 }
 
@@ -364,7 +367,7 @@ void Toolchain::build_by_driver(const fs::path& folder, Numerics numerics,
   append(argv, is_clang_ ? Argv{"-Xclang", "-fopenmp"} : Argv{"-fopenmp"});
   append(argv,
          {"-shared", (folder / "kernel.cpp").string(), "-o", library, "-Wl,--as-needed", openmp_});
-  const Finished run = run_pipeline({argv}, timeout_, &cancel, folder);
+  const Finished run = run_pipeline({argv}, environment_, timeout_, &cancel, folder);
   if (run.kind != Finished::Ok)
     throw CompileError("the C++ compiler " + how_it_ended(run, timeout_), run.output);
   if (!made_something(library))

@@ -27,9 +27,9 @@ class Toolchain {
   // `requested` (words of a command line), else $UFUSE_CXX; else $CXX, g++, clang++ in turn. What
   // was learned of a compiler is kept in `memo`, if given, for the next process. Throws
   // CompileError when there is none.
-  static Toolchain find(const std::optional<std::string>& requested, bool direct,
-                        std::chrono::milliseconds timeout, EntryStore* memo,
-                        const Cancel* cancel = nullptr);
+  static Toolchain find(const std::optional<std::string>& requested, const Environment& environment,
+                        bool direct, std::chrono::milliseconds timeout, EntryStore* memo,
+                        const Cancel* cancel);
   Toolchain(Toolchain&& other) noexcept;
 
   // Everything about compiler, flags, CPU and libomp that the machine code depends on.
@@ -53,6 +53,7 @@ class Toolchain {
   std::string to_memo() const;
   bool from_memo(const std::string& text);
 
+  Environment environment_;
   Argv driver_;  // g++ or clang++, with the words that came with it
   bool is_clang_ = false;
   std::string openmp_;   // path of libomp

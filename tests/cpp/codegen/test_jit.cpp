@@ -272,24 +272,25 @@ TEST_CASE("jit: two processes with one cache") {
 }
 
 TEST_CASE("process: a pipeline without a shell") {
+  const Environment environment = Environment::now();
   const milliseconds second(1000);
-  Finished run = run_pipeline({{"printf", "b\\na\\n"}, {"sort"}}, 10 * second);
+  Finished run = run_pipeline({{"printf", "b\\na\\n"}, {"sort"}}, environment, 10 * second);
   CHECK(run.kind == Finished::Ok);
   CHECK(run.output == "a\nb\n");
-  run = run_pipeline({{"sh", "-c", "echo word >&2; exit 3"}, {"cat"}}, 10 * second);
+  run = run_pipeline({{"sh", "-c", "echo word >&2; exit 3"}, {"cat"}}, environment, 10 * second);
   CHECK(run.kind == Finished::Failed);
   CHECK(run.status == 3);
   CHECK(run.output == "word\n");
-  CHECK(run_pipeline({{"sh", "-c", "printf $TMPDIR"}}, 10 * second, nullptr, "/here").output ==
-        "/here");
-  CHECK(run_pipeline({{"/no/such/program"}}, second).kind == Finished::NotStarted);
-  CHECK(run_pipeline({{"sh", "-c", "sleep 50 & sleep 50"}}, milliseconds(100)).kind ==
+  CHECK(run_pipeline({{"sh", "-c", "printf $TMPDIR"}}, environment, 10 * second, nullptr, "/here")
+            .output == "/here");
+  CHECK(run_pipeline({{"/no/such/program"}}, environment, second).kind == Finished::NotStarted);
+  CHECK(run_pipeline({{"sh", "-c", "sleep 50 & sleep 50"}}, environment, milliseconds(100)).kind ==
         Finished::TimedOut);
-  CHECK(run_pipeline({{"sh", "-c", "exec >&- 2>&-; sleep 50"}}, milliseconds(100)).kind ==
-        Finished::TimedOut);
-  CHECK(run_pipeline({{"sh", "-c", "kill -11 $$"}}, 10 * second).status == 128 + 11);
-  CHECK(find_program("sh").ends_with("/sh"));
-  CHECK(find_program("no-such-program").empty());
+  CHECK(run_pipeline({{"sh", "-c", "exec >&- 2>&-; sleep 50"}}, environment, milliseconds(100))
+            .kind == Finished::TimedOut);
+  CHECK(run_pipeline({{"sh", "-c", "kill -11 $$"}}, environment, 10 * second).status == 128 + 11);
+  CHECK(find_program("sh", environment).ends_with("/sh"));
+  CHECK(find_program("no-such-program", environment).empty());
 }
 
 }  // namespace
