@@ -72,26 +72,20 @@ int threads_by_default() {
 
 }  // namespace
 
-Threads::Threads() : last_parallel_ns_(-kAwake) {}
-
-int Threads::limit() {
-  int limit = limit_.load(std::memory_order_relaxed);
-  if (limit == 0) {
-    limit = openmp_can_start() ? threads_by_default() : 1;
-    limit_.store(limit, std::memory_order_relaxed);
-  }
-  return limit;
-}
+Threads::Threads()
+    : can_start_(openmp_can_start()),
+      default_limit_(can_start_ ? threads_by_default() : 1),
+      limit_(default_limit_),
+      last_parallel_ns_(-kAwake) {}
 
 void Threads::set_limit(int threads) {
-  if (threads > 1) threads = openmp_can_start() && omp_get_max_threads() > 0 ? threads : 1;
-  limit_.store(std::max(threads, 0), std::memory_order_relaxed);
+  const int limit = threads < 1 || !can_start_ ? default_limit_ : threads;
+  limit_.store(limit, std::memory_order_relaxed);
 }
 
 int Threads::choose(double work_ns) {
-  if (work_ns < kWorthAwake) return 1;
   const int most = limit();
-  if (most <= 1 || omp_in_parallel()) return 1;
+  if (most <= 1 || work_ns < kWorthAwake || omp_in_parallel()) return 1;
   const std::int64_t now = now_ns();
   if (work_ns < kWorthAsleep && now - last_parallel_ns_.load(std::memory_order_relaxed) > kAwake)
     return 1;

@@ -11,12 +11,11 @@ namespace ufuse::codegen {
 
 class Threads {
  public:
+  // OMP_NUM_THREADS where it is set; else the CPUs this process may run on, cut to the cgroup's
+  // quota.
   Threads();
 
-  // Of all threads, set_limit()'s or by default OMP_NUM_THREADS where it is set; else the CPUs this
-  // process may run on, cut to the cgroup's quota. The default starts libomp, which takes a
-  // millisecond, so it is asked only when there is work for more than one thread.
-  int limit();
+  int limit() const { return limit_.load(std::memory_order_relaxed); }
   void set_limit(int threads);  // below 1: back to the default
 
   // The `threads` for rt::Args: limit() when `work_ns` (estimate for one thread) outweighs waking
@@ -25,7 +24,9 @@ class Threads {
   int choose(double work_ns);
 
  private:
-  std::atomic<int> limit_{0};                   // 0: the default, which nobody has asked for yet
+  const bool can_start_;  // whether libomp can; without it there is one thread
+  const int default_limit_;
+  std::atomic<int> limit_;
   std::atomic<std::int64_t> last_parallel_ns_;  // steady clock
 };
 
