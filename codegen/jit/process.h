@@ -47,8 +47,8 @@ class Environment {
   std::vector<std::string> entries_;  // name=value
 };
 
-// argv[0] of each is a path (a name is looked up in the PATH of the process). The standard output of one is the standard
-// input of the next. Their temporary files go to `temporary`, if given.
+// argv[0] of each is a path (a name is looked up in the PATH of the process). The standard output
+// of one is the standard input of the next. Their temporary files go to `temporary`, if given.
 Finished run_pipeline(const std::vector<Argv>& programs, const Environment& environment,
                       std::chrono::milliseconds timeout, const Cancel* cancel = nullptr,
                       const std::string& temporary = {});

@@ -440,3 +440,19 @@ assert ufuse.jit(lambda x: np.sqrt(x) + x)(x).tobytes() == (np.sqrt(x) + x).toby
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no shared memory")
 def test_what_a_killed_process_of_the_same_number_left_behind():
     subprocess.run([sys.executable, "-c", LEFT_BEHIND], check=True, timeout=100)
+
+
+def test_environment_written_while_loops_are_built():
+    """The builder's thread must not read what Python is writing; the sanitizers see it if it does."""
+
+    def function(x, c):
+        return np.sqrt(x * c + 1234.5) - c
+
+    x = np.arange(100.0)
+    native = ufuse.jit(function)
+    native(x, 2.5)
+    names = [f"UFUSE_TEST_{i}" for i in range(5000)]
+    os.environ.update(dict.fromkeys(names, "1"))
+    for name in names:
+        del os.environ[name]
+    assert native(x, 2.5).tobytes() == function(x, 2.5).tobytes()
