@@ -443,7 +443,7 @@ def test_what_a_killed_process_of_the_same_number_left_behind():
 
 
 def test_environment_written_while_loops_are_built():
-    """The builder's thread must not read what Python is writing; the sanitizers see it if it does."""
+    """The builder's thread must not read what Python is writing; the sanitizers would see it."""
 
     def function(x, c):
         return np.sqrt(x * c + 1234.5) - c
