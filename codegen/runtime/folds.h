@@ -367,6 +367,7 @@ inline bool root_less(T x, T y) {
 // `nearest`: the shortest distance less one, so that 0 wraps to the longest; `most`: of the bits.
 template <class Int, class UInt, class T>
 struct RootExtremes {
+  static constexpr UInt kApart = 7;
   UInt nearest = ~(UInt)0, most = 0;
   void look(T x) { most = (UInt)root_bits(x) > most ? (UInt)root_bits(x) : most; }
   void compare(T x, T y) {
@@ -375,7 +376,7 @@ struct RootExtremes {
     const UInt less_one = (UInt)(apart < 0 ? -apart : apart) - 1;
     nearest = less_one < nearest ? less_one : nearest;
   }
-  bool any() const { return (nearest < 7) | (most > (UInt)infinite(T{})); }
+  bool any() const { return (nearest < kApart) | (most > (UInt)infinite(T{})); }
 };
 struct RootDoubt {
   RootExtremes<i64, u64, f64> doubles;

@@ -42,7 +42,7 @@ class Scratch {
 // Thread-safe. It must outlive what it lent. Keeps at most `keep_bytes` of idle buffers (0: an
 // eighth of this machine's memory). Those above `hot_bytes` (0: a 32nd of the memory, 1 GiB at
 // most), oldest first, are left to the kernel, which takes their pages when it needs memory;
-// telling it so costs a tenth of what a loop that writes them takes.
+// telling it so is not free, and nor are pages that it took.
 class ScratchPool {
  public:
   explicit ScratchPool(std::size_t keep_bytes = 0, std::size_t hot_bytes = 0);

@@ -90,7 +90,8 @@ struct State {
   std::vector<py::object> numbers;  // reused likewise
   std::unordered_map<std::uint64_t, tracer::Race> races;  // of calls that are traced, by their kind
   std::uint64_t replayed = 0, traced = 0;
-  std::uint32_t fruitless = 0, skipped = 0;  // calls without a recording in a row, or unrecorded
+  // Recordings in a row that came to nothing, and calls of new signatures since that had none.
+  std::uint32_t fruitless = 0, skipped = 0;
 
   bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
 

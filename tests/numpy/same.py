@@ -123,7 +123,7 @@ def _bits(x):
     """The bytes that carry the value: a long double has 10 of them, and 6 that may hold anything."""
     if x.dtype.kind in "fc":
         x = _one_nan(x)
-    x = x.astype(x.dtype.newbyteorder("="))
+    x = x.astype(x.dtype.newbyteorder("="), copy=False)
     if x.dtype.char in "gG" and x.dtype.itemsize in (16, 32):
         return np.ascontiguousarray(x).reshape(-1).view(np.uint8).reshape(-1, 16)[:, :10].tobytes()
     return x.tobytes()

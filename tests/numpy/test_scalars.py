@@ -42,6 +42,7 @@ def test_python_numbers(name, dtype):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_numpy_scalars(name):
+    function = getattr(operator, name)
     operation = eval(f"lambda a, b: a {OPERATORS[name]} b")
     scalars = [
         np.float32(1.5),
@@ -55,10 +56,14 @@ def test_numpy_scalars(name):
         np.clongdouble(1 + 2j),
     ]
     for a in scalars:
-        check(lambda a, x: (operation(a, x), operation(x, a)), a, np.arange(1.0, 5.0))
+        check(lambda a, x: (function(a, x), function(x, a)), a, np.arange(1.0, 5.0))
         for b in scalars:
-            check(lambda a, b: operation(a, b), a, b)
-        check(lambda a: (operation(a, 2), operation(2, a)), a)
+            check(operation, a, b)
+            # A long double hands operator.pow to the ufunc, whose warning has other words; at a
+            # call ours cannot tell them apart.
+            known = name == "pow" and isinstance(a, (np.longdouble, np.clongdouble))
+            check(lambda a, b: function(a, b), a, b, _warnings=not known)
+        check(lambda a: (function(a, 2), function(2, a)), a)
 
 
 @pytest.mark.parametrize("name", ["neg", "pos", "abs", "invert"])
