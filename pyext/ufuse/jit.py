@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, locking, trace, tree
+from . import _core, scan, swap, trace, tree, twin
+from .parameters import Parameters, parameters
 from .trace import without_ours
 
 if TYPE_CHECKING:
     from .explain import Explanation
-    from .parameters import Parameters
 
 _NUMERICS = ("exact", "fast")
 # How often plans are recorded anew because a global or a variable of an enclosing function holds
 # another value; what changes more often is read by Python at each call.
 _MAX_RENEWALS = 16
-_ready = False
 # Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
 watchers: list[Callable[[Any], None]] = []
 
@@ -51,35 +50,8 @@ class Plan(NamedTuple):
     pure: bool
 
 
-def get_ready() -> None:
-    """Give the lazy array the methods that are twins, and NumPy's dispatcher its handler."""
-    global _ready
-    if _ready:
-        return
-    with locking.tables:
-        if _ready:
-            return
-        # All that a first call needs, under the lock: a child forked while a thread is in the
-        # middle of an import would wait for that thread for ever.
-        from . import handlers, methods, parameters, scan, swap, twin  # noqa: F401
-
-        def dispatch(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
-            stand_in = swap.swap(function)
-            if stand_in is function or not _core.session_active():
-                return _core.numpy_call(function, args, kwargs, "not_native", False)
-            return stand_in(*args, **kwargs)
-
-        _core.set_array_function(dispatch)
-        for name, method in methods.table().items():
-            if name not in _core.ndarray.__dict__:
-                setattr(_core.ndarray, name, method)
-        _ready = True
-
-
 def _surroundings(function: types.FunctionType) -> list[Any]:
     """All that the scan of a function looks at: its code, and what its names stand for."""
-    from . import swap, twin
-
     values = [function.__globals__.get(name, ...) for name in twin.names_used(function.__code__)]
     values += [value for _, _, value in twin.free_variables(function)]
     held = [value if swap.is_code(value) else type(value) for value in values]
@@ -165,8 +137,6 @@ class Function:
         """What stands for this function inside another traced function."""
         plan = self.plan()
         if plan.reason is not None:
-            from . import swap
-
             return swap.caller(self.__wrapped__, plan.reason, pure=False)
         if self._args or self._keywords:
             return functools.partial(plan.callee, *self._args, **self._keywords)
@@ -191,40 +161,32 @@ class Function:
                 current = known[0] is None or known[0].up_to_date(set())
             if current:
                 return known[1]
-        get_ready()
-        twin: Any = None
+        made: Any = None
         if isinstance(function, types.FunctionType):
-            from . import scan
-            from .twin import twin_of
-
             seen = _surroundings(function)
             found = scan.scan(function)
             if found.reason is not None:
                 self._seen = seen
                 plan = Plan(function, found.reason, found.detail, found.line, False)
             else:
-                twin = twin_of(function)
-                plan = Plan(twin.function, None, "", 0, found.pure)
+                made = twin.twin_of(function)
+                plan = Plan(made.function, None, "", 0, found.pure)
         else:
-            from . import swap
-
             callee = swap.swap(function)
             plan = Plan(callee, None, "", 0, False)
         self._dispatcher, self._codes, self._parameters = None, [], None
-        guards = twin.guards(set()) if plan.pure else None
+        guards = made.guards(set()) if plan.pure else None
         if plan.reason is None and guards is None:
             self._dispatcher = _core.Dispatcher(self._trace, None, self._alternative())
         elif guards is not None:
-            from .parameters import parameters
-
             self._parameters = parameters(function)
             self._codes = [
-                (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in twin.functions(set())
+                (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in made.functions(set())
             ]
             self._dispatcher = _core.Dispatcher(
                 self._trace, guards, self._alternative(), self._parameters
             )
-        self._plan = (twin, plan)
+        self._plan = (made, plan)
         return plan
 
     def _alternative(self) -> Callable[..., Any] | None:

@@ -1,6 +1,6 @@
 """Which methods of a lazy array are written in Python, or are none of its own?
 
-``table()`` gives what ``jit`` adds to ``ufuse.ndarray`` before the first call: twins of the Python
+``install()`` adds them to ``ufuse.ndarray`` when the package is imported: twins of the Python
 functions that NumPy's C methods call, real NumPy calls for what has no native form, and what
 ``copy`` and ``pickle`` ask for. The other methods are native (``bind/``).
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, handlers
+from . import _core, handlers, twin
 
 # Methods without native form. Calling them through NumPy keeps what they return traced; those that
 # write are told apart, because what is pending has to be computed before.
@@ -64,8 +64,6 @@ def _twin_method(method: str, name: str) -> Callable[[], Any]:
     """Gives the twin of a function in NumPy's ``_methods.py``, and puts it into the type."""
 
     def resolve() -> Any:
-        from . import twin
-
         function = twin.twin_of(getattr(handlers.numpy_methods, name)).function
         setattr(_core.ndarray, method, function)
         return function
@@ -73,9 +71,14 @@ def _twin_method(method: str, name: str) -> Callable[[], Any]:
     return resolve
 
 
-@functools.cache
-def table() -> dict[str, Any]:
-    """Methods of ``ufuse.ndarray`` by name."""
+def install() -> None:
+    """Give ``ufuse.ndarray`` the methods that are not native; those it has stay."""
+    for name, method in _table().items():
+        if name not in _core.ndarray.__dict__:
+            setattr(_core.ndarray, name, method)
+
+
+def _table() -> dict[str, Any]:
     names = {"mean": "_mean", "var": "_var", "std": "_std", "clip": "_clip"}
     if hasattr(np.ndarray, "ptp"):
         names["ptp"] = "_ptp"

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _core, compare, environment, handlers, swap, trace, tree
 from .copies import copied
-from .jit import Options, get_ready, run, tame
+from .jit import Options, run, tame
 
 _OPTIONS = Options()
 # Functions that give another answer, or change NumPy's own state, each time they are called.
@@ -90,7 +90,6 @@ class Eager:
             raise
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        get_ready()
         if not tame():
             return self.__wrapped__(*args, **kwargs)
         callee = swap.swap(self.__wrapped__)

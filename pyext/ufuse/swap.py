@@ -1,6 +1,6 @@
 """What stands in a twin's globals for each value that code can name?
 
-The rules of DESIGN 3, by the type of the value: modules become ``Namespace`` objects, NumPy's C
+It depends on the type of the value: modules become ``Namespace`` objects, NumPy's C
 functions their handler or a call of NumPy, Python functions of NumPy, SciPy and the user their
 twins, ``ufuse.jit`` functions their inner function's twin; everything else stays itself. The native
 handlers stand in ``handlers.py``, the twins in ``twin.py``.
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, names
+from . import _core, names, scan
 
 DATA = object()  # guard value: "no callable and no module"
 LIBRARIES = ("numpy", "scipy")
@@ -182,6 +182,14 @@ def swap(value: Any) -> Any:
         return value
 
 
+def array_function(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
+    """``__array_function__`` of lazy arrays: NumPy's functions called by code that has no twin."""
+    stand_in = swap(function)
+    if stand_in is function or not _core.session_active():
+        return _core.numpy_call(function, args, kwargs, "not_native", False)
+    return stand_in(*args, **kwargs)
+
+
 def is_dispatcher(value: Any) -> bool:
     """Whether a value is a function under NumPy's ``__array_function__`` protocol in C."""
     return _Dispatcher is not None and isinstance(value, _Dispatcher)
@@ -238,8 +246,6 @@ def _swap_function(function: types.FunctionType) -> Any:
         return caller(function, "not_native")
     if function.__code__.co_flags & 0x2A0:
         return function if library else caller(function, "user_call", pure=False)
-    from . import scan
-
     found = scan.scan(function)
     if found.reason is not None:
         return caller(function, found.reason, pure=False)

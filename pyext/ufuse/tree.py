@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, twin
 
 _LEAVES = (np.ndarray, np.generic)
 
@@ -195,8 +195,6 @@ class Results:
             if any(type(item) is _core.ndarray for item in value):
                 made = type(value)(self.unwrap(item) for item in value)
         elif isinstance(value, types.FunctionType):
-            from . import twin
-
             made = twin.restored(value, self.unwrap)
         self._done[id(value)] = made
         return made
