@@ -1,8 +1,10 @@
 // Which way of answering calls of one kind is faster, ours (a replay or a traced call) or the plain
 // function? Both are right, and for a few numbers NumPy's own call can cost less than finding the
 // plan, or than recording anew what cannot be replayed. Some calls are taken each way and timed;
-// after that the faster way is kept, and asked about again now and then. Used by the dispatcher for
-// small arguments only, where calls cost microseconds.
+// after that the faster way is kept, and asked about again now and then. The dispatcher lets both
+// run for small arguments only, where calls cost microseconds. A traced call that has no loops to
+// run is the plain function with overhead, so the plain function answers calls like it, of any
+// size.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +24,7 @@ class Race {
     bool plain = false, timed = false;
   };
   Turn next() {
+    if (is_idle()) return {++calls_ % kLook != 0, false};
     const std::uint32_t at = calls_++ % kPeriod;
     if (at < kBefore || at >= kAfter) return {plain_wins_, false};
     if (at == kBefore) {
@@ -39,19 +42,23 @@ class Race {
   }
   // The last timed turn told nothing, since its loops are not built yet: it is taken again.
   void again() { --calls_; }
-  bool plain_wins() const { return plain_wins_; }
+  // Whether a call of ours ran loops. Where one did, others may: they are then not called idle.
+  void ran_loops(bool any) { (any ? has_run_loops_ : has_run_none_) = true; }
+  bool plain_wins() const { return is_idle() || plain_wins_; }
 
  private:
   static constexpr std::uint32_t kPeriod = 10000, kBefore = 4, kAfter = 20;
+  static constexpr std::uint32_t kLook = 16;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
+  bool is_idle() const { return has_run_none_ && !has_run_loops_; }
   // Large temporaries can make the plain function many times slower: then twice is enough.
   bool is_lost() const { return plain_turns_ >= 2 && plain_ / 2 > ours_; }
 
   std::int64_t worth_asking_;
   std::uint32_t calls_ = 0, plain_turns_ = 0;
   std::int64_t ours_ = kNever, plain_ = kNever;
-  bool plain_wins_ = false;
+  bool plain_wins_ = false, has_run_loops_ = false, has_run_none_ = false;
 };
 
 }  // namespace ufuse::tracer

@@ -158,32 +158,39 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
 }
 
 // A call that cannot be replayed: traced, or answered by the plain function where that is measured
-// to be faster.
+// to be faster, or where tracing found no loops to run.
 py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags,
                           PyObject* keywords) {
-  const std::uint64_t kind =
-      state.plain ? kind_of_call(args, PyVectorcall_NARGS(flags), keywords, kTraceBytes) : 0;
-  tracer::Race::Turn turn;
-  if (kind != 0) {
-    if (state.races.size() >= kMaxKinds && !state.races.contains(kind)) state.races.clear();
-    turn = state.races.try_emplace(kind, kLongTrace).first->second.next();
-  }
+  const CallKind kind =
+      state.plain ? kind_of_call(args, PyVectorcall_NARGS(flags), keywords) : CallKind{};
+  if (kind.hash == 0) return run_traced(state, args, flags, keywords);
+  if (state.races.size() >= kMaxKinds && !state.races.contains(kind.hash)) state.races.clear();
+  const std::int64_t worth_asking = kind.bytes <= kTraceBytes ? kLongTrace : 0;
+  const tracer::Race::Turn turn =
+      state.races.try_emplace(kind.hash, worth_asking).first->second.next();
+  const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
   const std::int64_t start = turn.timed ? steady_ns() : 0;
   py::object result = turn.plain
                           ? steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords))
                           : run_traced(state, args, flags, keywords);
-  if (!turn.timed) return result;
+  if (turn.plain && !turn.timed) return result;
   const std::int64_t taken = steady_ns() - start;
-  const auto race = state.races.find(kind);  // the function may have come back here
-  if (race == state.races.end()) return result;
-  const std::shared_ptr<Call> call = turn.plain ? nullptr : Call::last();
-  const bool settled = !call || std::ranges::all_of(call->runs(), [](const Call::Run& run) {
-    return !run.executable || run.executable->settled();
-  });
+  const auto found = state.races.find(kind.hash);  // the function may have come back here
+  if (found == state.races.end()) return result;
+  tracer::Race& race = found->second;
+  bool settled = true;
+  if (const std::shared_ptr<Call> call = turn.plain ? nullptr : Call::last();
+      call && call != before) {
+    race.ran_loops(!call->runs().empty());
+    settled = std::ranges::all_of(call->runs(), [](const Call::Run& run) {
+      return !run.executable || run.executable->settled();
+    });
+  }
+  if (!turn.timed) return result;
   if (settled)
-    race->second.took(turn, taken);
+    race.took(turn, taken);
   else
-    race->second.again();
+    race.again();
   return result;
 }
 
@@ -312,7 +319,7 @@ PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    const auto race = state.races.find(kind_of_call(args, count, keywords, kTraceBytes));
+    const auto race = state.races.find(kind_of_call(args, count, keywords).hash);
     bool found = race != state.races.end() && race->second.plain_wins();
     if (state.records && state.signature.read(args, count, keywords, state.number_places))
       for (const std::shared_ptr<Entry>& entry : state.entries)

@@ -224,8 +224,7 @@ bool Signature::arrays_are_apart() const {
   return true;
 }
 
-std::uint64_t kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords,
-                           std::size_t max_bytes) {
+CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   Kind kind;
   for (Py_ssize_t i = 0; i < count + named; ++i) kind.add(args[i]);
@@ -233,8 +232,8 @@ std::uint64_t kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* ke
     const Py_hash_t name = PyObject_Hash(PyTuple_GET_ITEM(keywords, i));
     kind.hash = mixed(kind.hash, static_cast<std::uint64_t>(name));
   }
-  if (kind.objects_left < 0 || kind.bytes > max_bytes) return 0;
-  return kind.hash != 0 ? kind.hash : 1;
+  if (kind.objects_left < 0) return {};
+  return {kind.hash != 0 ? kind.hash : 1, kind.bytes};
 }
 
 }  // namespace ufuse::pyext

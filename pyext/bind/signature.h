@@ -45,9 +45,11 @@ struct Signature {
 };
 
 // Calls of one kind take about as long: the same types of arguments, dtypes, and sizes to a factor
-// of two, whatever the values. 0 where the arrays have more than `max_bytes`, or there is too much
-// to look at.
-std::uint64_t kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords,
-                           std::size_t max_bytes);
+// of two, whatever the values. The hash is 0 where there is too much to look at.
+struct CallKind {
+  std::uint64_t hash = 0;
+  std::size_t bytes = 0;  // of the arrays
+};
+CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 
 }  // namespace ufuse::pyext

@@ -161,6 +161,34 @@ def test_calls_that_cannot_be_replayed_are_answered_by_the_faster_way():
     assert alone.counts == (0, 25, 0)
 
 
+def test_calls_without_loops_to_run_are_plain():
+    calls = {"traced": 0, "plain": 0}
+    factor = None
+
+    def trace(x):
+        calls["traced"] += 1
+        return traced(lambda x: x.argsort() if factor is None else x.argsort() * factor, x)
+
+    def plain(x):
+        calls["plain"] += 1
+        return x.argsort()
+
+    tracing = _core.Dispatcher(trace, None, plain)
+    huge = np.linspace(1, 0, 200_000)
+    for _ in range(40):
+        assert_same(tracing(huge), huge.argsort())
+    assert calls["traced"] == 3, "the first call, and one in sixteen"
+    assert tracing.prefers_plain(huge)
+    factor = 1  # from now on there is a loop
+    for _ in range(16):
+        assert_same(tracing(huge), huge.argsort())
+    assert not tracing.prefers_plain(huge)
+    calls["plain"] = 0
+    for _ in range(40):
+        tracing(huge)
+    assert calls["plain"] == 0
+
+
 def test_races_survive_recursion_and_exceptions():
     def plain(n, x):
         if n == 0:

@@ -66,4 +66,18 @@ TEST_CASE("race: it is run again after many calls") {
   CHECK_FALSE(race.plain_wins());
 }
 
+TEST_CASE(
+    "race: the plain function answers where ours has no loops to run, and ours is looked at") {
+  Race race(0);  // however large the arguments are
+  CHECK_FALSE(race.next().plain);
+  race.ran_loops(false);
+  CHECK(race.plain_wins());
+  CHECK(run(race, 160, 900, 500) == 150);
+  // Now and then it has some: the plain function may be much slower then.
+  race.ran_loops(true);
+  race.ran_loops(false);
+  CHECK_FALSE(race.plain_wins());
+  CHECK(run(race, 160, 900, 500) == 0);
+}
+
 }  // namespace ufuse::tracer
