@@ -115,7 +115,7 @@ def _plot(path: Path, title: str, table: dict[str, Entries]) -> None:
     axes.set_xticks(range(len(table)), list(table), rotation=30, ha="right")
     axes.set_ylabel("times as fast as NumPy")
     axes.set_title(title)
-    axes.legend(ncols=3, fontsize="small")
+    axes.legend(ncols=3, fontsize="small", loc="upper right")
     figure.savefig(path, dpi=150)
     plt.close(figure)
 

@@ -58,9 +58,11 @@ def in_turns(calls: Mapping[str, Callable[[], object]], budget: float) -> dict[s
     one_round = sum((estimate[name] * number[name] + PAUSE) * laps[name] for name in calls)
     rounds = min(MAX_ROUNDS, max(MIN_ROUNDS, int(budget / one_round)))
     samples: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
+    for turn in range(rounds):
+        # Each second round goes backwards: no version always comes after the same one.
+        order = list(calls.items())[:: -1 if turn % 2 else 1]
         for lap in range(LAPS):
-            for name, call in calls.items():
+            for name, call in order:
                 if lap >= laps[name]:
                     continue
                 time.sleep(PAUSE)
