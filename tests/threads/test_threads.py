@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 import ufuse
-from same import same
+from same import check, same
 
 RNG = np.random.default_rng(0)
 LARGE = RNG.normal(size=(3001, 301))
@@ -99,6 +99,22 @@ def test_equal_bits_for_any_number_of_threads(function, name, threads):
         for n in (1, 2, 3, 1):
             threads(n)
             same(jitted(x.copy()), expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_warnings_of_any_part_of_a_loop(share, threads):
+    """Each thread has the processor's flags of its own."""
+    x, table = np.abs(LONG) + 1, np.abs(TABLE) + 1
+    x[int(share * (x.size - 1))] = 0
+    table[:, int(share * (table.shape[1] - 1))] = 0
+    inverse = ufuse.jit(lambda x: 1 / x + x)
+    total = ufuse.jit(lambda x: (1 / x).sum())
+    columns = ufuse.jit(lambda x: (1 / x).sum(axis=0))
+    for n in (2, 1, 3):
+        threads(n)
+        for jitted, argument in ((inverse, x), (total, x), (columns, table)):
+            for _ in range(2):  # recorded and replayed
+                check(jitted.__wrapped__, argument, _jitted=jitted)
 
 
 def test_number_of_threads(threads):
