@@ -83,22 +83,48 @@ Memory memory_of(PyObject* owner, void* data) {
           })};
 }
 
-py::object error_state() {
-  if (numpy().error_variable) {
-    PyObject* value = nullptr;
-    if (PyContextVar_Get(numpy().error_variable.ptr(), nullptr, &value) < 0)
-      throw py::error_already_set();
-    return value ? py::reinterpret_steal<py::object>(value) : py::object();
-  }
+namespace {
+
+// The object that NumPy 2 keeps its error state in; equal objects, equal state.
+py::object error_holder() {
+  if (!numpy().error_variable) return {};
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(numpy().error_variable.ptr(), nullptr, &value) < 0)
+    throw py::error_already_set();
+  return value ? py::reinterpret_steal<py::object>(value) : py::object();
+}
+
+py::object error_contents() {
+  if (numpy().error_variable) return steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
   // A list that np.seterr changes in place.
   return steal(PySequence_Tuple(steal(PyObject_CallNoArgs(numpy().geterrobj.ptr())).ptr()));
 }
 
-bool same_error_state(const py::object& before) {
-  const py::object now = error_state();
-  if (now.ptr() == before.ptr()) return true;
-  if (numpy().error_variable) return false;
-  return PyObject_RichCompareBool(now.ptr(), before.ptr(), Py_EQ) == 1;
+// What np.seterrcall was given.
+PyObject* error_callback(const py::object& contents) {
+  return numpy().error_variable ? PyDict_GetItemString(contents.ptr(), "call")
+                                : PyTuple_GET_ITEM(contents.ptr(), 2);
+}
+
+}  // namespace
+
+ErrorState ErrorState::now() {
+  ErrorState state;
+  state.holder_ = error_holder();
+  state.contents_ = error_contents();
+  return state;
+}
+
+bool ErrorState::is_current() {
+  if (!contents_) return false;
+  py::object holder = error_holder();
+  if (numpy().error_variable && holder.ptr() == holder_.ptr()) return true;
+  const py::object contents = error_contents();
+  // By identity: its `==` may be anybody's code. The rest are words and numbers.
+  if (error_callback(contents) != error_callback(contents_)) return false;
+  if (PyObject_RichCompareBool(contents.ptr(), contents_.ptr(), Py_EQ) != 1) return false;
+  holder_ = std::move(holder);
+  return true;
 }
 
 std::optional<std::uint8_t> current_report_mask() {
@@ -205,8 +231,8 @@ tracer::Origin Call::users_line() {
 
 // Who set the error state does not matter: the program, a decorator, a library.
 void Call::look_at_error_state() {
-  if (error_state_ && same_error_state(error_state_)) return;
-  error_state_ = error_state();
+  if (error_state_.is_current()) return;
+  error_state_ = ErrorState::now();
   const std::optional<std::uint8_t> mask = current_report_mask();
   traceable_ = mask.has_value();
   session_.set_report_mask(mask.value_or(0));

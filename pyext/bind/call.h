@@ -35,6 +35,19 @@ struct Place {
 // A RuntimeWarning at a line of the user's.
 void warn(const Place& place, const std::string& message);
 
+// NumPy's error state at one time: what becomes of floating-point errors, and how large its buffers
+// are. Made empty, it is equal to none.
+class ErrorState {
+ public:
+  static ErrorState now();
+  // Remembers where NumPy keeps an equal state: within one `with np.errstate(...)` it is looked at
+  // once.
+  bool is_current();
+
+ private:
+  py::object holder_, contents_;
+};
+
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
  public:
   Call();
@@ -124,7 +137,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void look_at_error_state();
 
   tracer::Session session_;
-  py::object error_state_;
+  ErrorState error_state_;
   bool traceable_ = true;
   bool immediate_ = false;
   bool fast_ = false;   // numerics="fast"
@@ -139,9 +152,6 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array
 };
 
-// What NumPy keeps its error state in; equal objects, equal state.
-py::object error_state();
-bool same_error_state(const py::object& before);
 // The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither
 // warn nor ignore.
 std::optional<std::uint8_t> current_report_mask();

@@ -40,7 +40,7 @@ struct Entry {
   std::uint64_t hash = 0;
   std::vector<std::uint64_t> words;
   std::vector<py::object> objects;
-  py::object error_state;
+  ErrorState error_state;
   Numbers numbers;
   std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
   std::uint64_t answered = 0;            // calls
@@ -95,13 +95,14 @@ struct State {
 
   bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
 
-  // Takes the place of what it makes obsolete: the same path, another error state, a call that
-  // could not be replayed. What cannot be replayed stands behind the paths that can.
+  // Takes the place of what it makes obsolete: the same path, a call that could not be replayed.
+  // What cannot be replayed stands behind the paths that can.
   void keep(std::shared_ptr<Entry> entry, const Signature& signature) {
     std::size_t paths = 0;
     std::erase_if(entries, [&](const std::shared_ptr<Entry>& old) {
       if (!old->matches(signature, numbers)) return false;
-      if (!old->recording || !same_error_state(old->error_state)) return true;
+      if (!old->error_state.is_current()) return false;
+      if (!old->recording) return true;
       if (entry->recording && entry->recording->is_path_of(*old->recording)) return true;
       return ++paths >= kMaxPaths;
     });
@@ -128,7 +129,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
                  bool* kept = nullptr) {
   const Signature signature = state.signature;  // the function may come back here
   Entry entry(signature);
-  entry.error_state = error_state();
+  entry.error_state = ErrorState::now();
   const std::shared_ptr<Call> before = Call::last();
   ++state.traced;
   const NumberSites* recording = Call::set_recording(&state.number_sites);
@@ -141,7 +142,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   std::optional<Shape> shape;
   entry.numbers = std::move(call->numbers());
   if (call->session().plan() && call->argument_count() == signature.arguments.size() &&
-      entry.numbers.are(signature.numbers) && same_error_state(entry.error_state))
+      entry.numbers.are(signature.numbers) && entry.error_state.is_current())
     shape = shape_of(result.ptr(), call->results(), signature.containers);
   call->drop_results();
   state.fruitless = shape ? 0 : state.fruitless + 1;
@@ -198,6 +199,7 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
 void give_up(State& state, const Signature& signature) {
   std::erase_if(state.entries, [&](const auto& old) { return old->is_like(signature); });
   state.entries.push_front(std::make_shared<Entry>(signature));
+  state.entries.front()->error_state = ErrorState::now();
   for (PyObject* number : signature.numbers) state.entries.front()->numbers.add_argument(number);
 }
 
@@ -212,13 +214,11 @@ py::object go_elsewhere(State& state, const Signature& signature, Replay& replay
     record = true;
     for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
       const std::shared_ptr<Entry> entry = *it;
-      if (!entry->matches(signature, numbers)) continue;
+      if (!entry->matches(signature, numbers) || !entry->error_state.is_current()) continue;
       ++paths;
       answered += entry->answered;
       record &= entry->recording != nullptr;  // else what comes next could not be recorded either
-      if (!entry->recording || !same_error_state(entry->error_state) ||
-          !replay.may_follow(*entry->recording))
-        continue;
+      if (!entry->recording || !replay.may_follow(*entry->recording)) continue;
       state.entries.splice(state.entries.begin(), state.entries, it);
       used.push_back(entry);  // kept while the replay refers to it
       const Replay::End end = replay.follow(*entry->recording, numbers);
@@ -252,13 +252,13 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     }
     if (!readable) return trace_or_plain(state, args, flags, keywords).release().ptr();
     for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
-      if (!(*it)->matches(state.signature, state.numbers)) continue;
+      if (!(*it)->matches(state.signature, state.numbers) || !(*it)->error_state.is_current())
+        continue;
       if (it != state.entries.begin())
         state.entries.splice(state.entries.begin(), state.entries, it);
       // Other threads may drop the entry while this one runs without the GIL.
       const std::shared_ptr<Entry> entry = state.entries.front();
       if (!entry->recording) return trace_or_plain(state, args, flags, keywords).release().ptr();
-      if (!same_error_state(entry->error_state)) break;
       const bool races =
           state.plain && entry->recording->bytes() <= kReplayBytes && entry->recording->settled();
       const tracer::Race::Turn turn = races ? entry->race.next() : tracer::Race::Turn{};

@@ -157,14 +157,17 @@ void init_numpy_facts() {
   if (!made->nep50 && py::hasattr(made->module, "_get_promotion_state"))
     made->nep50 =
         py::str(made->module.attr("_get_promotion_state")()).cast<std::string>() == "weak";
-  made->geterr = made->module.attr("geterr");
   made->result_type = made->module.attr("result_type");
   made->no_value = made->module.attr("_NoValue");
   made->copyto = made->module.attr("copyto");
-  if (made->major >= 2)
-    made->error_variable = py::module_::import("numpy._core.umath").attr("_extobj_contextvar");
-  else
+  if (made->major >= 2) {
+    const py::module_ umath = py::module_::import("numpy._core.umath");
+    made->error_variable = umath.attr("_extobj_contextvar");
+    made->geterr = umath.attr("_get_extobj_dict");
+  } else {
+    made->geterr = made->module.attr("geterr");
     made->geterrobj = made->module.attr("geterrobj");
+  }
   facts() = std::move(made);
 }
 

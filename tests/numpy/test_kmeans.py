@@ -76,6 +76,36 @@ def test_norms(function, dtype):
     check(function, *data(dtype, 2, 2, "special"))
 
 
+def near_ties(dtype, k):
+    """Points as far from one mean as from another, but for rounding.
+
+    The squares of such distances are a few units in the last place apart; their roots, which NumPy
+    compares, are often the same number, and then the first mean wins.
+    """
+    rng = np.random.default_rng(k)
+    means = rng.normal(size=(k, 2)) * 3
+    first, second = means[0], means[-1]
+    across = np.array([first[1] - second[1], second[0] - first[0]])
+    along = rng.normal(size=(20_000, 1)) * 2.0 ** rng.integers(-3, 4, size=(20_000, 1))
+    return ((first + second) / 2 + along * across).astype(dtype), means.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_near_ties(k, dtype):
+    x, means = near_ties(dtype, k)
+    for choose in (np.argmin, np.argmax, np.min, np.max):
+
+        def function(X, means, choose=choose):
+            return choose(np.linalg.norm(X - means[:, None], axis=2), axis=0)
+
+        check(function, x, means)
+        check(function, x, means[::-1])
+    squares = ((x - means[:, None]) ** 2).sum(axis=2)
+    hidden = np.argmin(squares, axis=0) != np.argmin(np.sqrt(squares), axis=0)
+    assert hidden.any(), "the roots hide differences of the squares, else this tests nothing"
+
+
 def test_means_as_people_write_them():
     x = np.random.default_rng(0).normal(size=(1000, 2)) * 5
     check(kmeans, x, np.array([[5, 5], [10, 10]]))

@@ -2,6 +2,7 @@
 
 import sys
 import types
+import warnings
 from glob import glob
 
 import numpy as np
@@ -187,6 +188,22 @@ def test_error_state():
         f(X)
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
         f(X)
+
+
+def test_equal_error_states_have_one_plan():
+    x = np.ones(20_000)  # too large for plain NumPy to have a turn
+    f = ufuse.jit(lambda x: np.log(x * 0))
+    for _ in range(3):
+        with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                same(f(x), np.log(x * 0))
+        assert not caught
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            f(x)
+    replayed, traced, _ = f._dispatcher.counts
+    assert traced <= 1 + 3, "one recording, and each of the calls that warn"
+    assert replayed >= 3 * 3 - 1
 
 
 def test_exceptions():

@@ -18,7 +18,33 @@ Y = RNG.normal(size=X.shape)
 K = (X * 100).astype(np.int64)
 SMALL = RNG.normal(size=(4, 3))
 
+
+def named(x, y):
+    z = x.copy("K")
+    return z + y, y - z
+
+
+def named_and_lost(x, y):
+    z = x.copy("K")
+    return z + y
+
+
+def in_a_list(x, y):
+    z = [x.copy("K")]
+    return z[0] + y
+
+
+def another_name_of_a_sum(x, y):
+    z = x.copy("K") + y
+    w = z * y
+    return w, z
+
+
 EXPRESSIONS = [
+    named,
+    named_and_lost,
+    in_a_list,
+    another_name_of_a_sum,
     lambda x, y: x.copy("K") + y,
     lambda x, y: y + x.copy("K"),
     lambda x, y: x.copy("K") - y,

@@ -187,6 +187,9 @@ TEST_CASE("jit: the next process finds its kernels on disk") {
   JitConfig other = config(folder / "cache");
   other.preamble += "// a newer version\n";
   CHECK(Jit(other).get(add_kernel(1)).origin == Origin::Compiled);
+  JitConfig another_compiler = config(folder / "cache");
+  another_compiler.compiler = folder.script("another-g++", "exec g++ \"$@\"");
+  CHECK(Jit(another_compiler).get(add_kernel(1)).origin == Origin::Compiled);
 }
 
 TEST_CASE("jit: damaged entries are built anew") {
