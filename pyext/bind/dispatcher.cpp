@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t kMaxPlans = 64;
 // Paths of one signature, and how many calls each has to answer to be worth its place.
 constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
-// Calls on more memory are worth our way in any case, and so are those that take longer: the plain
-// function may need much memory where loops need none.
+// Calls that run loops on more memory are worth our way in any case, and so are those that take
+// longer: the plain function may need much memory where loops need none.
 constexpr std::size_t kReplayBytes = 64 * 1024, kTraceBytes = 1024 * 1024;
 constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 250'000;
 constexpr std::size_t kMaxKinds = 256;
@@ -166,7 +166,7 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
       state.plain ? kind_of_call(args, PyVectorcall_NARGS(flags), keywords) : CallKind{};
   if (kind.hash == 0) return run_traced(state, args, flags, keywords);
   if (state.races.size() >= kMaxKinds && !state.races.contains(kind.hash)) state.races.clear();
-  const std::int64_t worth_asking = kind.bytes <= kTraceBytes ? kLongTrace : 0;
+  const std::int64_t worth_asking = kind.bytes <= kTraceBytes ? kLongTrace : 0;  // 0: never
   const tracer::Race::Turn turn =
       state.races.try_emplace(kind.hash, worth_asking).first->second.next();
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
