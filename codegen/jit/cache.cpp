@@ -24,10 +24,10 @@ struct Trailer {
   char magic[8];
   std::uint64_t version;
   std::uint64_t payload_bytes, key_bytes;
-  Hash128 checksum;  // of payload and key
+  Hash128 checksum;  // of the payload; the key is compared as it stands
 };
 constexpr char kMagic[8] = {'u', 'f', 'u', 's', 'e', 'k', 'r', 'n'};
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::string_view kPrefix = "ufuse-", kSuffix = ".so", kTemporary = "ufuse-tmp-",
                            kFailed = "ufuse-failed-";
 constexpr std::size_t kMaxEntry = 64 << 20;  // a kernel has some 20 KB
@@ -61,7 +61,8 @@ std::optional<std::string> payload_in(std::string&& text, std::string_view key) 
   if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 || trailer.version != kVersion ||
       trailer.key_bytes != key.size() || trailer.payload_bytes > body.size() ||
       trailer.payload_bytes + trailer.key_bytes != body.size() ||
-      body.substr(trailer.payload_bytes) != key || !(trailer.checksum == hash128(body)))
+      body.substr(trailer.payload_bytes) != key ||
+      trailer.checksum != hash128(body.substr(0, trailer.payload_bytes)))
     return std::nullopt;
   text.resize(trailer.payload_bytes);
   return std::move(text);
@@ -76,7 +77,7 @@ std::string entry_of(std::string_view key, std::string_view payload) {
   trailer.version = kVersion;
   trailer.payload_bytes = payload.size();
   trailer.key_bytes = key.size();
-  trailer.checksum = hash128(entry);
+  trailer.checksum = hash128(payload);
   entry.append(reinterpret_cast<const char*>(&trailer), sizeof trailer);
   return entry;
 }

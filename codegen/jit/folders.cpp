@@ -26,6 +26,11 @@ Opened refused(const std::string& path, const std::string& why) {
   return {Fd(), path + ": " + why};
 }
 
+// Because of what stands at `here`, on the way to the path or at its end.
+Opened refused_at(const std::string& here, const std::string& path, const std::string& why) {
+  return refused(path, here == path ? why : here + " " + why);
+}
+
 // Whether nobody but us is in the group. Many systems give each user such a group of his own, and
 // let him make folders that his group can write in.
 bool is_our_own_group(gid_t group) {
@@ -106,7 +111,7 @@ Opened walk(const std::string& path, Wanted wanted) {
   int links = 0;
   while (!steps.empty()) {
     if (const std::string why = weakness(at.get(), trusted); !why.empty())
-      return refused(path, (here.empty() ? "/" : here) + " " + why);
+      return refused_at(here.empty() ? "/" : here, path, why);
     const std::string name = steps.front();
     steps.pop_front();
     Fd next(openat(at.get(), name.c_str(), kStep));
@@ -121,11 +126,11 @@ Opened walk(const std::string& path, Wanted wanted) {
     if (errno != ENOTDIR && errno != ELOOP) return refused(path, quoted_error());
     const std::optional<std::string> target = target_of(at.get(), name);
     if (!target || (steps.empty() && wanted == Wanted::Private))
-      return refused(path, here + "/" + name + " is not a folder");
+      return refused_at(here + "/" + name, path, "is not a folder");
     if (fstatat(at.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
       return refused(path, quoted_error());
     if (!trusted.owner(info.st_uid))
-      return refused(path, here + "/" + name + " is another user's link");
+      return refused_at(here + "/" + name, path, "is another user's link");
     if (++links > kMostLinks) return refused(path, std::strerror(ELOOP));
     prepend(steps, *target);
     if (target->starts_with('/')) {

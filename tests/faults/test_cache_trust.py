@@ -107,16 +107,16 @@ def parts(entry):
     """Payload and key of an entry."""
     text = entry.read_bytes()
     magic, version, payload, key = struct.unpack("<8sQQQ", text[-48:-16])
-    assert (magic, version) == (b"ufusekrn", 1)
+    assert (magic, version) == (b"ufusekrn", 2)
     return text[:payload], text[payload : payload + key]
 
 
 def whole(payload, key):
-    """An entry of these, with its checksum (FNV-1a of 128 bits)."""
+    """An entry of these, with the payload's checksum (FNV-1a of 128 bits)."""
     value, prime = 0x6C62272E07BB014262B821756295C58D, (1 << 88) + 0x13B
-    for byte in payload + key:
+    for byte in payload:
         value = (value ^ byte) * prime & (1 << 128) - 1
-    sizes = struct.pack("<8sQQQ", b"ufusekrn", 1, len(payload), len(key))
+    sizes = struct.pack("<8sQQQ", b"ufusekrn", 2, len(payload), len(key))
     return payload + key + sizes + struct.pack("<QQ", value >> 64, value & (1 << 64) - 1)
 
 
