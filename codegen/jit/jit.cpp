@@ -3,6 +3,7 @@
 // loader.cpp.
 #include "codegen/jit/jit.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,14 +19,14 @@
 #include <vector>
 
 #include "codegen/jit/cache.h"
+#include "codegen/jit/files.h"
 #include "codegen/jit/fork.h"
-#include "codegen/jit/hash.h"
+#include "codegen/jit/work_folder.h"
 #include "ir/support/error.h"
 
 namespace ufuse::codegen {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 // Kernels kept by source text. A program with more of them than this makes new text at each call.
@@ -35,42 +36,25 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// A private folder for one build, gone with its owner unless kept.
-class WorkFolder {
- public:
-  explicit WorkFolder(const fs::path& parent) {
-    std::string name = (parent / "ufuse-XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  explicit operator bool() const { return !path_.empty(); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // Where a build may happen, best first. More than one, because a disk may be full, read-only, or
-// forbid execution.
-std::vector<fs::path> work_parents(const Environment& environment, const EntryStore& store) {
-  std::vector<fs::path> parents;
-  if (const std::string chosen = environment.get("TMPDIR"); chosen.starts_with('/'))
-    parents.emplace_back(chosen);
-  parents.insert(parents.end(), {"/tmp", "/dev/shm"});
+// open to others.
+std::vector<std::string> work_parents(const Environment& environment, const EntryStore& store) {
+  std::vector<std::string> parents = {"/tmp", "/dev/shm"};
+  if (const std::string chosen = environment.get("TMPDIR"); chosen.starts_with('/')) {
+    std::erase(parents, chosen);
+    parents.insert(parents.begin(), chosen);
+  }
   if (store.usable()) parents.push_back(store.folder());
   return parents;
 }
+
+constexpr const char* kNotWritten = "a source file cannot be written";
 
 // Whether another folder might help.
 bool is_about_the_disk(const CompileError& error) {
   static constexpr const char* kSigns[] = {
       "No space left", "Disk quota",         "Read-only",     "Permission denied",
-      "failed to map", "Input/output error", "not permitted", "cannot be written"};
+      "failed to map", "Input/output error", "not permitted", kNotWritten};
   const std::string words = error.what() + error.output();
   return std::ranges::any_of(
       kSigns, [&](const char* sign) { return words.find(sign) != std::string::npos; });
@@ -290,31 +274,38 @@ class Jit::State {
     const bool halves = job.source.find("rt::f16") != std::string::npos;
     const std::string text = config_.preamble + (halves ? config_.half : "") + job.source;
     const Toolchain& tools = toolchain(cancel);
-    const std::string key =
-        "ufuse kernel 1\n" + tools.identity() + "\n" + key_of(text, job.numerics);
-    if (const std::optional<fs::path> entry = store_.find(key)) {
+    const std::string known_by =
+        "ufuse kernel 2\n" + tools.identity() + "\n" + key_of(text, job.numerics);
+    const CacheKey key(known_by);
+    const std::vector<std::string> parents = work_parents(environment_, store_);
+    if (const std::optional<std::string> object = store_.read(key)) {
       try {
-        return {std::make_shared<const Kernel>(*entry), Origin::Disk, 0};
+        return {std::make_shared<const Kernel>(*object, mark_of(key), parents), Origin::Disk, 0};
       } catch (const CompileError&) {
-        // A sound entry that cannot be loaded (removed just now, a folder without execution):
-        // compile as if it were absent.
+        // A sound entry that cannot be loaded here: compile as if it were absent.
       }
     }
-    return {compile(tools, job, text, key, cancel), Origin::Compiled, 0};
+    std::call_once(swept_, [&] { std::ranges::for_each(parents, remove_left_work_folders); });
+    return {compile(tools, job, Kernel::marked(mark_of(key)) + text, key, parents, cancel),
+            Origin::Compiled, 0};
   }
 
+  // What a kernel is known by once it is loaded.
+  static std::string mark_of(const CacheKey& key) { return key.hash.hex(); }
+
   std::shared_ptr<const Kernel> compile(const Toolchain& tools, const Work& job,
-                                        const std::string& text, const std::string& key,
+                                        const std::string& text, const CacheKey& key,
+                                        const std::vector<std::string>& parents,
                                         const Cancel& cancel) {
     std::optional<CompileError> first;
     std::string built;
-    for (const fs::path& parent : work_parents(environment_, store_)) {
+    for (const std::string& parent : parents) {
       try {
         const WorkFolder folder(parent);
-        built = folder.path() / "kernel.cpp";
-        if (!folder || !write_file(built, text))
-          throw CompileError(parent.string() + ": a source file cannot be written");
-        return compile_in(folder.path(), tools, job.numerics, key, cancel);
+        if (!folder) throw CompileError(folder.trouble() + ": " + kNotWritten);
+        built = folder.path() + "/kernel.cpp";
+        if (!write_file(built, text)) throw CompileError(parent + ": " + kNotWritten);
+        return compile_in(folder.path(), tools, job.numerics, key, parents, cancel);
       } catch (const CompileError& error) {
         const bool hopeless = !is_about_the_disk(error);
         if (!first || hopeless) first = error;
@@ -324,40 +315,46 @@ class Jit::State {
     throw explained(*first, text, built, tools);
   }
 
-  std::shared_ptr<const Kernel> compile_in(const fs::path& folder, const Toolchain& tools,
-                                           Numerics numerics, const std::string& key,
+  std::shared_ptr<const Kernel> compile_in(const std::string& folder, const Toolchain& tools,
+                                           Numerics numerics, const CacheKey& key,
+                                           const std::vector<std::string>& parents,
                                            const Cancel& cancel) {
-    const fs::path library = folder / "kernel.so";
+    const std::string library = folder + "/kernel.so";
+    std::string object;
+    const auto loaded = [&] {
+      object = read_file(library).value_or("");
+      return std::make_shared<const Kernel>(object, mark_of(key), parents);
+    };
     tools.build(folder, numerics, cancel);
     std::shared_ptr<const Kernel> kernel;
     try {
-      kernel = std::make_shared<const Kernel>(library);
+      kernel = loaded();
     } catch (const CompileError&) {
       // Perhaps a symbol of a library that only the driver links.
       if (!tools.direct()) throw;
-      std::error_code ignored;
-      fs::remove(library, ignored);
+      unlink(library.c_str());
       tools.build_by_driver(folder, numerics, cancel);
-      kernel = std::make_shared<const Kernel>(library);
+      kernel = loaded();
     }
-    if (const std::optional<std::string> code = read_file(library)) store_.put(key, *code);
+    store_.put(key, object);
     return kernel;
   }
 
   // The error with the compiler's words, and the source in a file that stays.
   CompileError explained(const CompileError& error, const std::string& text,
                          const std::string& built, const Toolchain& tools) {
-    std::vector<fs::path> parents = work_parents(environment_, store_);
+    std::vector<std::string> parents = work_parents(environment_, store_);
     if (store_.usable()) std::rotate(parents.begin(), parents.end() - 1, parents.end());
     std::string kept;
-    for (const fs::path& parent : parents) {
-      std::string name = (parent / "ufuse-failed-XXXXXX.cpp").string();
-      const int fd = mkstemps(name.data(), 4);
-      if (fd < 0) continue;
-      close(fd);
-      if (!write_file(name, text)) continue;
-      kept = name;
-      break;
+    for (const std::string& parent : parents) {
+      std::string name = parent + "/ufuse-failed-XXXXXX.cpp";
+      const Fd file(mkostemps(name.data(), 4, O_CLOEXEC));
+      if (!file) continue;
+      if (write_all(file.get(), text)) {
+        kept = name;
+        break;
+      }
+      unlink(name.c_str());
     }
     std::string words = error.output();  // they name a file that is gone by now
     if (!kept.empty() && !built.empty())
@@ -376,6 +373,7 @@ class Jit::State {
   std::once_flag toolchain_once_;
   std::optional<Toolchain> toolchain_;
   std::exception_ptr no_toolchain_;
+  std::once_flag swept_;  // folders that killed processes left behind
   Cancel cancel_, background_cancel_;
 
   mutable std::mutex mutex_;  // of all below

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <optional>
@@ -26,9 +25,9 @@ struct JitConfig {
   std::string preamble;                 // text before every source: runtime_preamble()
   std::string half;                     // and then before those with halves: runtime_half()
   std::optional<std::string> compiler;  // else $UFUSE_CXX, $CXX, g++, clang++
-  std::optional<std::filesystem::path>
+  std::optional<std::string>
       cache_dir;  // else $UFUSE_CACHE_DIR or the XDG cache folder; empty: no disk cache
-  std::optional<std::uint64_t> cache_bytes;  // else $UFUSE_CACHE_SIZE (MiB) or 256 MiB
+  std::optional<std::uint64_t> cache_bytes;  // else $UFUSE_CACHE_SIZE (MiB) or 256 MiB; 0: none
   bool direct = true;  // cc1plus, as and ld without the driver, where possible
   std::chrono::milliseconds timeout{60'000};  // of one compiler run
 };

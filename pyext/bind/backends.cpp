@@ -66,6 +66,12 @@ void finish_builds(std::chrono::milliseconds patience) {
   for (const bool fast : {false, true}) compiler(fast).jit().finish(patience);
 }
 
+CacheFacts cache_facts(bool clear) {
+  const std::uint64_t most = codegen::default_cache_bytes();
+  codegen::EntryStore store(codegen::default_cache_folder(), most);
+  return {store.folder(), store.note(), most, clear ? store.clear() : store.content()};
+}
+
 codegen::JitStats jit_stats() { return compiler(false).jit().stats(); }
 
 void set_backend(const std::string& name) {

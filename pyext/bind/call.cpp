@@ -207,8 +207,8 @@ tracer::Origin Call::frame_where(Wanted wanted) {
       // Python's own word for code without a module.
       const py::object module =
           name && PyUnicode_Check(name) ? borrow(name) : py::object(py::str("<string>"));
-      const std::string_view text = PyUnicode_AsUTF8(module.ptr());
-      const std::string_view top = text.substr(0, text.find('.'));
+      const std::string text = text_of(module.ptr());
+      const std::string top = text.substr(0, text.find('.'));
       codes_.push_back(
           {code, module, text.starts_with("ufuse."), top == "numpy" || top == "scipy"});
     }
@@ -259,12 +259,11 @@ void Call::enter_method(const char* name) {
 }
 
 Place Call::place_of(const tracer::Origin& origin) const {
-  if (origin.code >= codes_.size()) return {"", 0, py::str("<string>")};
+  if (origin.code >= codes_.size()) return {py::str(""), 0, py::str("<string>")};
   const Code& known = codes_[origin.code];
-  if (origin.instruction < 0) return {"", 0, known.module_name};
+  if (origin.instruction < 0) return {py::str(""), 0, known.module_name};
   auto* code = reinterpret_cast<PyCodeObject*>(known.code.ptr());
-  return {PyUnicode_AsUTF8(code->co_filename), PyCode_Addr2Line(code, origin.instruction),
-          known.module_name};
+  return {borrow(code->co_filename), PyCode_Addr2Line(code, origin.instruction), known.module_name};
 }
 
 void Call::record(tracer::Event::Kind kind, const char* reason, std::string detail) {

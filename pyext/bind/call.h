@@ -27,7 +27,7 @@ Memory memory_of(PyObject* owner, void* data);
 
 // Where code stands, in Python's words.
 struct Place {
-  std::string file;
+  py::object file;  // a str, perhaps with surrogates where the name is no UTF-8
   int line = 0;
   py::object module;  // __name__ of the module whose code it is
 };

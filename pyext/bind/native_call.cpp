@@ -172,7 +172,7 @@ std::string name_of(PyObject* func) {
     PyErr_Clear();
     return Py_TYPE(func)->tp_name;
   }
-  return PyUnicode_AsUTF8(name.ptr());
+  return text_of(name.ptr());
 }
 
 }  // namespace

@@ -237,11 +237,14 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
 
 
 def _shown_file(file: str) -> str:
-    """A file as the user knows it: a notebook's cell has no name of its own there."""
+    """A file as the user knows it: a notebook's cell has no name of its own there.
+
+    Bytes of its name that are no text are written out, so that the whole can be printed.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     known = shell.compile.format_code_name(file) if shell is not None else None
-    return " ".join(known) if known else file
+    return (" ".join(known) if known else file).encode("utf-8", "backslashreplace").decode()
 
 
 def _bytes(count: int) -> str:
