@@ -1,6 +1,8 @@
 // The whole compiler on one page: plan, print, build, bind.
 #include "codegen/compile.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -201,23 +203,21 @@ constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their ker
 }  // namespace
 
 struct Compiler::State {
-  State(const ir::LoopTable& table, Numerics n)
-      : loops(table), numerics(n), jit([] {
-          JitConfig config;
-          config.preamble = runtime_preamble();
-          config.half = runtime_half();
-          return config;
-        }()) {}
+  State(const ir::LoopTable& table, Numerics n, std::shared_ptr<Jit> j)
+      : loops(table), numerics(n), jit(std::move(j)) {}
 
-  std::shared_ptr<const ir::Executable> find(const std::string& key) {
+  // A fork waits for both: the child would find the lock taken.
+  std::shared_ptr<const Deferred> find(const std::string& key) {
+    const NoFork whole;
     const std::lock_guard lock(mutex);
     const auto it = prepared.find(key);
     return it == prepared.end() ? nullptr : it->second;
   }
-  std::shared_ptr<const ir::Executable> keep(std::string key,
-                                             std::shared_ptr<const ir::Executable> made) {
+  std::shared_ptr<const Deferred> keep(std::string key, std::shared_ptr<const Deferred> made) {
+    Prepared forgotten;  // dies after the lock is given back: unloading takes long
+    const NoFork whole;
     const std::lock_guard lock(mutex);
-    if (prepared.size() >= kMaxPrepared) prepared.clear();
+    if (prepared.size() >= kMaxPrepared) forgotten.swap(prepared);
     return prepared.emplace(std::move(key), std::move(made)).first->second;
   }
   std::shared_ptr<const ir::Executable> bind(Printed printed, std::vector<Built> built) {
@@ -230,74 +230,88 @@ struct Compiler::State {
                                            std::move(printed.report), threads, pool);
   }
 
-  std::shared_ptr<const ir::Executable> build(const ir::Graph& graph, const ir::RunArgs& layouts) {
+  // Begins to build all of a graph's kernels, side by side.
+  std::shared_ptr<const Deferred> begin(const ir::Graph& graph, const ir::RunArgs& layouts,
+                                        bool awaited,
+                                        std::shared_ptr<const ir::Executable> meanwhile) {
     Printed printed(graph, loops, layouts);
-    std::vector<Built> built;
-    for (const ir::GroupReport& group : printed.report.groups)
-      built.push_back(jit.get(group.source, numerics));
-    return bind(std::move(printed), std::move(built));
-  }
-  std::shared_ptr<const ir::Executable> build_or_defer(const ir::Graph& graph,
-                                                       const ir::RunArgs& layouts,
-                                                       ir::Backend& meanwhile) {
-    Printed printed(graph, loops, layouts);
-    ir::Report report = printed.report;
     std::vector<std::string> sources;
-    for (ir::GroupReport& group : report.groups) {
-      sources.push_back(group.source);
-      group.origin = "interpreter";
-      group.note = "its loops are being compiled";
-    }
-    std::shared_ptr<const Deferred> deferred;
-    try {
-      deferred = std::make_shared<const Deferred>(
-          jit, std::move(sources), numerics,
-          [this, printed = std::move(printed)](std::vector<Built> built) {
-            return bind(printed, std::move(built));
-          },
-          meanwhile.prepare(graph, layouts), std::move(report));
-    } catch (const CompileError&) {
-      return build(graph, layouts);
-    }
-    deferred->wait_for(cost::kPatience);
-    return deferred;
+    for (const ir::GroupReport& group : printed.report.groups) sources.push_back(group.source);
+    ir::Report report = printed.report;
+    return std::make_shared<const Deferred>(
+        *jit, std::move(sources), numerics, awaited,
+        [this, printed = std::move(printed)](std::vector<Built> built) {
+          return bind(printed, std::move(built));
+        },
+        std::move(meanwhile), std::move(report));
   }
 
+  // A child has little time left, often, and ends without a word; contraction would show.
+  bool waits(const ir::Graph& graph, bool always) const {
+    return always || fork_generation() != 0 || numerics != Numerics::Exact ||
+           interpreted_ns(graph) > cost::kWorthWaiting;
+  }
+
+  using Prepared = std::unordered_map<std::string, std::shared_ptr<const Deferred>>;
   const ir::LoopTable& loops;
   const Numerics numerics;
-  Jit jit;
+  const std::shared_ptr<Jit> jit;
   Threads threads;
   ScratchPool pool;
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<const ir::Executable>> prepared;
+  Prepared prepared;
 };
 
-Compiler::Compiler(const ir::LoopTable& loops, Numerics numerics)
-    : state_(std::make_shared<State>(loops, numerics)) {}
+Compiler::Compiler(const ir::LoopTable& loops, Numerics numerics, std::shared_ptr<Jit> jit)
+    : state_(std::make_shared<State>(loops, numerics, std::move(jit))) {}
 Compiler::~Compiler() = default;
 Threads& Compiler::threads() { return state_->threads; }
-Jit& Compiler::jit() { return state_->jit; }
+Jit& Compiler::jit() { return *state_->jit; }
+
+std::shared_ptr<Jit> Compiler::default_jit() {
+  JitConfig config;
+  config.preamble = runtime_preamble();
+  config.half = runtime_half();
+  config.slow = cost::kLongestWait;
+  return std::make_shared<Jit>(std::move(config));
+}
 
 std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) {
   std::string key = Key::of(graph, layouts);
-  if (const auto known = state_->find(key)) {
-    if (const auto* deferred = dynamic_cast<const Deferred*>(known.get())) deferred->wait();
-    return known;
-  }
-  return state_->keep(std::move(key), state_->build(graph, layouts));
+  auto known = state_->find(key);
+  const bool is_new = !known;
+  if (is_new) known = state_->begin(graph, layouts, true, nullptr);
+  known->wait();
+  return is_new ? state_->keep(std::move(key), known) : known;
 }
 
 std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(const ir::Graph& graph,
                                                                  const ir::RunArgs& layouts,
-                                                                 ir::Backend& meanwhile) {
+                                                                 ir::Backend& meanwhile,
+                                                                 bool always,
+                                                                 const ir::Patience& patience) {
+  const bool waits = state_->waits(graph, always);
   std::string key = Key::of(graph, layouts);
-  if (auto known = state_->find(key)) return known;
-  // A child has little time left, often, and ends without a word; contraction would show.
-  const bool waits = fork_generation() != 0 || state_->numerics != Numerics::Exact ||
-                     interpreted_ns(graph) > cost::kWorthWaiting;
-  return state_->keep(std::move(key), waits ? state_->build(graph, layouts)
-                                            : state_->build_or_defer(graph, layouts, meanwhile));
+  auto known = state_->find(key);
+  if (known && !waits) return known;
+  if (!known) {
+    auto made = state_->begin(graph, layouts, waits, meanwhile.prepare(graph, layouts));
+    known = state_->keep(std::move(key), std::move(made));
+  }
+  ir::Patience shorter = patience;
+  if (!waits)
+    shorter.end = std::min(patience.end, std::chrono::steady_clock::now() + cost::kPatience);
+  known->await(shorter);
+  return known;
+}
+
+std::shared_ptr<const ir::Executable> Compiler::find(const ir::Graph& graph,
+                                                     const ir::RunArgs& layouts,
+                                                     bool always) const {
+  auto known = state_->find(Key::of(graph, layouts));
+  if (known && !known->settled() && state_->waits(graph, always)) return nullptr;
+  return known;
 }
 
 ir::Report Compiler::describe(const ir::Graph& graph, const ir::RunArgs& layouts) const {

@@ -15,6 +15,7 @@
 
 #include "codegen/jit/cache.h"
 #include "codegen/jit/files.h"
+#include "codegen/jit/health.h"
 #include "codegen/jit/words.h"
 #include "ir/support/error.h"
 
@@ -49,6 +50,8 @@ constexpr std::array kFlags = {"-O3",
 // which they lie in memory, one stream instead of two.
 constexpr std::array kGccFlags = {"-fno-tree-sink", "-fno-loop-unroll-and-jam"};
 constexpr std::array kFastFlags = {"-ffp-contract=fast", "-DUFUSE_FAST"};
+
+constexpr const char* kCompiler = "the C++ compiler";
 
 Argv flags_for(bool is_clang) {
   return is_clang ? Argv{} : Argv(kGccFlags.begin(), kGccFlags.end());
@@ -122,6 +125,10 @@ std::string how_it_ended(const Finished& run, milliseconds timeout) {
   switch (run.kind) {
     case Finished::TimedOut:
       return "was killed after " + std::to_string(timeout.count()) + " ms";
+    case Finished::Flooded:
+      return "was killed because it printed without end";
+    case Finished::Unknown:
+      return "ended, but nobody could learn how";
     case Finished::Cancelled:
       return "was stopped because the program is ending";
     case Finished::NotStarted:
@@ -130,6 +137,19 @@ std::string how_it_ended(const Finished& run, milliseconds timeout) {
       return run.status > 128 ? "was killed by signal " + std::to_string(run.status - 128)
                               : "failed with status " + std::to_string(run.status);
   }
+}
+
+// Whether the source cannot be what made the program end so.
+bool is_trouble(const Finished& run) {
+  return run.kind == Finished::TimedOut || run.kind == Finished::Flooded ||
+         run.kind == Finished::NotStarted || run.kind == Finished::Unknown || run.status > 128;
+}
+
+// `who` did not succeed.
+[[noreturn]] void throw_error(const std::string& who, const Finished& run, milliseconds timeout) {
+  const std::string words = who + " " + how_it_ended(run, timeout);
+  if (is_trouble(run)) throw CompilerTrouble(words, run.output);
+  throw CompileError(words, run.output);
 }
 
 bool made_something(const std::string& file) {
@@ -186,6 +206,7 @@ Toolchain Toolchain::find(const std::optional<std::string>& requested,
     candidates.insert(candidates.end(), {"g++", "clang++"});
   }
   std::string tried, words;
+  bool trouble = false;
   for (const std::string& candidate : candidates) {
     Toolchain found;
     found.environment_ = environment;
@@ -203,12 +224,14 @@ Toolchain Toolchain::find(const std::optional<std::string>& requested,
       return found;
     } catch (const CompileError& error) {
       words += std::string(error.what()) + "\n" + error.output();
+      trouble |= dynamic_cast<const CompilerTrouble*>(&error) != nullptr;
     }
   }
-  throw CompileError("no C++ compiler was found (tried: " + tried +
-                         "). Install g++ or clang++, or name one in UFUSE_CXX." +
-                         (words.empty() ? "" : "\n" + words),
-                     words);
+  const std::string message = "no C++ compiler was found (tried: " + tried +
+                              "). Install g++ or clang++, or name one in UFUSE_CXX." +
+                              (words.empty() ? "" : "\n" + words);
+  if (trouble) throw CompilerTrouble(message, words);
+  throw CompileError(message, words);
 }
 
 void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
@@ -224,8 +247,7 @@ void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
     append(ask, {"-fopenmp", "-shared", "-nostdlib", "-###", "-x", "c++", "/dev/null", "-o",
                  "kernel.so"});
     const Finished run = run_pipeline({ask}, environment_, timeout_, cancel);
-    if (run.kind != Finished::Ok)
-      throw CompileError(driver_[0] + " " + how_it_ended(run, timeout_), run.output);
+    if (run.kind != Finished::Ok) throw_error(driver_[0], run, timeout_);
     read_driver(run.output);
     if (memo) memo->put(key, to_memo());
   }
@@ -313,10 +335,18 @@ void Toolchain::build(const std::string& folder, Numerics numerics, const Cancel
   if (direct_.load(std::memory_order_relaxed)) {
     const Finished run = run_direct(folder, numerics, cancel);
     if (run.kind == Finished::Ok && made_something(folder + "/kernel.so")) return;
-    if (run.kind == Finished::TimedOut || run.kind == Finished::Cancelled)
-      throw CompileError("the C++ compiler " + how_it_ended(run, timeout_), run.output);
-    build_by_driver(folder, numerics, cancel);  // throws when the source is at fault
-    direct_.store(false);
+    if (run.kind == Finished::TimedOut || run.kind == Finished::Flooded ||
+        run.kind == Finished::Cancelled)
+      throw_error(kCompiler, run, timeout_);
+    // The driver, whose compiler proper was killed as well, only says that it failed.
+    const bool killed = run.status > 128;
+    try {
+      build_by_driver(folder, numerics, cancel);
+    } catch (const CompileError& error) {
+      if (!killed) throw;
+      throw CompilerTrouble(error.what(), error.output());
+    }
+    if (!killed) direct_.store(false);
     return;
   }
   build_by_driver(folder, numerics, cancel);
@@ -337,8 +367,7 @@ void Toolchain::build_by_driver(const std::string& folder, Numerics numerics,
   // library.
   append(argv, is_clang_ ? Argv{"-nostdlib++"} : Argv{"-nodefaultlibs", "-lm", "-lgcc", "-lc"});
   const Finished run = run_pipeline({argv}, environment_, timeout_, &cancel, folder);
-  if (run.kind != Finished::Ok)
-    throw CompileError("the C++ compiler " + how_it_ended(run, timeout_), run.output);
+  if (run.kind != Finished::Ok) throw_error(kCompiler, run, timeout_);
   if (!made_something(library))
     throw CompileError("the C++ compiler gave no shared object", run.output);
 }

@@ -41,5 +41,7 @@ inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20;
 inline constexpr double kInterpretedNode = 1000, kInterpretedElement = 2;
 inline constexpr double kWorthWaiting = 10e6;
 inline constexpr std::chrono::milliseconds kPatience{4};
+// A call waits no longer than this for the compiler, whatever it does.
+inline constexpr std::chrono::milliseconds kLongestWait{5000};
 
 }  // namespace ufuse::codegen::cost

@@ -14,9 +14,11 @@ namespace ufuse::pyext {
 
 // The first backend that has a form for the graph: compiled loops (with the interpreter in the
 // meantime), then the interpreter; null: NumPy, node by node. `note`: the first line of why an
-// earlier one could not.
+// earlier one could not. Called with Python's lock, which other threads get while this one plans,
+// compiles and waits, at most as long as `patience`.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
-                                              bool fast, std::string& note);
+                                              bool fast, std::chrono::nanoseconds patience,
+                                              std::string& note);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();
 // The folder that a process begun now would use, why it cannot (else empty), and what is in it;

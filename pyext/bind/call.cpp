@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "codegen/schedule/cost.h"
 #include "pyext/bind/backends.h"
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/new_array.h"
@@ -142,7 +143,10 @@ std::optional<std::uint8_t> current_report_mask() {
   return mask;
 }
 
-Call::Call() : session_(*this, loop_table(), 0), number_sites_(calls.recording) {
+Call::Call()
+    : session_(*this, loop_table(), 0),
+      number_sites_(calls.recording),
+      patience_(codegen::cost::kLongestWait) {
   session_.old_reduce_order = numpy().old_reduce_order;
   look_at_error_state();
 }
@@ -160,6 +164,13 @@ bool Call::is_number_site() const {
   if (frame == nullptr || number_sites_ == nullptr) return false;
   const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   return number_sites_->contains({code.ptr(), PyFrame_GetLasti(frame)});
+}
+Call::Aside::Aside() : recording_(std::exchange(calls.recording, nullptr)) {
+  calls.stack.push_back(nullptr);
+}
+Call::Aside::~Aside() {
+  calls.stack.pop_back();
+  calls.recording = recording_;
 }
 void Call::push(std::shared_ptr<Call> call) {
   free_leftovers();
@@ -315,7 +326,12 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
                                                     const ir::RunArgs& layouts) {
   Run run;
   run.prepare_from = steady_ns();
-  run.executable = pyext::prepare(graph, layouts, fast_, run.note);
+  struct Spent {  // also when a signal ends the wait
+    Call& call;
+    const std::int64_t from;
+    ~Spent() { call.patience_ -= std::chrono::nanoseconds(steady_ns() - from); }
+  } spent{*this, run.prepare_from};
+  run.executable = pyext::prepare(graph, layouts, fast_, patience_, run.note);
   run.prepare_to = run.run_from = run.run_to = steady_ns();
   if (!run.executable) return nullptr;
   run.fresh = run.executable->claim();

@@ -6,6 +6,7 @@
 #include "numpy_shim/layout.h"
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
+#include "pyext/bind/waiting.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -210,6 +211,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
         PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs_[first + i].ptr()));
   }
   const ir::RunArgs args{slots.inputs, slots.params, slots.outputs, slots.alias};
+  await_in_child(*run.executable);
   ir::RunStatus status;
   if (recording.bytes() <= kKeepLockBytes) {
     status = run.executable->run(args);

@@ -50,6 +50,7 @@ void abort() {
   struct End {
     ~End() { Call::pop(); }
   } end;
+  call.hurry();
   call.record(tracer::Event::Kind::Force, "exception");
   // The user's exception is on its way: what computing the rest says must not hide it.
   try {
@@ -122,6 +123,16 @@ py::object readable(const std::string& words) {
       PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "replace"));
 }
 
+// Why loops are not compiled, in words; `otherwise` where they do not say.
+std::string note_of(const ir::GroupReport& group, const std::string& otherwise) {
+  std::string note;
+  for (const tracer::Reason& reason : tracer::reasons())
+    if (reason.id == group.reason) note = reason.sentence;
+  if (!note.empty() && !group.note.empty()) note += ' ';
+  note += group.note;
+  return note.empty() ? otherwise : note;
+}
+
 py::list reports() {
   py::list rows;
   const std::shared_ptr<Call> call = described_call();
@@ -138,7 +149,8 @@ py::list reports() {
       made["loops"] = group.loops;
       made["origin"] = group.origin;
       made["compile_ms"] = group.compile_ms;
-      made["note"] = readable(group.note.empty() ? run.note : group.note);
+      made["reason"] = group.reason;
+      made["note"] = readable(note_of(group, run.note));
       groups.append(made);
     }
     py::dict row;
@@ -170,6 +182,7 @@ py::dict jit_statistics() {
   made["compiler"] = readable(stats.compiler);
   made["cache_dir"] = file_name(stats.cache_dir);
   made["cache_note"] = readable(stats.cache_note);
+  made["trouble"] = readable(stats.trouble);
   made["compiled"] = stats.compiled;
   made["disk_hits"] = stats.disk_hits;
   made["memory_hits"] = stats.memory_hits;
@@ -263,9 +276,11 @@ void bind_session(py::module_& m) {
         "What ran natively in the active or last call: dicts of groups, graph, bytes_moved, "
         "bytes_minimum, fresh (built for this call), and when it was prepared and ran (from, to: "
         "nanoseconds of time.perf_counter_ns).");
-  m.def("jit_statistics", jit_statistics,
-        "The compiler, the folder for compiled loops or why none is used, and what was compiled or "
-        "found there by this process. The compiler is empty before its first use.");
+  m.def(
+      "jit_statistics", jit_statistics,
+      "The compiler and what is wrong with it, the folder for compiled loops or why none is used, "
+      "and what was compiled or found there by this process. The compiler is empty before its "
+      "first use.");
   m.def("cache", cache, py::arg("clear") = false,
         "The folder for compiled loops, why it is not used, how many bytes it may hold, how many "
         "files and bytes it holds (with clear: held, before they were removed), and how many of "

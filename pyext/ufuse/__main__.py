@@ -91,7 +91,10 @@ def loops() -> Iterator[Check]:
     compiled = group.origin != "interpreter"
     known = _core.jit_statistics()
     why = "" if compiled else group.note or "No loop was compiled."
-    yield Check("compiler", compiled, known["compiler"] or "none that works", why)
+    text = known["compiler"] or "none that works"
+    if known["trouble"]:
+        text, why = f"{text}: {known['trouble']}", "Name another one in UFUSE_CXX."
+    yield Check("compiler", compiled and not known["trouble"], text, why)
     threads = ufuse.get_num_threads()
     yield Check("OpenMP", True, f"{_openmp()}, {threads} thread{'s' * (threads != 1)}")
     yield kept()

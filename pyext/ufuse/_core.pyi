@@ -76,6 +76,7 @@ class GroupRow(TypedDict):
     loops: str
     origin: str
     compile_ms: float
+    reason: str
     note: str
 
 class ReportRow(TypedDict):
@@ -99,6 +100,7 @@ class JitStatistics(TypedDict):
     compiler: str
     cache_dir: str
     cache_note: str
+    trouble: str
     compiled: int
     disk_hits: int
     memory_hits: int
