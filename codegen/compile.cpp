@@ -96,16 +96,20 @@ class CompiledGraph : public ir::Executable {
         temps_(std::move(temps)),
         report_(std::move(report)),
         threads_(threads),
-        pool_(pool) {}
+        pool_(pool) {
+    last_use_.resize(temps_.size());
+    for (std::size_t k = 0; k < kernels_.size(); ++k)
+      for (const loop::Buffer& b : kernels_[k].loops.buffers)
+        if (b.role == loop::Buffer::Role::Temp) last_use_[static_cast<std::size_t>(b.index)] = k;
+  }
 
   ir::RunStatus run(const ir::RunArgs& args) const override {
-    std::vector<Scratch> temps;
-    for (const Temp& t : temps_)
-      temps.push_back(pool_.take(static_cast<std::size_t>(t.elements) * ir::size_of(t.dtype)));
+    std::vector<Scratch> temps(temps_.size());  // each from its first kernel to its last
     ir::RunStatus status;
     std::vector<void*> buffers;
     std::vector<rt::Param> params;
-    for (const BoundKernel& kernel : kernels_) {
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      const BoundKernel& kernel = kernels_[k];
       buffers.clear();
       params.clear();
       for (const loop::Buffer& b : kernel.loops.buffers) {
@@ -121,6 +125,7 @@ class CompiledGraph : public ir::Executable {
             base = args.outputs[i].data;
             break;
           case loop::Buffer::Role::Temp:
+            if (temps[i].data() == nullptr) temps[i] = take(temps_[i]);
             base = temps[i].data();
             break;
         }
@@ -145,14 +150,23 @@ class CompiledGraph : public ir::Executable {
         status.redo = true;
         break;
       }
+      for (const loop::Buffer& b : kernel.loops.buffers) {
+        const auto i = static_cast<std::size_t>(b.index);
+        if (b.role == loop::Buffer::Role::Temp && last_use_[i] == k) temps[i] = {};
+      }
     }
     return status;
   }
   const ir::Report& report() const override { return report_; }
 
  private:
+  Scratch take(const Temp& temp) const {
+    return pool_.take(static_cast<std::size_t>(temp.elements) * ir::size_of(temp.dtype));
+  }
+
   std::vector<BoundKernel> kernels_;
   std::vector<Temp> temps_;
+  std::vector<std::size_t> last_use_;  // of each temporary: the kernel
   ir::Report report_;
   Threads& threads_;
   ScratchPool& pool_;
@@ -194,6 +208,12 @@ double interpreted_ns(const ir::Graph& graph) {
     ns += cost::kInterpretedNode + cost::kInterpretedElement * elements;
   }
   return ns;
+}
+
+// For how much interpreting one waits for the compiler instead.
+double worth_waiting(const ir::Graph& graph) {
+  return cost::kWorthWaiting +
+         cost::kCompiledPart * static_cast<double>(graph.size() / (2 * cost::kMostNodes));
 }
 
 constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their kernels stay in the Jit
@@ -295,7 +315,7 @@ std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(const ir::Graph
   if (auto known = state_->find(key)) return known;
   // A child has little time left, often, and ends without a word; contraction would show.
   const bool waits = fork_generation() != 0 || state_->numerics != Numerics::Exact ||
-                     interpreted_ns(graph) > cost::kWorthWaiting;
+                     interpreted_ns(graph) > worth_waiting(graph);
   return state_->keep(std::move(key), waits ? state_->build(graph, layouts)
                                             : state_->build_or_defer(graph, layouts, meanwhile));
 }
