@@ -1,8 +1,11 @@
 // The whole compiler on one page: plan, print, build, bind.
 #include "codegen/compile.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -97,19 +100,21 @@ class CompiledGraph : public ir::Executable {
         report_(std::move(report)),
         threads_(threads),
         pool_(pool) {
-    last_use_.resize(temps_.size());
-    for (std::size_t k = 0; k < kernels_.size(); ++k)
-      for (const loop::Buffer& b : kernels_[k].loops.buffers)
-        if (b.role == loop::Buffer::Role::Temp) last_use_[static_cast<std::size_t>(b.index)] = k;
+    share_memory();
   }
 
   ir::RunStatus run(const ir::RunArgs& args) const override {
-    std::vector<Scratch> temps(temps_.size());  // each from its first kernel to its last
     ir::RunStatus status;
+    std::vector<Scratch> slots;
+    try {
+      for (std::size_t bytes : slots_) slots.push_back(pool_.take(bytes));
+    } catch (const std::bad_alloc&) {
+      status.redo = true;  // nothing is written yet
+      return status;
+    }
     std::vector<void*> buffers;
     std::vector<rt::Param> params;
-    for (std::size_t k = 0; k < kernels_.size(); ++k) {
-      const BoundKernel& kernel = kernels_[k];
+    for (const BoundKernel& kernel : kernels_) {
       buffers.clear();
       params.clear();
       for (const loop::Buffer& b : kernel.loops.buffers) {
@@ -125,8 +130,7 @@ class CompiledGraph : public ir::Executable {
             base = args.outputs[i].data;
             break;
           case loop::Buffer::Role::Temp:
-            if (temps[i].data() == nullptr) temps[i] = take(temps_[i]);
-            base = temps[i].data();
+            base = slots[slot_of_[i]].data();
             break;
         }
         buffers.push_back(static_cast<char*>(base) +
@@ -150,23 +154,55 @@ class CompiledGraph : public ir::Executable {
         status.redo = true;
         break;
       }
-      for (const loop::Buffer& b : kernel.loops.buffers) {
-        const auto i = static_cast<std::size_t>(b.index);
-        if (b.role == loop::Buffer::Role::Temp && last_use_[i] == k) temps[i] = {};
-      }
     }
     return status;
   }
   const ir::Report& report() const override { return report_; }
 
  private:
-  Scratch take(const Temp& temp) const {
-    return pool_.take(static_cast<std::size_t>(temp.elements) * ir::size_of(temp.dtype));
+  // A temporary lives from its first kernel to its last; then another of about its size may have
+  // its memory.
+  void share_memory() {
+    std::vector<std::size_t> last_use(temps_.size());
+    const auto each_temp = [&](std::size_t k, const auto& visit) {
+      for (const loop::Buffer& b : kernels_[k].loops.buffers)
+        if (b.role == loop::Buffer::Role::Temp) visit(static_cast<std::size_t>(b.index));
+    };
+    for (std::size_t k = 0; k < kernels_.size(); ++k)
+      each_temp(k, [&](std::size_t i) { last_use[i] = k; });
+    constexpr std::size_t kNone = SIZE_MAX;
+    slot_of_.assign(temps_.size(), kNone);
+    std::vector<std::size_t> idle;
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      each_temp(k, [&](std::size_t i) {
+        if (slot_of_[i] == kNone) slot_of_[i] = slot_for(bytes_of(temps_[i]), idle);
+      });
+      each_temp(k, [&](std::size_t i) {
+        const bool is_idle = std::ranges::find(idle, slot_of_[i]) != idle.end();
+        if (last_use[i] == k && !is_idle) idle.push_back(slot_of_[i]);
+      });
+    }
+  }
+  static std::size_t bytes_of(const Temp& temp) {
+    return static_cast<std::size_t>(temp.elements) * ir::size_of(temp.dtype);
+  }
+  std::size_t slot_for(std::size_t bytes, std::vector<std::size_t>& idle) {
+    const auto fits = [&](std::size_t slot) {
+      return slots_[slot] >= bytes && slots_[slot] <= 2 * bytes;
+    };
+    if (const auto it = std::ranges::find_if(idle, fits); it != idle.end()) {
+      const std::size_t slot = *it;
+      idle.erase(it);
+      return slot;
+    }
+    slots_.push_back(bytes);
+    return slots_.size() - 1;
   }
 
   std::vector<BoundKernel> kernels_;
   std::vector<Temp> temps_;
-  std::vector<std::size_t> last_use_;  // of each temporary: the kernel
+  std::vector<std::size_t> slots_;    // bytes of each piece of memory for temporaries
+  std::vector<std::size_t> slot_of_;  // where each temporary lies
   ir::Report report_;
   Threads& threads_;
   ScratchPool& pool_;

@@ -16,9 +16,9 @@ namespace {
 // Nodes that must be pending before a loop that comes around is flushed: enough to be worth a run,
 // few enough to schedule well.
 constexpr std::size_t kFlushNodes = 100;
-// So many are flushed wherever the call stands: what is done with a graph may take a little longer
-// than its length says, and memory for each of its values at once.
-constexpr std::size_t kMostNodes = 2000;
+// So many are flushed wherever the call stands. What is done with a graph takes time as its length
+// says, mostly; statements that repeat should still be in one, for the sake of equal loops.
+constexpr std::size_t kMostNodes = 10'000;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29);
