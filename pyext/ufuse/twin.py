@@ -13,6 +13,7 @@ use, so a counter that somebody else changes in the middle of a call is seen as 
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import types
 import weakref
@@ -259,6 +260,14 @@ def forget(twin: Twin | None) -> None:
     if original is not None and _twins.pop(original, None) is not None:
         for child in twin._children:
             forget(child)
+
+
+@atexit.register
+def _let_go() -> None:
+    """Functions known here would keep their modules' names alive until NumPy's are gone, and with
+    them objects whose ``__del__`` calls NumPy."""
+    _twins.clear()
+    swap.let_go()
 
 
 def restored(

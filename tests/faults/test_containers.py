@@ -190,26 +190,36 @@ def test_function_that_holds_itself() -> None:
         np.testing.assert_array_equal(f(np.arange(3.0))(4), np.arange(3.0) + 1)
 
 
-def foreign(nest: Any) -> Any:
-    """Plain Python in the eyes of the tracer: it is called with real arrays."""
-    return sorted([type(inside(nest)).__name__])
-
-
-@pytest.mark.parametrize("depth", [9, 500, 30_000])
-def test_deep_operand(depth: int) -> None:
+@pytest.mark.parametrize("depth", [1, 9, 500, 30_000])
+@pytest.mark.parametrize("kind", [list, tuple, dict])
+def test_deep_operand(kind: type, depth: int) -> None:
     """A lazy array deep inside what NumPy is called with."""
+    ufuse._core.begin()
+    try:
+        lazy = ufuse._core.wrap(np.arange(3.0)) + 1
+        nest = nested(kind, depth, lazy)
+        real = ufuse._core.unwrap([nest, nest, "text"])
+    finally:
+        ufuse._core.abort()
+    assert inside(nest) is lazy
+    assert real[0] is real[1]
+    assert type(inside(real[0])) is np.ndarray
+    assert depth_of(real[0]) == depth
 
-    def f(x: Any) -> Any:
-        y = x + 1
-        nest = np.empty(1, object)
-        value: Any = y
-        for _ in range(depth):
-            value = [value]
-        nest.fill(value)
-        return nest
 
-    held = jitted(f)(np.arange(3.0))[0]
-    assert type(inside(held)) is np.ndarray
+def test_operand_in_knots() -> None:
+    ufuse._core.begin()
+    try:
+        knot: list[Any] = [ufuse._core.wrap(np.arange(3.0)) + 1, [1, 2]]
+        knot.extend([(knot, {"in": (knot,)})] + [knot] * 100)
+        real = ufuse._core.unwrap(knot)
+    finally:
+        ufuse._core.abort()
+    assert type(real[0]) is np.ndarray
+    assert real[1] is knot[1]
+    assert real[2][0] is real
+    assert real[2][1]["in"][0] is real
+    assert real[-1] is real
 
 
 def test_wide_knot() -> None:
