@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -98,13 +100,19 @@ class CompiledGraph : public ir::Executable {
         temps_(std::move(temps)),
         report_(std::move(report)),
         threads_(threads),
-        pool_(pool) {}
+        pool_(pool) {
+    share_memory();
+  }
 
   ir::RunStatus run(const ir::RunArgs& args) const override {
-    std::vector<Scratch> temps;
-    for (const Temp& t : temps_)
-      temps.push_back(pool_.take(static_cast<std::size_t>(t.elements) * ir::size_of(t.dtype)));
     ir::RunStatus status;
+    std::vector<Scratch> slots;
+    try {
+      for (std::size_t bytes : slots_) slots.push_back(pool_.take(bytes));
+    } catch (const std::bad_alloc&) {
+      status.redo = true;  // nothing is written yet
+      return status;
+    }
     std::vector<void*> buffers;
     std::vector<rt::Param> params;
     for (const BoundKernel& kernel : kernels_) {
@@ -123,7 +131,7 @@ class CompiledGraph : public ir::Executable {
             base = args.outputs[i].data;
             break;
           case loop::Buffer::Role::Temp:
-            base = temps[i].data();
+            base = slots[slot_of_[i]].data();
             break;
         }
         buffers.push_back(static_cast<char*>(base) +
@@ -153,8 +161,49 @@ class CompiledGraph : public ir::Executable {
   const ir::Report& report() const override { return report_; }
 
  private:
+  // A temporary lives from its first kernel to its last; then another of about its size may have
+  // its memory.
+  void share_memory() {
+    std::vector<std::size_t> last_use(temps_.size());
+    const auto each_temp = [&](std::size_t k, const auto& visit) {
+      for (const loop::Buffer& b : kernels_[k].loops.buffers)
+        if (b.role == loop::Buffer::Role::Temp) visit(static_cast<std::size_t>(b.index));
+    };
+    for (std::size_t k = 0; k < kernels_.size(); ++k)
+      each_temp(k, [&](std::size_t i) { last_use[i] = k; });
+    constexpr std::size_t kNone = SIZE_MAX;
+    slot_of_.assign(temps_.size(), kNone);
+    std::vector<std::size_t> idle;
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      each_temp(k, [&](std::size_t i) {
+        if (slot_of_[i] == kNone) slot_of_[i] = slot_for(bytes_of(temps_[i]), idle);
+      });
+      each_temp(k, [&](std::size_t i) {
+        const bool is_idle = std::ranges::find(idle, slot_of_[i]) != idle.end();
+        if (last_use[i] == k && !is_idle) idle.push_back(slot_of_[i]);
+      });
+    }
+  }
+  static std::size_t bytes_of(const Temp& temp) {
+    return static_cast<std::size_t>(temp.elements) * ir::size_of(temp.dtype);
+  }
+  std::size_t slot_for(std::size_t bytes, std::vector<std::size_t>& idle) {
+    const auto fits = [&](std::size_t slot) {
+      return slots_[slot] >= bytes && slots_[slot] <= 2 * bytes;
+    };
+    if (const auto it = std::ranges::find_if(idle, fits); it != idle.end()) {
+      const std::size_t slot = *it;
+      idle.erase(it);
+      return slot;
+    }
+    slots_.push_back(bytes);
+    return slots_.size() - 1;
+  }
+
   std::vector<BoundKernel> kernels_;
   std::vector<Temp> temps_;
+  std::vector<std::size_t> slots_;    // bytes of each piece of memory for temporaries
+  std::vector<std::size_t> slot_of_;  // where each temporary lies
   ir::Report report_;
   Threads& threads_;
   ScratchPool& pool_;
@@ -196,6 +245,12 @@ double interpreted_ns(const ir::Graph& graph) {
     ns += cost::kInterpretedNode + cost::kInterpretedElement * elements;
   }
   return ns;
+}
+
+// For how much interpreting one waits for the compiler instead.
+double worth_waiting(const ir::Graph& graph) {
+  return cost::kWorthWaiting +
+         cost::kCompiledPart * static_cast<double>(graph.size() / (2 * cost::kMostNodes));
 }
 
 constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their kernels stay in the Jit
@@ -249,7 +304,7 @@ struct Compiler::State {
   // A child has little time left, often, and ends without a word; contraction would show.
   bool waits(const ir::Graph& graph, bool always) const {
     return always || fork_generation() != 0 || numerics != Numerics::Exact ||
-           interpreted_ns(graph) > cost::kWorthWaiting;
+           interpreted_ns(graph) > worth_waiting(graph);
   }
 
   using Prepared = std::unordered_map<std::string, std::shared_ptr<const Deferred>>;

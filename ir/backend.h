@@ -40,9 +40,9 @@ struct RunArgs {
 // underflow 4, invalid 8.
 struct RunStatus {
   std::uint32_t fp = 0;
-  // The result may differ from NumPy's in the sign of a zero or a NaN's payload (Order::Extremum):
-  // the caller must compute it anew with NumPy itself. In-place outputs have not been written when
-  // this is set.
+  // The result may differ from NumPy's in the sign of a zero or a NaN's payload (Order::Extremum),
+  // or there is no memory for what is computed on the way: the caller must compute it anew with
+  // NumPy itself. In-place outputs have not been written when this is set.
   bool redo = false;
 };
 

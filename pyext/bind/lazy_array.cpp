@@ -3,6 +3,7 @@
 #include "pyext/bind/lazy_array.h"
 
 #include <structmember.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
@@ -261,7 +262,23 @@ Py_hash_t hash(PyObject* self) {
 
 PyTypeObject* lazy_type() { return the_type; }
 
+namespace {
+
+// NumPy raises where such an array is made, and not where its values are first wanted.
+void check_size(const LazyArray& array) {
+  static const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (array.layout.shape.size() > numpy().most_axes) throw Unsupported("size");
+  if (!array.storage->value || array.is_view) return;
+  auto bytes = static_cast<double>(ir::size_of(array.layout.dtype));
+  for (std::int64_t n : array.layout.shape) bytes *= static_cast<double>(n);
+  if (bytes > memory) throw Unsupported("size");
+}
+
+}  // namespace
+
 py::object make_lazy(LazyArray array, PyObject* real) {
+  if (real == nullptr) check_size(array);
   LazyObject* lazy = PyObject_New(LazyObject, the_type);
   if (lazy == nullptr) throw py::error_already_set();
   lazy->weakrefs = nullptr;

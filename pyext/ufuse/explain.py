@@ -278,7 +278,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     args, kwargs = function.joined(args, kwargs)
     plan = function.plan()
     memo: dict[int, Any] = {}
-    their_args, their_kwargs = copied(args, memo), copied(kwargs, memo)
+    their_args, their_kwargs = copied((args, kwargs), memo)
     recorder = function._dispatcher
     strict = not tame()
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
