@@ -97,6 +97,16 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   });
 }
 
+bool takes_numbers_only() {
+  return numpy().major > 2 || (numpy().major == 2 && numpy().minor >= 3);
+}
+
+// Before NumPy 2.3 the value of any NumPy scalar or array without axes says what `**` does.
+bool decided_by_value(PyObject* base, PyObject* exponent) {
+  return !takes_numbers_only() && is_lazy(base) && is_lazy(exponent) &&
+         as_lazy(exponent)->array.layout.shape.empty();
+}
+
 // ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version
 // (fast_scalar_power in number.c).
 const char* power_shortcut(PyObject* base, PyObject* exponent) {
@@ -107,8 +117,7 @@ const char* power_shortcut(PyObject* base, PyObject* exponent) {
   if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
   const DType dtype = as_lazy(base)->array.layout.dtype;
   const bool inexact = ir::is_in(dtype, ir::kInexact);
-  const bool since_2_3 = numpy().major > 2 || (numpy().major == 2 && numpy().minor >= 3);
-  if (since_2_3) {
+  if (takes_numbers_only()) {
     if (PyLong_CheckExact(exponent)) {
       int overflow = 0;
       const long value = PyLong_AsLongAndOverflow(exponent, &overflow);
@@ -147,10 +156,8 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
     PyObject* args[] = {a, b};
     PyObject* pow = operator_function("pow");
     // A lazy exponent or a shortcut of old NumPys without a ufunc of its own is decided by NumPy.
-    const bool by_value =
-        is_lazy(b) && as_lazy(b)->array.layout.shape.empty() && is_lazy(a) && !numpy().nep50;
     const char* shortcut = power_shortcut(a, b);
-    if (by_value || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
+    if (decided_by_value(a, b) || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
       return numpy_call(pow, {plain_number(a), plain_number(b)}, "promotion", true).release().ptr();
     if (shortcut) return call_ufunc(numpy_ufunc(shortcut), {args, 1}).release().ptr();
     return call_ufunc(numpy_ufunc("power"), args, nullptr, pow).release().ptr();
@@ -161,6 +168,8 @@ PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
   if (as_lazy(a)->array.scalar) return power(a, b, modulo);
   return guard([&] {
     PyObject* args[] = {a, b};
+    if (decided_by_value(a, b))
+      return numpy_call(operator_function("ipow"), {a, b}, "promotion", false).release().ptr();
     const char* shortcut = power_shortcut(a, b);
     if (shortcut && std::strcmp(shortcut, "_ones_like") != 0)
       return call_in_place(numpy_ufunc(shortcut), {args, 1}, operator_function("ipow"), args)
