@@ -89,6 +89,12 @@ class Replay {
     return values_.at(root.value);
   }
 
+  std::vector<py::object> values(std::span<const tracer::Want> wants) {
+    std::vector<py::object> found;
+    for (const tracer::Want& want : wants) found.push_back(value(want.node));
+    return found;
+  }
+
   struct Raised {
     NodeId node;
     std::string message;
@@ -314,10 +320,14 @@ void note(Session& session, const std::vector<Replay::Raised>& raised) {
 
 }  // namespace
 
+std::vector<py::object> numpy_values(Call& call, Session& session,
+                                     std::span<const tracer::Want> wants) {
+  return Replay(call, session).values(wants);
+}
+
 void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
   Replay replay(call, session);
-  std::vector<py::object> values;
-  for (const tracer::Want& want : wants) values.push_back(replay.value(want.node));
+  const std::vector<py::object> values = replay.values(wants);
   for (std::size_t i = 0; i < wants.size(); ++i) {
     const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
     numpy().copyto(target, values[i], py::arg("casting") = "no");
