@@ -9,6 +9,7 @@
 #   make dev     build the Python module only, for quick rounds of edit and run
 #   make peers   install numba, JAX, numexpr and PyTorch for `make bench`
 #   make format  format all files
+#   make debian13  build and test on Debian 13, in a root of its own (needs root)
 #
 # BUILD=build/other builds into a folder of its own (import it with PYTHONPATH=build/other/python), JOBS=1
 # limits the parallel compilers, CMAKE_ARGS=-DUFUSE_SANITIZE=ON and the like are handed to CMake.
@@ -28,7 +29,7 @@ CXX_FILES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp')
 # Builds from several terminals wait for each other instead of writing the same files.
 NINJA = flock $(BUILD)/.lock $(CMAKE) --build $(BUILD) -j $(JOBS)
 
-.PHONY: demo test bench lint clean dev configure peers format system test-cpp test-python
+.PHONY: demo test bench lint clean dev configure peers format system test-cpp test-python debian13
 
 demo: dev $(VENV)/.bench
 	$(PY) -m bench.demo
@@ -39,6 +40,9 @@ test-cpp: configure
 	$(NINJA)
 	ctest --test-dir $(BUILD) --output-on-failure
 
+# A folder of their own keeps all loops that the tests compile: the user's is smaller, and is not theirs to fill.
+test-python: export UFUSE_CACHE_DIR ?= $(CURDIR)/build/loops
+test-python: export UFUSE_CACHE_SIZE ?= 4096
 test-python: dev
 	$(PY) -m pytest -q -n $(JOBS)
 
@@ -56,6 +60,9 @@ format: $(VENV)/.tools
 	clang-format -i $(CXX_FILES)
 	$(VENV)/bin/ruff format
 	$(VENV)/bin/ruff check --fix
+
+debian13:
+	.ci/debian13
 
 clean:
 	rm -rf build $(VENV) bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

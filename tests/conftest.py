@@ -2,11 +2,68 @@
 
 Tests that stand for many others tell at the end what became of those (``record_property``). They
 take long, so they come first: at the end all processes have work.
+
+``--sample`` runs a part of the tests where all of them would teach nothing new: under the
+sanitizers, and with another NumPy. Which part that is says ``SAMPLES`` below.
 """
 
+import itertools
+import zlib
 
-def pytest_collection_modifyitems(items):
+# What each sample leaves out: folders and files below tests/. Of a test with many sets of
+# parameters it runs those that show each combination of all parameters but one (see `_sampled`).
+SAMPLES = {
+    # What a sanitizer can find in the C++ code it was built into: nothing in the processes that
+    # tests start (each would load the sanitizer anew, and compilers are no part of ours), nor in
+    # tests of tools and texts. Generated loops are not instrumented.
+    "sanitizers": ["faults", "house", "numpy_suite", "numpy/test_seen.py"],
+    # What may depend on the version of Python or NumPy: not compilers, caches, threads and tools.
+    "numpy": ["faults", "house", "threads"],
+}
+# A test with fewer sets of parameters is run with all of them.
+FEW = 24
+
+
+def pytest_addoption(parser):
+    parser.addoption("--sample", choices=SAMPLES, help="run a part of the tests: tests/conftest.py")
+
+
+def pytest_collection_modifyitems(config, items):
+    if name := config.getoption("sample"):
+        without = [f"/tests/{left_out}" for left_out in SAMPLES[name]]
+        kept = _sampled(
+            [item for item in items if not any(part in item.path.as_posix() for part in without)]
+        )
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
     items.sort(key=lambda item: "numpy_suite" not in item.path.parts)
+
+
+def _sampled(items):
+    """The tests that show a combination of parameters that no other one kept shows.
+
+    A test of operation, layout and backend is run with each operation in each layout, each
+    operation with each backend, and each layout with each backend, but not with all three crossed.
+    The order is one of chance that is the same each time, so that what is kept is spread evenly.
+    """
+    families = {}
+    for item in items:
+        families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = set()
+    for family in families.values():
+        seen = set()
+        for item in sorted(family, key=lambda item: zlib.crc32(item.nodeid.encode())):
+            shown = set(_combinations(item))
+            if len(family) < FEW or not shown <= seen:
+                kept.add(item)
+                seen |= shown
+    return kept
+
+
+def _combinations(item):
+    """The values of a test's parameters, with each one left out in turn."""
+    values = list(enumerate(item.callspec._idlist)) if hasattr(item, "callspec") else []
+    return itertools.combinations(values, max(len(values) - 1, 1))
 
 
 def pytest_terminal_summary(terminalreporter):

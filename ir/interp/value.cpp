@@ -7,9 +7,16 @@
 #include <cstring>
 #include <numeric>
 #include <vector>
+// xtensor moved its headers into folders in version 0.26.
+#if __has_include(<xtensor/containers/xadapt.hpp>)
+#include <xtensor/containers/xadapt.hpp>
+#include <xtensor/core/xnoalias.hpp>
+#include <xtensor/views/xstrided_view.hpp>
+#else
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xnoalias.hpp>
 #include <xtensor/xstrided_view.hpp>
+#endif
 
 #include "ir/support/error.h"
 

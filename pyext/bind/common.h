@@ -7,6 +7,8 @@
 #include <pybind11/pybind11.h>
 
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+// The oldest NumPy that we run with; what headers take without this is older with some of them.
+#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL UFUSE_ARRAY_API
 #define PY_UFUNC_UNIQUE_SYMBOL UFUSE_UFUNC_API
 #ifndef UFUSE_IMPORTS_NUMPY

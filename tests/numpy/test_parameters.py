@@ -192,7 +192,8 @@ def through_a_name(x, a):
 
 
 def conditional(x, a):
-    return x * (a if x.ndim == 2 else 1)
+    # Long enough that no version of CPython copies what follows into both branches.
+    return x * (a if x.ndim == 2 else 1) + x * 2 - x / 3
 
 
 def member(x, a):

@@ -8,7 +8,7 @@
 namespace ufuse::numpy_shim {
 namespace {
 
-const ir::Node& reduce_node(TestContext& context, const Result& result) {
+ir::Node reduce_node(TestContext& context, const Result& result) {
   const ir::Node* node = &context.graph()[result.node];
   while (node->op != ir::Op::Reduce) node = &context.graph()[node->inputs.at(0)];
   return *node;
@@ -20,7 +20,7 @@ TEST_CASE("numpy_shim: a row sum is one pairwise run, a column sum goes in order
   ReduceOptions rows, columns;
   rows.axes = Dims{1};
   columns.axes = Dims{0};
-  const ir::Node& row = reduce_node(context, reduce(context, "add", x, rows));
+  const ir::Node row = reduce_node(context, reduce(context, "add", x, rows));
   CHECK(row.order == ir::Order::Pairwise);
   CHECK(row.run_axes == 1);
   CHECK(row.chunk == 0);

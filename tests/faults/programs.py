@@ -1,12 +1,13 @@
-"""A process of its own for test_no_compiler.py: do these functions give NumPy's bits here?
+"""A process of its own for the tests here: do these functions give NumPy's bits here?
 
 Prints one line of JSON: which functions differ from NumPy, where the loops came from, and what the
-compiler's cache says. Arguments: an address space of files in bytes (RLIMIT_FSIZE), or nothing.
+compiler's cache says. Arguments: names of functions (default: all), and how many bytes a file may
+have at most (RLIMIT_FSIZE).
 """
 
+import argparse
 import json
 import resource
-import sys
 
 import numpy as np
 
@@ -37,8 +38,12 @@ def chain(x):
 
 
 def main():
-    if len(sys.argv) > 1:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("functions", nargs="*")
+    parser.add_argument("--file-size", type=int)
+    given = parser.parse_args()
+    if given.file_size is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (given.file_size, given.file_size))
     import ufuse
     from ufuse import _core
 
@@ -52,6 +57,8 @@ def main():
     ]
     wrong, origins = [], set()
     for function, args in cases:
+        if given.functions and function.__name__ not in given.functions:
+            continue
         theirs = [a.copy() for a in args]
         expected = function(*theirs)
         for _ in range(2):

@@ -1,12 +1,38 @@
 """A place that may be broken: an environment for a process of its own."""
 
+import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAMS = Path(__file__).with_name("programs.py")
+
+needs_compiler = pytest.mark.skipif(
+    not (shutil.which("g++") or shutil.which("clang++")), reason="there is no compiler to break"
+)
+
+# Root may write everywhere, but not without these.
+WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
+# A namespace in which something is mounted on the folder "$1"; it goes with the process.
+MOUNTED = ["unshare", "--mount", "sh", "-c", 'mount {} "$1" && shift && exec "$@"', "sh"]
+
+
+def rounds(short):
+    """How many random rounds a test makes: $UFUSE_FAULT_ROUNDS, or the test's own short number."""
+    return int(os.environ.get("UFUSE_FAULT_ROUNDS") or short)
+
+
+@functools.cache
+def works(*command):
+    """Whether a command exists and succeeds."""
+    return shutil.which(command[0]) is not None and not subprocess.call(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 class Place:
@@ -28,9 +54,26 @@ class Place:
         }
         for name in ("CXX", "UFUSE_CXX", "UFUSE_LOGS", "UFUSE_DEBUG", "XDG_CACHE_HOME"):
             self.variables.pop(name, None)
+        self.prefix = []  # what runs the process
+
+    def drop_privileges(self):
+        """Let the modes of files and folders hold for root as well."""
+        if os.geteuid() == 0:
+            if not works(*WITHOUT_PRIVILEGES, "true"):
+                pytest.skip("root may write everywhere, and setpriv cannot take that away")
+            self.prefix = WITHOUT_PRIVILEGES
+
+    def mount(self, what, folder):
+        """Run processes with a file system of their own on ``folder``."""
+        if not works("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", str(self.home)):
+            pytest.skip("file systems cannot be mounted here")
+        self.prefix = [part.format(what) for part in MOUNTED] + [str(folder)]
 
     def run(self, *arguments, **variables):
-        """The origins of the loops that ran; asserts equal bits and silence."""
+        """The origins of the loops that ran; asserts equal bits and silence.
+
+        ``arguments`` are those of programs.py: names of functions, where not all are to run.
+        """
         report = json.loads(self._run(str(PROGRAMS), *map(str, arguments), **variables))
         assert report["wrong"] == []
         return set(report["origins"])
@@ -41,7 +84,7 @@ class Place:
 
     def _run(self, *arguments, **variables):
         done = subprocess.run(
-            [sys.executable, *arguments],
+            [*self.prefix, sys.executable, *arguments],
             env={**self.variables, **variables},
             capture_output=True,
             text=True,

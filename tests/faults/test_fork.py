@@ -1,7 +1,7 @@
 """Does a forked child still compute, whatever the parent did before and does meanwhile?
 
 Each case is a script in a process of its own, with a limit of time: a child that hangs is the usual
-way in which this fails.
+way in which this fails. UFUSE_FAULT_ROUNDS: how many forks at random moments.
 """
 
 import subprocess
@@ -9,9 +9,10 @@ import sys
 import textwrap
 
 import pytest
+from place import rounds
 
 BEGIN = """
-import concurrent.futures, multiprocessing, os, threading, time, warnings
+import concurrent.futures, multiprocessing, os, random, threading, time, warnings
 import numpy as np, ufuse
 
 warnings.simplefilter("ignore")  # Python 3.12 warns of forks beside threads
@@ -25,6 +26,7 @@ def softmax(x):
 def roots(x):
     return np.sqrt(np.abs(x) + 0.75).sum(axis=0)
 
+ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS") or 5)
 LARGE = np.random.default_rng(0).normal(size=(1500, 301))
 SMALL = LARGE[:5, :4].copy()
 
@@ -85,8 +87,8 @@ CASES = {
         threads = [threading.Thread(target=busy, args=(k,), daemon=True) for k in range(2)]
         for thread in threads:
             thread.start()
-        for _ in range(5):
-            time.sleep(0.02)
+        for _ in range(ROUNDS):
+            time.sleep(random.uniform(0, 0.05))
             in_child(lambda: good(softmax, LARGE) and good(roots, LARGE))
         stop.set()
         for thread in threads:
@@ -114,10 +116,27 @@ CASES = {
                 f(LARGE)
         thread = threading.Thread(target=busy)
         thread.start()
-        for _ in range(4):
-            time.sleep(0.03)
+        for _ in range(ROUNDS):
+            time.sleep(random.uniform(0, 0.1))
             in_child(lambda: good(roots, LARGE))
         thread.join()
+    """,
+    "while another thread forks": """
+        def forks():
+            for _ in range(ROUNDS):
+                in_child(lambda: good(roots, SMALL))
+        threads = [threading.Thread(target=forks) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            in_child(lambda: good(softmax, LARGE))
+        for thread in threads:
+            thread.join()
+    """,
+    "between each two calls": """
+        for k in range(4 * ROUNDS):
+            good(softmax, LARGE[: 20 + k])
+            in_child(lambda: good(softmax, LARGE[: 21 + k]))
     """,
     "inside a traced call": """
         def forks(x):
@@ -170,6 +189,10 @@ def test_fork(name, tmp_path):
     body = textwrap.indent(textwrap.dedent(CASES[name]), "    ")
     script.write_text(f"{BEGIN}\nif __name__ == '__main__':\n{body}\n    print('done')\n")
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60 + 2 * rounds(5),
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
