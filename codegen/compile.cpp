@@ -1,8 +1,12 @@
 // The whole compiler on one page: plan, print, build, bind.
 #include "codegen/compile.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -96,13 +100,19 @@ class CompiledGraph : public ir::Executable {
         temps_(std::move(temps)),
         report_(std::move(report)),
         threads_(threads),
-        pool_(pool) {}
+        pool_(pool) {
+    share_memory();
+  }
 
   ir::RunStatus run(const ir::RunArgs& args) const override {
-    std::vector<Scratch> temps;
-    for (const Temp& t : temps_)
-      temps.push_back(pool_.take(static_cast<std::size_t>(t.elements) * ir::size_of(t.dtype)));
     ir::RunStatus status;
+    std::vector<Scratch> slots;
+    try {
+      for (std::size_t bytes : slots_) slots.push_back(pool_.take(bytes));
+    } catch (const std::bad_alloc&) {
+      status.redo = true;  // nothing is written yet
+      return status;
+    }
     std::vector<void*> buffers;
     std::vector<rt::Param> params;
     for (const BoundKernel& kernel : kernels_) {
@@ -121,7 +131,7 @@ class CompiledGraph : public ir::Executable {
             base = args.outputs[i].data;
             break;
           case loop::Buffer::Role::Temp:
-            base = temps[i].data();
+            base = slots[slot_of_[i]].data();
             break;
         }
         buffers.push_back(static_cast<char*>(base) +
@@ -151,8 +161,49 @@ class CompiledGraph : public ir::Executable {
   const ir::Report& report() const override { return report_; }
 
  private:
+  // A temporary lives from its first kernel to its last; then another of about its size may have
+  // its memory.
+  void share_memory() {
+    std::vector<std::size_t> last_use(temps_.size());
+    const auto each_temp = [&](std::size_t k, const auto& visit) {
+      for (const loop::Buffer& b : kernels_[k].loops.buffers)
+        if (b.role == loop::Buffer::Role::Temp) visit(static_cast<std::size_t>(b.index));
+    };
+    for (std::size_t k = 0; k < kernels_.size(); ++k)
+      each_temp(k, [&](std::size_t i) { last_use[i] = k; });
+    constexpr std::size_t kNone = SIZE_MAX;
+    slot_of_.assign(temps_.size(), kNone);
+    std::vector<std::size_t> idle;
+    for (std::size_t k = 0; k < kernels_.size(); ++k) {
+      each_temp(k, [&](std::size_t i) {
+        if (slot_of_[i] == kNone) slot_of_[i] = slot_for(bytes_of(temps_[i]), idle);
+      });
+      each_temp(k, [&](std::size_t i) {
+        const bool is_idle = std::ranges::find(idle, slot_of_[i]) != idle.end();
+        if (last_use[i] == k && !is_idle) idle.push_back(slot_of_[i]);
+      });
+    }
+  }
+  static std::size_t bytes_of(const Temp& temp) {
+    return static_cast<std::size_t>(temp.elements) * ir::size_of(temp.dtype);
+  }
+  std::size_t slot_for(std::size_t bytes, std::vector<std::size_t>& idle) {
+    const auto fits = [&](std::size_t slot) {
+      return slots_[slot] >= bytes && slots_[slot] <= 2 * bytes;
+    };
+    if (const auto it = std::ranges::find_if(idle, fits); it != idle.end()) {
+      const std::size_t slot = *it;
+      idle.erase(it);
+      return slot;
+    }
+    slots_.push_back(bytes);
+    return slots_.size() - 1;
+  }
+
   std::vector<BoundKernel> kernels_;
   std::vector<Temp> temps_;
+  std::vector<std::size_t> slots_;    // bytes of each piece of memory for temporaries
+  std::vector<std::size_t> slot_of_;  // where each temporary lies
   ir::Report report_;
   Threads& threads_;
   ScratchPool& pool_;
@@ -196,28 +247,32 @@ double interpreted_ns(const ir::Graph& graph) {
   return ns;
 }
 
+// For how much interpreting one waits for the compiler instead.
+double worth_waiting(const ir::Graph& graph) {
+  return cost::kWorthWaiting +
+         cost::kCompiledPart * static_cast<double>(graph.size() / (2 * cost::kMostNodes));
+}
+
 constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their kernels stay in the Jit
 
 }  // namespace
 
 struct Compiler::State {
-  State(const ir::LoopTable& table, Numerics n)
-      : loops(table), numerics(n), jit([] {
-          JitConfig config;
-          config.preamble = runtime_preamble();
-          config.half = runtime_half();
-          return config;
-        }()) {}
+  State(const ir::LoopTable& table, Numerics n, std::shared_ptr<Jit> j)
+      : loops(table), numerics(n), jit(std::move(j)) {}
 
-  std::shared_ptr<const ir::Executable> find(const std::string& key) {
+  // A fork waits for both: the child would find the lock taken.
+  std::shared_ptr<const Deferred> find(const std::string& key) {
+    const NoFork whole;
     const std::lock_guard lock(mutex);
     const auto it = prepared.find(key);
     return it == prepared.end() ? nullptr : it->second;
   }
-  std::shared_ptr<const ir::Executable> keep(std::string key,
-                                             std::shared_ptr<const ir::Executable> made) {
+  std::shared_ptr<const Deferred> keep(std::string key, std::shared_ptr<const Deferred> made) {
+    Prepared forgotten;  // dies after the lock is given back: unloading takes long
+    const NoFork whole;
     const std::lock_guard lock(mutex);
-    if (prepared.size() >= kMaxPrepared) prepared.clear();
+    if (prepared.size() >= kMaxPrepared) forgotten.swap(prepared);
     return prepared.emplace(std::move(key), std::move(made)).first->second;
   }
   std::shared_ptr<const ir::Executable> bind(Printed printed, std::vector<Built> built) {
@@ -230,74 +285,88 @@ struct Compiler::State {
                                            std::move(printed.report), threads, pool);
   }
 
-  std::shared_ptr<const ir::Executable> build(const ir::Graph& graph, const ir::RunArgs& layouts) {
+  // Begins to build all of a graph's kernels, side by side.
+  std::shared_ptr<const Deferred> begin(const ir::Graph& graph, const ir::RunArgs& layouts,
+                                        bool awaited,
+                                        std::shared_ptr<const ir::Executable> meanwhile) {
     Printed printed(graph, loops, layouts);
-    std::vector<Built> built;
-    for (const ir::GroupReport& group : printed.report.groups)
-      built.push_back(jit.get(group.source, numerics));
-    return bind(std::move(printed), std::move(built));
-  }
-  std::shared_ptr<const ir::Executable> build_or_defer(const ir::Graph& graph,
-                                                       const ir::RunArgs& layouts,
-                                                       ir::Backend& meanwhile) {
-    Printed printed(graph, loops, layouts);
-    ir::Report report = printed.report;
     std::vector<std::string> sources;
-    for (ir::GroupReport& group : report.groups) {
-      sources.push_back(group.source);
-      group.origin = "interpreter";
-      group.note = "its loops are being compiled";
-    }
-    std::shared_ptr<const Deferred> deferred;
-    try {
-      deferred = std::make_shared<const Deferred>(
-          jit, std::move(sources), numerics,
-          [this, printed = std::move(printed)](std::vector<Built> built) {
-            return bind(printed, std::move(built));
-          },
-          meanwhile.prepare(graph, layouts), std::move(report));
-    } catch (const CompileError&) {
-      return build(graph, layouts);
-    }
-    deferred->wait_for(cost::kPatience);
-    return deferred;
+    for (const ir::GroupReport& group : printed.report.groups) sources.push_back(group.source);
+    ir::Report report = printed.report;
+    return std::make_shared<const Deferred>(
+        *jit, std::move(sources), numerics, awaited,
+        [this, printed = std::move(printed)](std::vector<Built> built) {
+          return bind(printed, std::move(built));
+        },
+        std::move(meanwhile), std::move(report));
   }
 
+  // A child has little time left, often, and ends without a word; contraction would show.
+  bool waits(const ir::Graph& graph, bool always) const {
+    return always || fork_generation() != 0 || numerics != Numerics::Exact ||
+           interpreted_ns(graph) > worth_waiting(graph);
+  }
+
+  using Prepared = std::unordered_map<std::string, std::shared_ptr<const Deferred>>;
   const ir::LoopTable& loops;
   const Numerics numerics;
-  Jit jit;
+  const std::shared_ptr<Jit> jit;
   Threads threads;
   ScratchPool pool;
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<const ir::Executable>> prepared;
+  Prepared prepared;
 };
 
-Compiler::Compiler(const ir::LoopTable& loops, Numerics numerics)
-    : state_(std::make_shared<State>(loops, numerics)) {}
+Compiler::Compiler(const ir::LoopTable& loops, Numerics numerics, std::shared_ptr<Jit> jit)
+    : state_(std::make_shared<State>(loops, numerics, std::move(jit))) {}
 Compiler::~Compiler() = default;
 Threads& Compiler::threads() { return state_->threads; }
-Jit& Compiler::jit() { return state_->jit; }
+Jit& Compiler::jit() { return *state_->jit; }
+
+std::shared_ptr<Jit> Compiler::default_jit() {
+  JitConfig config;
+  config.preamble = runtime_preamble();
+  config.half = runtime_half();
+  config.slow = cost::kLongestWait;
+  return std::make_shared<Jit>(std::move(config));
+}
 
 std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) {
   std::string key = Key::of(graph, layouts);
-  if (const auto known = state_->find(key)) {
-    if (const auto* deferred = dynamic_cast<const Deferred*>(known.get())) deferred->wait();
-    return known;
-  }
-  return state_->keep(std::move(key), state_->build(graph, layouts));
+  auto known = state_->find(key);
+  const bool is_new = !known;
+  if (is_new) known = state_->begin(graph, layouts, true, nullptr);
+  known->wait();
+  return is_new ? state_->keep(std::move(key), known) : known;
 }
 
 std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(const ir::Graph& graph,
                                                                  const ir::RunArgs& layouts,
-                                                                 ir::Backend& meanwhile) {
+                                                                 ir::Backend& meanwhile,
+                                                                 bool always,
+                                                                 const ir::Patience& patience) {
+  const bool waits = state_->waits(graph, always);
   std::string key = Key::of(graph, layouts);
-  if (auto known = state_->find(key)) return known;
-  // A child has little time left, often, and ends without a word; contraction would show.
-  const bool waits = fork_generation() != 0 || state_->numerics != Numerics::Exact ||
-                     interpreted_ns(graph) > cost::kWorthWaiting;
-  return state_->keep(std::move(key), waits ? state_->build(graph, layouts)
-                                            : state_->build_or_defer(graph, layouts, meanwhile));
+  auto known = state_->find(key);
+  if (known && !waits) return known;
+  if (!known) {
+    auto made = state_->begin(graph, layouts, waits, meanwhile.prepare(graph, layouts));
+    known = state_->keep(std::move(key), std::move(made));
+  }
+  ir::Patience shorter = patience;
+  if (!waits)
+    shorter.end = std::min(patience.end, std::chrono::steady_clock::now() + cost::kPatience);
+  known->await(shorter);
+  return known;
+}
+
+std::shared_ptr<const ir::Executable> Compiler::find(const ir::Graph& graph,
+                                                     const ir::RunArgs& layouts,
+                                                     bool always) const {
+  auto known = state_->find(Key::of(graph, layouts));
+  if (known && !known->settled() && state_->waits(graph, always)) return nullptr;
+  return known;
 }
 
 ir::Report Compiler::describe(const ir::Graph& graph, const ir::RunArgs& layouts) const {

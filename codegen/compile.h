@@ -12,18 +12,28 @@ namespace ufuse::codegen {
 
 class Compiler : public ir::Backend {
  public:
-  // `loops` must outlive it and everything it prepares.
-  explicit Compiler(const ir::LoopTable& loops, Numerics numerics = Numerics::Exact);
+  // `loops` must outlive it and everything it prepares. Several may share a Jit.
+  explicit Compiler(const ir::LoopTable& loops, Numerics numerics = Numerics::Exact,
+                    std::shared_ptr<Jit> jit = default_jit());
   ~Compiler() override;
+  // One that knows the text every kernel starts with.
+  static std::shared_ptr<Jit> default_jit();
 
+  // Waits for the compiler, however long it takes.
   std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                 const ir::RunArgs& layouts) override;
 
-  // The same without waiting for the compiler where `meanwhile`, which must give the same bits,
-  // takes less time than that: it answers until the loops are compiled in the background.
+  // The same, but `meanwhile` answers until the loops are compiled in the background. It must give
+  // the same bits, or better ones where these numerics are not exact. Where it would take longer
+  // than the compiler, and `always`, the compiler is waited for first, as patiently as the caller
+  // is.
   std::shared_ptr<const ir::Executable> prepare_or_defer(const ir::Graph& graph,
                                                          const ir::RunArgs& layouts,
-                                                         ir::Backend& meanwhile);
+                                                         ir::Backend& meanwhile, bool always,
+                                                         const ir::Patience& patience);
+  // What prepare_or_defer would give, if it would give it at once; else null.
+  std::shared_ptr<const ir::Executable> find(const ir::Graph& graph, const ir::RunArgs& layouts,
+                                             bool always) const;
 
   // What would be compiled, without compiling it: for golden files and explain.
   ir::Report describe(const ir::Graph& graph, const ir::RunArgs& layouts) const;

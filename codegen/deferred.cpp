@@ -5,72 +5,151 @@
 #include <utility>
 
 #include "codegen/jit/fork.h"
+#include "codegen/jit/health.h"
 
 namespace ufuse::codegen {
+namespace {
 
-Deferred::Deferred(Jit& jit, std::vector<std::string> sources, Numerics numerics, Bind bind,
-                   std::shared_ptr<const ir::Executable> meanwhile, ir::Report report)
+// How often a caller who waits looks around.
+constexpr std::chrono::milliseconds kGlance{20};
+constexpr int kLong = 10;  // glances: who has waited so long has waited for a compiler
+// After trouble with the compiler it is asked for these loops again, at least this often.
+constexpr std::chrono::hours kLongestPause{1};
+
+ir::Report said(ir::Report report, const char* reason, const std::string& note = {}) {
+  for (ir::GroupReport& group : report.groups) {
+    group.origin = "interpreter";
+    group.reason = reason;
+    group.note = note;
+  }
+  return report;
+}
+
+bool is_ready(const std::shared_future<Built>& build) {
+  return build.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+}  // namespace
+
+Deferred::Deferred(Jit& jit, std::vector<std::string> sources, Numerics numerics, bool awaited,
+                   Bind bind, std::shared_ptr<const ir::Executable> meanwhile, ir::Report report)
     : jit_(jit),
       sources_(std::move(sources)),
       numerics_(numerics),
       bind_(std::move(bind)),
       meanwhile_(std::move(meanwhile)),
-      pending_report_(std::move(report)),
-      generation_(fork_generation()) {
-  for (const std::string& source : sources_) builds_.push_back(jit_.get_async(source, numerics_));
+      report_(std::move(report)) {
+  stage_ = begun({}, awaited).release();
 }
 
-void Deferred::wait_for(std::chrono::milliseconds patience) const {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  for (const std::shared_future<Built>& build : builds_) build.wait_until(end);
-  look();
+Deferred::~Deferred() {
+  for (const Stage* stage = stage_.load(); stage != nullptr;)
+    delete std::exchange(stage, stage->before);
+}
+
+void Deferred::await(const ir::Patience& patience) const {
+  for (int glances = 0;; ++glances) {
+    const Stage& now = look();
+    if (now.state != Stage::Building) return;
+    const auto left = std::min<Clock::duration>(patience.end - Clock::now(), kGlance);
+    const bool prompt = jit_.is_prompt();
+    if (left <= Clock::duration(0) || !prompt) {
+      const bool in_vain = !prompt || glances > kLong;
+      if (in_vain && !now.slow) advance(now, slow(now));
+      return;
+    }
+    const auto pending = std::ranges::find_if_not(now.builds, is_ready);
+    if (pending != now.builds.end()) pending->wait_for(left);
+    patience.look_around();
+  }
 }
 
 void Deferred::wait() const {
-  if (const Outcome& outcome = settle(); outcome.error) std::rethrow_exception(outcome.error);
+  for (;;) {
+    const Stage& now = look();
+    if (now.state == Stage::Failed) std::rethrow_exception(now.error);
+    if (now.state == Stage::Compiled) return;
+    for (const std::shared_future<Built>& build : now.builds) build.wait();
+  }
 }
 
-ir::RunStatus Deferred::run(const ir::RunArgs& args) const {
-  const Outcome* outcome = look();
-  return (outcome != nullptr ? *outcome->executable : *meanwhile_).run(args);
-}
+ir::RunStatus Deferred::run(const ir::RunArgs& args) const { return look().executable->run(args); }
 
 const ir::Report& Deferred::report() const {
-  const Outcome* outcome = look();
-  if (outcome == nullptr) return pending_report_;
-  return outcome->error ? outcome->without_loops : outcome->executable->report();
+  const Stage& now = look();
+  return now.state == Stage::Compiled ? now.executable->report() : now.report;
 }
 
-const Deferred::Outcome* Deferred::look() const {
-  if (const Outcome* outcome = outcome_.load(std::memory_order_acquire)) return outcome;
-  const bool ready = std::ranges::all_of(builds_, [](const std::shared_future<Built>& build) {
-    return build.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  });
-  return ready || generation_ != fork_generation() ? &settle() : nullptr;
+bool Deferred::settled() const {
+  return stage_.load(std::memory_order_acquire)->state != Stage::Building;
 }
 
-const Deferred::Outcome& Deferred::settle() const {
-  if (const Outcome* outcome = outcome_.load(std::memory_order_acquire)) return *outcome;
-  auto outcome = std::make_unique<Outcome>();
+const Deferred::Stage& Deferred::look() const {
+  const Stage* now = stage_.load(std::memory_order_acquire);
+  if (now->state == Stage::Compiled) return *now;
+  std::unique_ptr<Stage> following = next(*now);
+  return following ? advance(*now, std::move(following)) : *now;
+}
+
+std::unique_ptr<Deferred::Stage> Deferred::next(const Stage& now) const {
+  if (now.state == Stage::Failed)
+    return Clock::now() < now.again ? nullptr : begun(now.pause, false);
+  if (now.generation != fork_generation()) return begun({}, true);
+  return std::ranges::all_of(now.builds, is_ready) ? over(now) : nullptr;
+}
+
+std::unique_ptr<Deferred::Stage> Deferred::begun(Clock::duration pause, bool awaited) const {
+  auto made = std::make_unique<Stage>();
+  made->generation = fork_generation();
+  for (const std::string& source : sources_)
+    made->builds.push_back(jit_.get_async(source, numerics_, awaited));
+  made->executable = meanwhile_;
+  made->report = said(report_, "compiling");
+  made->pause = pause;
+  return made;
+}
+
+std::unique_ptr<Deferred::Stage> Deferred::over(const Stage& now) const {
+  auto made = std::make_unique<Stage>();
+  made->generation = now.generation;
   try {
     std::vector<Built> built;
-    for (const std::string& source : sources_) {
-      const std::size_t i = built.size();
-      // A future from before a fork may never become ready.
-      built.push_back(generation_ == fork_generation() ? builds_[i].get()
-                                                       : jit_.get(source, numerics_));
-    }
-    outcome->executable = bind_(std::move(built));
+    for (const std::shared_future<Built>& build : now.builds) built.push_back(build.get());
+    made->executable = bind_(std::move(built));
+    made->state = Stage::Compiled;
+    return made;
+  } catch (const CompilerTrouble& error) {
+    made->error = std::current_exception();
+    made->report = said(without_loops(), "compiler_trouble", error.what());
+    made->pause = std::clamp<Clock::duration>(2 * now.pause, jit_.pause(), kLongestPause);
+    made->again = Clock::now() + made->pause;
   } catch (const std::exception& error) {
-    outcome->error = std::current_exception();
-    outcome->executable = meanwhile_;
-    outcome->without_loops = meanwhile_->report();
-    for (ir::GroupReport& group : outcome->without_loops.groups) group.note = error.what();
+    made->error = std::current_exception();
+    made->report = said(without_loops(), "", error.what());
   }
-  const Outcome* first = nullptr;  // of several threads
-  if (outcome_.compare_exchange_strong(first, outcome.get(), std::memory_order_acq_rel))
-    return *outcome.release();
+  made->state = Stage::Failed;
+  made->executable = meanwhile_;
+  return made;
+}
+
+std::unique_ptr<Deferred::Stage> Deferred::slow(const Stage& now) const {
+  auto made = std::make_unique<Stage>(now);
+  made->slow = true;
+  made->report = said(report_, "slow_compiler");
+  return made;
+}
+
+// Of several threads one is first.
+const Deferred::Stage& Deferred::advance(const Stage& from, std::unique_ptr<Stage> to) const {
+  to->before = &from;
+  const Stage* first = &from;
+  if (stage_.compare_exchange_strong(first, to.get(), std::memory_order_acq_rel))
+    return *to.release();
   return *first;
+}
+
+const ir::Report& Deferred::without_loops() const {
+  return meanwhile_ ? meanwhile_->report() : report_;
 }
 
 }  // namespace ufuse::codegen

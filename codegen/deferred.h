@@ -20,44 +20,57 @@ class Deferred : public ir::Executable {
   // Makes the compiled executable of its kernels, in the order of `sources`.
   using Bind = std::function<std::shared_ptr<const ir::Executable>(std::vector<Built>)>;
 
-  // Begins to build `sources`; `report` is what is said until they are built. Throws CompileError
-  // when nothing can be built in the background. `jit` must outlive it.
-  Deferred(Jit& jit, std::vector<std::string> sources, Numerics numerics, Bind bind,
+  // Begins to build `sources`, before those that nobody waits for if `awaited`; `report` is what
+  // can be said of them now. `jit` must outlive it. `meanwhile` may be null where it is never run
+  // before wait() has returned.
+  Deferred(Jit& jit, std::vector<std::string> sources, Numerics numerics, bool awaited, Bind bind,
            std::shared_ptr<const ir::Executable> meanwhile, ir::Report report);
-  ~Deferred() override { delete outcome_.load(); }
+  ~Deferred() override;
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
 
-  // Waits until the loops are built or cannot be, at most so long.
-  void wait_for(std::chrono::milliseconds patience) const;
+  // Waits until the loops are built or cannot be; not for a compiler that is known to be slow.
+  void await(const ir::Patience& patience) const override;
   // Waits however long it takes. Throws CompileError when they cannot be built.
   void wait() const;
 
   ir::RunStatus run(const ir::RunArgs& args) const override;
   const ir::Report& report() const override;
-  bool settled() const override { return outcome_.load(std::memory_order_acquire) != nullptr; }
+  bool settled() const override;
 
  private:
-  // What answers from now on.
-  struct Outcome {
-    std::shared_ptr<const ir::Executable> executable;
-    std::exception_ptr error;  // why these are not the compiled loops
-    ir::Report without_loops;  // what is said then
+  using Clock = std::chrono::steady_clock;
+
+  // How far it is. Each follows from the one before, which is kept, since others may look at it.
+  // No locks: a fork may copy them locked.
+  struct Stage {
+    enum { Building, Compiled, Failed } state = Building;
+    unsigned generation = 0;  // the process that builds: a forked child has no thread that does
+    std::vector<std::shared_future<Built>> builds;
+    std::shared_ptr<const ir::Executable> executable;    // who answers
+    ir::Report report;                                   // what is said until it is compiled
+    bool slow = false;                                   // somebody gave up waiting
+    std::exception_ptr error;                            // why it failed
+    Clock::time_point again = Clock::time_point::max();  // when it is tried once more
+    Clock::duration pause{0};                            // how long after the failure that is
+    const Stage* before = nullptr;
   };
 
-  // Null: not known yet.
-  const Outcome* look() const;
-  const Outcome& settle() const;
+  const Stage& look() const;
+  std::unique_ptr<Stage> next(const Stage& now) const;
+  std::unique_ptr<Stage> begun(Clock::duration pause, bool awaited) const;
+  std::unique_ptr<Stage> over(const Stage& now) const;
+  std::unique_ptr<Stage> slow(const Stage& now) const;
+  const Stage& advance(const Stage& from, std::unique_ptr<Stage> to) const;
+  const ir::Report& without_loops() const;
 
   Jit& jit_;
   const std::vector<std::string> sources_;
   const Numerics numerics_;
   const Bind bind_;
   const std::shared_ptr<const ir::Executable> meanwhile_;
-  const ir::Report pending_report_;
-  const unsigned generation_;  // a forked child has no thread that builds
-  std::vector<std::shared_future<Built>> builds_;
-  mutable std::atomic<const Outcome*> outcome_{nullptr};  // no lock, which a fork may copy locked
+  const ir::Report report_;
+  mutable std::atomic<const Stage*> stage_{nullptr};
 };
 
 }  // namespace ufuse::codegen

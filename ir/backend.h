@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,9 +40,9 @@ struct RunArgs {
 // underflow 4, invalid 8.
 struct RunStatus {
   std::uint32_t fp = 0;
-  // The result may differ from NumPy's in the sign of a zero or a NaN's payload (Order::Extremum):
-  // the caller must compute it anew with NumPy itself. In-place outputs have not been written when
-  // this is set.
+  // The result may differ from NumPy's in the sign of a zero or a NaN's payload (Order::Extremum),
+  // or there is no memory for what is computed on the way: the caller must compute it anew with
+  // NumPy itself. In-place outputs have not been written when this is set.
   bool redo = false;
 };
 
@@ -51,7 +53,8 @@ struct GroupReport {
   std::vector<std::string> ops;  // what was fused, in order
   std::string origin;            // "compiled", "memory cache", "disk cache", "interpreter"
   double compile_ms = 0;
-  std::string note;  // why it is not compiled, if so
+  // Why it is not compiled, if so: a row of tracer/reasons.def (its id), or empty, and more words.
+  std::string reason, note;
 };
 struct Report {
   std::string graph;  // what was asked for, printed
@@ -61,9 +64,18 @@ struct Report {
   std::int64_t bytes_minimum = 0;  // inputs read once, outputs written once
 };
 
+// How long a caller waits for something that is being built.
+struct Patience {
+  std::chrono::steady_clock::time_point end;
+  // Called every few hundredths of a second; what it throws comes out, and the building goes on.
+  std::function<void()> look_around = [] {};
+};
+
 class Executable {
  public:
   virtual ~Executable() = default;
+  // Waits until it is settled, where that can be expected to happen in time.
+  virtual void await(const Patience&) const {}
   // Thread-safe; takes no lock of Python's; throws nothing but std::bad_alloc.
   virtual RunStatus run(const RunArgs& args) const = 0;
   virtual const Report& report() const = 0;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include "ir/support/error.h"
@@ -227,17 +228,39 @@ Scalar identity_bits(Reduction r, DType dtype) {
   throw InternalError("identity_bits: " + std::string(reduction_info(r).name) + " has no identity");
 }
 
-std::uint32_t LoopTable::add(LoopEntry entry) {
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const LoopEntry& row = rows_[i];
-    if (row.loop == entry.loop && row.data == entry.data && row.ufunc == entry.ufunc &&
-        row.inputs == entry.inputs && row.outputs == entry.outputs)
-      return static_cast<std::uint32_t>(i);
-  }
-  rows_.push_back(std::move(entry));
-  return static_cast<std::uint32_t>(rows_.size() - 1);
+LoopTable::~LoopTable() {
+  for (const std::atomic<LoopEntry*>& block : blocks_) delete[] block.load();
 }
 
-const LoopEntry& LoopTable::operator[](std::uint32_t row) const { return rows_.at(row); }
+// Block b begins at row kFirstBlock * (2^b - 1).
+LoopTable::Place LoopTable::place_of(std::uint32_t row) {
+  const int block = std::bit_width(row / kFirstBlock + 1) - 1;
+  return {static_cast<std::size_t>(block), row - kFirstBlock * ((1u << block) - 1)};
+}
+
+std::uint32_t LoopTable::add(LoopEntry entry) {
+  const std::uint32_t size = size_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const LoopEntry& row = (*this)[i];
+    if (row.loop == entry.loop && row.data == entry.data && row.ufunc == entry.ufunc &&
+        row.inputs == entry.inputs && row.outputs == entry.outputs)
+      return i;
+  }
+  const auto [block, index] = place_of(size);
+  LoopEntry* rows = blocks_.at(block).load(std::memory_order_relaxed);
+  if (!rows) {
+    rows = new LoopEntry[std::size_t{kFirstBlock} << block];
+    blocks_[block].store(rows, std::memory_order_release);
+  }
+  rows[index] = std::move(entry);
+  size_.store(size + 1, std::memory_order_release);
+  return size;
+}
+
+const LoopEntry& LoopTable::operator[](std::uint32_t row) const {
+  if (row >= size()) throw std::out_of_range("a row that the table of loops does not have");
+  const auto [block, index] = place_of(row);
+  return blocks_[block].load(std::memory_order_acquire)[index];
+}
 
 }  // namespace ufuse::ir

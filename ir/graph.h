@@ -4,8 +4,10 @@
 // nothing. SEMANTICS.md says what each op means to the bit.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -149,14 +151,28 @@ struct LoopEntry {
 };
 class LoopTable {
  public:
+  LoopTable() = default;
+  ~LoopTable();
+  LoopTable(const LoopTable&) = delete;
+  LoopTable& operator=(const LoopTable&) = delete;
+
   // The row of an equal loop (same name, types, loop and data) or a new one; rows never move or go
-  // away.
+  // away. One thread adds at a time; others may read meanwhile, without a lock, which a forked
+  // child could find taken.
   std::uint32_t add(LoopEntry entry);
   const LoopEntry& operator[](std::uint32_t row) const;
-  std::size_t size() const { return rows_.size(); }
+  std::size_t size() const { return size_.load(std::memory_order_acquire); }
 
  private:
-  std::deque<LoopEntry> rows_;  // a deque: references to rows stay good
+  // Blocks of rows, each twice as long as the one before.
+  static constexpr std::uint32_t kFirstBlock = 64;
+  struct Place {
+    std::size_t block, index;
+  };
+  static Place place_of(std::uint32_t row);
+
+  std::array<std::atomic<LoopEntry*>, 26> blocks_{};
+  std::atomic<std::uint32_t> size_{0};
 };
 
 }  // namespace ufuse::ir

@@ -16,6 +16,9 @@ namespace {
 // Nodes that must be pending before a loop that comes around is flushed: enough to be worth a run,
 // few enough to schedule well.
 constexpr std::size_t kFlushNodes = 100;
+// So many are flushed wherever the call stands. What is done with a graph takes time as its length
+// says, mostly; statements that repeat should still be in one, for the sake of equal loops.
+constexpr std::size_t kMostNodes = 10'000;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29);
@@ -57,7 +60,7 @@ void Session::enter(Origin origin, bool scalar_operator) {
   current_.scalar_operator = scalar_operator;
   const std::uint64_t site = mix(origin.code, static_cast<std::uint64_t>(origin.instruction));
   const bool known_site = !sites_.insert(site).second;
-  if (known_site && graph_.size() > kFlushNodes) {
+  if (graph_.size() > (known_site ? kFlushNodes : kMostNodes)) {
     record({Event::Kind::Flush, "flush", {}, origin, nullptr});
     flush();
     sites_.insert(site);

@@ -8,6 +8,14 @@
 namespace ufuse::codegen {
 namespace {
 
+// What printf wrote, with a point where the program's locale has another sign.
+std::string pointed(std::string text) {
+  const std::size_t from = text.find_first_not_of("0123456789abcdefxp+-");
+  if (from == text.npos) return text;
+  const std::size_t to = text.find_first_of("0123456789abcdefp", from);
+  return text.replace(from, to - from, ".");
+}
+
 template <class F, class Bits>
 std::string real(const char* at, const char* suffix, const char* type) {
   F value;
@@ -15,11 +23,12 @@ std::string real(const char* at, const char* suffix, const char* type) {
   std::memcpy(&value, at, sizeof value);
   std::memcpy(&bits, at, sizeof bits);
   char text[64];
-  if (std::isfinite(value))
-    std::snprintf(text, sizeof text, "%a%s", static_cast<double>(value), suffix);
-  else
-    std::snprintf(text, sizeof text, "__builtin_bit_cast(%s, 0x%" PRIx64 "%s)", type,
-                  static_cast<std::uint64_t>(bits), sizeof(Bits) == 8 ? "ul" : "u");
+  if (std::isfinite(value)) {
+    std::snprintf(text, sizeof text, "%a", static_cast<double>(value));
+    return pointed(text) + suffix;
+  }
+  std::snprintf(text, sizeof text, "__builtin_bit_cast(%s, 0x%" PRIx64 "%s)", type,
+                static_cast<std::uint64_t>(bits), sizeof(Bits) == 8 ? "ul" : "u");
   return text;
 }
 
@@ -29,11 +38,12 @@ std::string long_double(const char* at) {
   std::memcpy(&value, at, sizeof value);
   std::memcpy(bits, at, sizeof bits);
   char text[80];
-  if (std::isfinite(value))
-    std::snprintf(text, sizeof text, "%LaL", value);
-  else
-    std::snprintf(text, sizeof text, "rt::long_double(0x%" PRIx64 "ul, 0x%" PRIx64 "ul)", bits[0],
-                  bits[1]);
+  if (std::isfinite(value)) {
+    std::snprintf(text, sizeof text, "%La", value);
+    return pointed(text) + "L";
+  }
+  std::snprintf(text, sizeof text, "rt::long_double(0x%" PRIx64 "ul, 0x%" PRIx64 "ul)", bits[0],
+                bits[1]);
   return text;
 }
 

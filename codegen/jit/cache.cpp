@@ -8,105 +8,67 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
-#include "codegen/jit/hash.h"
+#include "codegen/jit/folders.h"
 
 namespace ufuse::codegen {
 namespace {
 
-namespace fs = std::filesystem;
-
-// An entry is payload, key, trailer. The trailer stands at the end because a shared object must
-// begin with its own header.
+// An entry is payload, key, trailer.
 struct Trailer {
   char magic[8];
   std::uint64_t version;
   std::uint64_t payload_bytes, key_bytes;
-  Hash128 checksum;  // of payload and key
+  Hash128 checksum;  // of the payload; the key is compared as it stands
 };
 constexpr char kMagic[8] = {'u', 'f', 'u', 's', 'e', 'k', 'r', 'n'};
-constexpr std::uint64_t kVersion = 1;
-constexpr std::string_view kPrefix = "ufuse-", kSuffix = ".so", kTemporary = "ufuse-tmp-";
+constexpr std::uint64_t kVersion = 2;
+constexpr std::string_view kPrefix = "ufuse-", kSuffix = ".so", kTemporary = "ufuse-tmp-",
+                           kFailed = "ufuse-failed-";
+constexpr std::size_t kMaxEntry = 64 << 20;  // a kernel has some 20 KB
+constexpr time_t kStale = 3600;              // s until a temporary file is somebody's who died
 
-std::string reason(const fs::path& folder, const std::string& what) {
-  return folder.string() + ": " + what;
+// A pipe with an entry's name is neither waited for nor a terminal taken over.
+constexpr int kReadOnly = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+std::string name_of(const CacheKey& key) {
+  return std::string(kPrefix) + key.hash.hex() + std::string(kSuffix);
 }
 
-// Why a folder cannot be used; empty when it can. Makes it when it is missing.
-std::string folder_trouble(const fs::path& folder) {
-  if (folder.empty())
-    return "no folder is known (neither UFUSE_CACHE_DIR, XDG_CACHE_HOME nor HOME)";
-  if (!folder.is_absolute()) return reason(folder, "is not an absolute path");
-  std::error_code error;
-  fs::create_directories(folder.parent_path(), error);
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    return reason(folder, std::strerror(errno));
-  struct stat info;
-  if (lstat(folder.c_str(), &info) != 0) return reason(folder, std::strerror(errno));
-  if (!S_ISDIR(info.st_mode)) return reason(folder, "is not a folder");
-  if (info.st_uid != geteuid()) return reason(folder, "belongs to another user");
-  if ((info.st_mode & 077) != 0) return reason(folder, "is open to other users (chmod 700 it)");
-  if (access(folder.c_str(), W_OK | X_OK) != 0) return reason(folder, std::strerror(errno));
-  return {};
+bool is_entry(std::string_view name) {
+  return name.size() == kPrefix.size() + 32 + kSuffix.size() && name.starts_with(kPrefix) &&
+         name.ends_with(kSuffix) &&
+         name.substr(kPrefix.size(), 32).find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-struct Listed {
-  fs::path path;
-  std::uint64_t bytes;
-  fs::file_time_type used;
-};
-
-}  // namespace
-
-EntryStore::EntryStore(fs::path folder, std::uint64_t max_bytes)
-    : folder_(std::move(folder)), note_(folder_trouble(folder_)), max_bytes_(max_bytes) {}
-
-fs::path EntryStore::path_of(std::string_view key) const {
-  return folder_ / (std::string(kPrefix) + hash128(key).hex() + std::string(kSuffix));
+// A file that only we can have written: ours, closed to the pens of others, under one name.
+bool is_ours_alone(const struct stat& info) {
+  return S_ISREG(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0 &&
+         info.st_nlink <= 1;
 }
 
-std::optional<std::string> EntryStore::sound_payload(const fs::path& path, std::string_view key) {
-  std::optional<std::string> text = read_file(path);
-  if (!text) return std::nullopt;  // absent, or unreadable just now: not the entry's fault
+// The payload of an entry's text, where it is whole and was made for this key.
+std::optional<std::string> payload_in(std::string&& text, std::string_view key) {
   Trailer trailer;
-  const std::string_view all(*text);
-  bool sound = false;
-  if (all.size() >= sizeof trailer) {
-    const std::string_view body = all.substr(0, all.size() - sizeof trailer);
-    std::memcpy(&trailer, all.data() + body.size(), sizeof trailer);
-    sound = std::memcmp(trailer.magic, kMagic, sizeof kMagic) == 0 && trailer.version == kVersion &&
-            trailer.key_bytes == key.size() && trailer.payload_bytes <= body.size() &&
-            trailer.payload_bytes + trailer.key_bytes == body.size() &&
-            body.substr(trailer.payload_bytes) == key && trailer.checksum == hash128(body);
-  }
-  if (!sound) {
-    rejected_.fetch_add(1);
-    unlink(path.c_str());
+  if (text.size() < sizeof trailer) return std::nullopt;
+  const std::string_view body(text.data(), text.size() - sizeof trailer);
+  std::memcpy(&trailer, text.data() + body.size(), sizeof trailer);
+  if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 || trailer.version != kVersion ||
+      trailer.key_bytes != key.size() || trailer.payload_bytes > body.size() ||
+      trailer.payload_bytes + trailer.key_bytes != body.size() ||
+      body.substr(trailer.payload_bytes) != key ||
+      trailer.checksum != hash128(body.substr(0, trailer.payload_bytes)))
     return std::nullopt;
-  }
-  text->resize(trailer.payload_bytes);
-  return text;
+  text.resize(trailer.payload_bytes);
+  return std::move(text);
 }
 
-std::optional<fs::path> EntryStore::find(std::string_view key) {
-  if (!usable()) return std::nullopt;
-  fs::path path = path_of(key);
-  if (!sound_payload(path, key)) return std::nullopt;
-  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now: the last to be evicted
-  return path;
-}
-
-std::optional<std::string> EntryStore::read(std::string_view key) {
-  if (!usable()) return std::nullopt;
-  return sound_payload(path_of(key), key);
-}
-
-std::optional<fs::path> EntryStore::put(std::string_view key, std::string_view payload) {
-  if (!usable()) return std::nullopt;
+std::string entry_of(std::string_view key, std::string_view payload) {
   std::string entry;
   entry.reserve(payload.size() + key.size() + sizeof(Trailer));
   entry.append(payload).append(key);
@@ -115,69 +77,183 @@ std::optional<fs::path> EntryStore::put(std::string_view key, std::string_view p
   trailer.version = kVersion;
   trailer.payload_bytes = payload.size();
   trailer.key_bytes = key.size();
-  trailer.checksum = hash128(entry);
+  trailer.checksum = hash128(payload);
   entry.append(reinterpret_cast<const char*>(&trailer), sizeof trailer);
+  return entry;
+}
 
-  const fs::path path = path_of(key);
-  std::string temporary = (folder_ / (std::string(kTemporary) + "XXXXXX")).string();
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
-  close(fd);
-  if (!write_file(temporary, entry)) return std::nullopt;
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    unlink(temporary.c_str());
+bool before(const timespec& a, const timespec& b) {
+  return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
+}  // namespace
+
+EntryStore::EntryStore(std::string folder, std::uint64_t max_bytes)
+    : folder_(std::move(folder)), max_bytes_(max_bytes) {
+  if (folder_.empty()) {
+    note_ = "no folder is known (neither UFUSE_CACHE_DIR, XDG_CACHE_HOME nor HOME)";
+    return;
+  }
+  if (max_bytes_ == 0) {
+    note_ = "UFUSE_CACHE_SIZE is 0: nothing is kept";
+    return;
+  }
+  Opened opened = open_private_folder(folder_);
+  struct stat info {};
+  if (opened.folder && fstat(opened.folder.get(), &info) != 0)
+    opened.trouble = folder_ + ": " + std::strerror(errno);
+  note_ = opened.trouble;
+  opened_ = std::move(opened.folder);
+  device_ = info.st_dev;
+  inode_ = info.st_ino;
+}
+
+EntryStore::~EntryStore() {
+  if (descriptor() < 0) opened_.release();  // it is somebody else's by now
+}
+
+// The folder's descriptor, or -1. A program may have closed it, as daemons close all there are, and
+// have got its number for another file since.
+int EntryStore::descriptor() const {
+  struct stat info {};
+  const bool same = opened_ && fstat(opened_.get(), &info) == 0 && S_ISDIR(info.st_mode) &&
+                    info.st_dev == device_ && info.st_ino == inode_;
+  return same ? opened_.get() : -1;
+}
+
+std::string EntryStore::path_of(const CacheKey& key) const { return folder_ + "/" + name_of(key); }
+
+void EntryStore::reject(const std::string& name) {
+  rejected_.fetch_add(1);
+  unlinkat(descriptor(), name.c_str(), 0);
+}
+
+std::optional<std::string> EntryStore::read(const CacheKey& key) {
+  const int folder = descriptor();
+  if (folder < 0) return std::nullopt;
+  const std::string name = name_of(key);
+  const Fd file(openat(folder, name.c_str(), kReadOnly));
+  if (!file) {
+    // A link, or a socket. Else it is absent, or cannot be read just now: not its own fault.
+    if (errno == ELOOP || errno == ENXIO) reject(name);
     return std::nullopt;
   }
-  if (puts_.fetch_add(1) % 64 == 0) trim();
-  return path;
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return std::nullopt;
+  if (!is_ours_alone(info) || static_cast<std::uint64_t>(info.st_size) > kMaxEntry) {
+    reject(name);
+    return std::nullopt;
+  }
+  std::optional<std::string> text = read_all(file.get(), kMaxEntry);
+  if (!text) return std::nullopt;
+  std::optional<std::string> payload = payload_in(std::move(*text), key.text);
+  if (payload)
+    futimens(file.get(), nullptr);  // used now
+  else
+    reject(name);
+  return payload;
+}
+
+bool EntryStore::put(const CacheKey& key, std::string_view payload) {
+  const int folder = descriptor();
+  const std::string entry = entry_of(key.text, payload);
+  if (folder < 0 || entry.size() > std::min<std::uint64_t>(kMaxEntry, max_bytes_)) return false;
+  const std::string name = name_of(key), temporary = std::string(kTemporary) + random_digits();
+  Fd file(openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                 0600));
+  if (!file) return false;
+  bool kept = write_all(file.get(), entry);
+  kept = close(file.release()) == 0 && kept;  // some file systems say only here that they are full
+  if (!kept || renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) {
+    unlinkat(folder, temporary.c_str(), 0);
+    return false;
+  }
+  // Other processes put entries here too, so what is there is counted anew now and then.
+  const std::uint64_t bytes = bytes_.fetch_add(entry.size()) + entry.size();
+  if (puts_.fetch_add(1) % 64 == 0 || bytes > max_bytes_) trim();
+  return true;
+}
+
+// Calls visit(name, info) for each file that bears a name of ours.
+template <class Visit>
+void EntryStore::for_each_file(const Visit& visit) const {
+  const int folder = descriptor();
+  if (folder < 0) return;
+  for (const std::string& name : names_in(folder, kPrefix)) {
+    if (!is_entry(name) && !name.starts_with(kTemporary) && !name.starts_with(kFailed)) continue;
+    struct stat info {};
+    if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
+      visit(name, info);
+  }
+}
+
+CacheContent EntryStore::content() const {
+  CacheContent content;
+  for_each_file([&](const std::string&, const struct stat& info) {
+    ++content.files;
+    content.bytes += static_cast<std::uint64_t>(info.st_size);
+    if (!is_ours_alone(info)) ++content.foreign;
+  });
+  return content;
+}
+
+CacheContent EntryStore::clear() {
+  CacheContent removed;
+  for_each_file([&](const std::string& name, const struct stat& info) {
+    if (unlinkat(descriptor(), name.c_str(), 0) != 0) return;
+    ++removed.files;
+    removed.bytes += static_cast<std::uint64_t>(info.st_size);
+    if (!is_ours_alone(info)) ++removed.foreign;
+  });
+  return removed;
 }
 
 // Removes the least recently used entries until three quarters of the cap are left, and temporary
-// files that a killed process left behind. Only files with names of ours are touched.
+// files that a killed process left behind.
 void EntryStore::trim() {
-  std::error_code error;
+  struct Listed {
+    std::string name;
+    std::uint64_t bytes;
+    timespec used;
+  };
   std::vector<Listed> entries;
   std::uint64_t total = 0;
-  const auto an_hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    std::error_code ignored;
-    if (!name.starts_with(kPrefix) || !it->is_regular_file(ignored)) continue;
-    const auto used = it->last_write_time(ignored);
-    if (ignored) continue;
-    const std::uint64_t bytes = it->file_size(ignored);
-    if (ignored) continue;
+  const int folder = descriptor();
+  const time_t stale = std::time(nullptr) - kStale;
+  for_each_file([&](const std::string& name, const struct stat& info) {
     if (name.starts_with(kTemporary)) {
-      if (used < an_hour_ago) fs::remove(it->path(), ignored);
-      continue;
+      if (info.st_mtim.tv_sec < stale) unlinkat(folder, name.c_str(), 0);
+      return;
     }
-    entries.push_back({it->path(), bytes, used});
-    total += bytes;
+    entries.push_back({name, static_cast<std::uint64_t>(info.st_size), info.st_mtim});
+    total += entries.back().bytes;
+  });
+  if (total > max_bytes_) {
+    std::ranges::sort(entries, before, &Listed::used);
+    for (const Listed& entry : entries) {
+      if (total <= max_bytes_ / 4 * 3) break;
+      if (unlinkat(folder, entry.name.c_str(), 0) != 0) continue;
+      total -= entry.bytes;
+      evicted_.fetch_add(1);
+    }
   }
-  if (total <= max_bytes_) return;
-  std::ranges::sort(entries, {}, &Listed::used);
-  for (const Listed& entry : entries) {
-    if (total <= max_bytes_ / 4 * 3) break;
-    if (unlink(entry.path.c_str()) != 0) continue;
-    total -= entry.bytes;
-    evicted_.fetch_add(1);
-  }
+  bytes_.store(total);
 }
 
-fs::path default_cache_folder() {
+std::string default_cache_folder() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
   if (const std::string own = variable("UFUSE_CACHE_DIR"); !own.empty()) {
-    std::error_code error;
-    return fs::absolute(own, error);
+    char here[PATH_MAX];
+    return own.starts_with('/') || !getcwd(here, sizeof here) ? own : std::string(here) + "/" + own;
   }
   // The XDG specification: a path that is not absolute is to be ignored.
   if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/'))
-    return fs::path(xdg) / "ufuse";
+    return xdg + "/ufuse";
   if (const std::string home = variable("HOME"); home.starts_with('/'))
-    return fs::path(home) / ".cache" / "ufuse";
+    return home + "/.cache/ufuse";
   return {};
 }
 
@@ -191,38 +267,6 @@ std::uint64_t default_cache_bytes() {
       mebibytes = value;
   }
   return mebibytes << 20;
-}
-
-std::optional<std::string> read_file(const fs::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
-  std::string text;
-  struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
-    text.reserve(static_cast<std::size_t>(info.st_size));
-  char buffer[1 << 14];
-  ssize_t got;
-  while ((got = read(fd, buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR))
-    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
-  close(fd);
-  if (got < 0) return std::nullopt;
-  return text;
-}
-
-bool write_file(const fs::path& path, std::string_view text) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
-  bool written = true;
-  while (written && !text.empty()) {
-    const ssize_t count = write(fd, text.data(), text.size());
-    if (count >= 0)
-      text.remove_prefix(static_cast<std::size_t>(count));
-    else
-      written = errno == EINTR;
-  }
-  written = close(fd) == 0 && written;
-  if (!written) unlink(path.c_str());
-  return written;
 }
 
 }  // namespace ufuse::codegen

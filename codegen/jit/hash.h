@@ -1,7 +1,7 @@
 // A 128-bit name for a text.
 //
 // FNV-1a: names files and checks them for damage. Not for defence against an attacker: keys are
-// compared in full, and the cache folder is ours alone. Used by cache.cpp and jit.cpp.
+// compared in full, and the cache folder is ours alone. Used by cache.cpp.
 #pragma once
 
 #include <cstdint>

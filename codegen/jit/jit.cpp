@@ -1,80 +1,66 @@
-// The order of looking: memory, disk, compiler; single flight for equal sources; the background
-// thread; what a fork changes. The machinery itself stands in cache.cpp, toolchain.cpp and
+// The order of looking: memory, disk, compiler; single flight for equal sources; what a fork
+// changes. The machinery itself stands in builders.cpp, health.cpp, cache.cpp, toolchain.cpp and
 // loader.cpp.
 #include "codegen/jit/jit.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <csignal>
 #include <cstdlib>
-#include <deque>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "codegen/jit/builders.h"
 #include "codegen/jit/cache.h"
+#include "codegen/jit/files.h"
 #include "codegen/jit/fork.h"
-#include "codegen/jit/hash.h"
+#include "codegen/jit/health.h"
+#include "codegen/jit/work_folder.h"
 #include "ir/support/error.h"
 
 namespace ufuse::codegen {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 // Kernels kept by source text. A program with more of them than this makes new text at each call.
 constexpr std::size_t kMaxKernels = 4096;
+// Kernels that wait for a builder.
+constexpr std::size_t kMaxWaiting = 512;
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// A private folder for one build, gone with its owner unless kept.
-class WorkFolder {
- public:
-  explicit WorkFolder(const fs::path& parent) {
-    std::string name = (parent / "ufuse-XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  explicit operator bool() const { return !path_.empty(); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // Where a build may happen, best first. More than one, because a disk may be full, read-only, or
-// forbid execution.
-std::vector<fs::path> work_parents(const Environment& environment, const EntryStore& store) {
-  std::vector<fs::path> parents;
-  if (const std::string chosen = environment.get("TMPDIR"); chosen.starts_with('/'))
-    parents.emplace_back(chosen);
-  parents.insert(parents.end(), {"/tmp", "/dev/shm"});
+// open to others.
+std::vector<std::string> work_parents(const Environment& environment, const EntryStore& store) {
+  std::vector<std::string> parents = {"/tmp", "/dev/shm"};
+  if (const std::string chosen = environment.get("TMPDIR"); chosen.starts_with('/')) {
+    std::erase(parents, chosen);
+    parents.insert(parents.begin(), chosen);
+  }
   if (store.usable()) parents.push_back(store.folder());
   return parents;
 }
+
+constexpr const char* kNotWritten = "a source file cannot be written";
 
 // Whether another folder might help.
 bool is_about_the_disk(const CompileError& error) {
   static constexpr const char* kSigns[] = {
       "No space left", "Disk quota",         "Read-only",     "Permission denied",
-      "failed to map", "Input/output error", "not permitted", "cannot be written"};
+      "failed to map", "Input/output error", "not permitted", kNotWritten};
   const std::string words = error.what() + error.output();
   return std::ranges::any_of(
       kSigns, [&](const char* sign) { return words.find(sign) != std::string::npos; });
 }
+
+std::string first_line(const std::string& words) { return words.substr(0, words.find('\n')); }
 
 std::string shortened(const std::string& words) {
   constexpr std::size_t kMost = 4000;
@@ -104,21 +90,15 @@ class Jit::State {
         store_(config.cache_dir.value_or(default_cache_folder()),
                config.cache_bytes.value_or(default_cache_bytes())) {}
 
-  ~State() {
-    cancel_.pull();
-    finish(std::chrono::milliseconds(0));
-  }
+  ~State() { finish(std::chrono::milliseconds(0)); }
 
   const unsigned generation = fork_generation();
 
   Built get(const std::string& source, Numerics numerics) {
     const Clock::time_point start = Clock::now();
-    const Job job = enter(source, numerics);
-    if (job->claim()) {
-      run(*job, cancel_);
-      return job->future.get();
-    }
-    Built built = job->future.get();  // perhaps waiting for another thread
+    const auto [job, is_new] = enter(source, numerics, true);
+    Built built = job->future.get();
+    if (is_new) return built;
     count(&JitStats::memory_hits);
     built.origin = Origin::Memory;
     built.milliseconds = milliseconds_since(start);
@@ -133,35 +113,28 @@ class Jit::State {
     return found->second->kernel.load();
   }
 
-  std::shared_future<Built> get_async(const std::string& source, Numerics numerics) {
-    const Job job = enter(source, numerics);
-    if (job->claimed.load()) return job->future;
-    const std::lock_guard lock(mutex_);
-    if (stop_) throw ending();
-    if (!worker_.joinable()) start_worker();
-    queue_.push_back(job);
-    wake_.notify_one();
-    return job->future;
+  std::shared_future<Built> get_async(const std::string& source, Numerics numerics, bool awaited) {
+    const auto [job, is_new] = enter(source, numerics, awaited);
+    std::shared_ptr<const Kernel> kernel = is_new ? nullptr : job->kernel.load();
+    if (!kernel) return job->future;
+    count(&JitStats::memory_hits);
+    std::promise<Built> known;
+    known.set_value({std::move(kernel), Origin::Memory, 0});
+    return known.get_future().share();
   }
 
+  bool is_prompt() const { return health_.is_prompt(); }
+
   void finish(std::chrono::milliseconds patience) {
-    std::deque<Job> left;
-    {
-      std::unique_lock lock(mutex_);
-      idle_.wait_for(lock, patience, [this] { return queue_.empty() && !working_; });
-      stop_ = true;
-      left.swap(queue_);
-    }
-    background_cancel_.pull();
-    wake_.notify_all();
-    if (worker_.joinable()) worker_.join();
-    for (const Job& job : left)
-      if (job->claim()) job->promise.set_exception(std::make_exception_ptr(ending()));
+    ending_ = true;
+    if (!is_prompt()) patience = std::chrono::milliseconds(0);
+    builders_.finish(patience, [this] { cancel_.pull(); });
   }
 
   JitStats stats() const {
     const std::lock_guard lock(mutex_);
     JitStats result = stats_;
+    result.trouble = health_.trouble();
     result.disk_rejected = store_.rejected();
     result.disk_evicted = store_.evicted();
     if (store_.usable()) result.cache_dir = store_.folder();
@@ -170,14 +143,12 @@ class Jit::State {
   }
 
  private:
-  // One source text. Whoever claims it builds it; everybody else waits for the future.
+  // One source text.
   struct Work {
     Work(std::string text, Numerics mode) : source(std::move(text)), numerics(mode) {}
-    bool claim() { return !claimed.exchange(true); }
 
     const std::string source;
     const Numerics numerics;
-    std::atomic<bool> claimed{false};
     std::promise<Built> promise;
     const std::shared_future<Built> future = promise.get_future().share();
     std::atomic<std::shared_ptr<const Kernel>> kernel;  // once built
@@ -194,14 +165,33 @@ class Jit::State {
     ++(stats_.*counter);
   }
 
-  Job enter(const std::string& source, Numerics numerics) {
+  // The job for a source, and whether it was made now; a builder has it then.
+  std::pair<Job, bool> enter(const std::string& source, Numerics numerics, bool awaited) {
     const std::lock_guard lock(mutex_);
-    Job& job = kernels_[key_of(source, numerics)];
-    if (!job) job = std::make_shared<Work>(source, numerics);
-    const Job result = job;
-    result->used = ++clock_;
+    std::string key = key_of(source, numerics);
+    Job job;
+    if (const auto known = kernels_.find(key); known != kernels_.end()) {
+      job = known->second;
+      job->used = ++clock_;
+      return {std::move(job), false};
+    }
+    job = std::make_shared<Work>(source, numerics);
+    job->used = ++clock_;
+    try {
+      if (ending_) throw ending();
+      if (!builders_.post([this, job] { run(job); }, awaited))
+        throw CompilerTrouble("too many loops wait for the compiler");
+    } catch (const CompileError&) {
+      job->promise.set_exception(std::current_exception());
+      return {std::move(job), true};
+    } catch (const std::system_error& error) {
+      job->promise.set_exception(std::make_exception_ptr(CompilerTrouble(
+          std::string("no thread for compiling in the background: ") + error.what())));
+      return {std::move(job), true};
+    }
+    kernels_.emplace(std::move(key), job);
     if (kernels_.size() > kMaxKernels) forget_oldest();
-    return result;
+    return {std::move(job), true};
   }
 
   // Drops the quarter that was used longest ago. Who holds a kernel keeps it.
@@ -213,46 +203,15 @@ class Jit::State {
     std::erase_if(kernels_, [&](const auto& item) { return item.second->used < *quarter; });
   }
 
-  // Signals are for the program's own threads.
-  void start_worker() {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      worker_ = std::thread([this] { work(); });
-    } catch (const std::system_error& error) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw CompileError(std::string("no thread for compiling in the background: ") + error.what());
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-
-  void work() {
-    for (;;) {
-      Job job;
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
-        if (stop_) return;
-        job = queue_.front();
-        queue_.pop_front();
-        working_ = true;
-      }
-      if (job->claim()) run(*job, background_cancel_);
-      const std::lock_guard lock(mutex_);
-      working_ = false;
-      idle_.notify_all();
-    }
-  }
-
   static CompileError ending() {
     return CompileError("the kernel was not compiled because the program is ending");
   }
 
-  void run(Work& job, const Cancel& cancel) {
+  void run(const Job& job) {
     const Clock::time_point start = Clock::now();
     try {
-      Built built = load_or_compile(job, cancel);
+      if (cancel_.pulled()) throw ending();
+      Built built = load_or_compile(*job);
       built.milliseconds = milliseconds_since(start);
       {
         const std::lock_guard lock(mutex_);
@@ -263,101 +222,154 @@ class Jit::State {
           ++stats_.disk_hits;
         }
       }
-      job.kernel.store(built.kernel);
-      job.promise.set_value(std::move(built));
+      job->kernel.store(built.kernel);
+      job->promise.set_value(std::move(built));
+    } catch (const CompilerTrouble&) {
+      forget(job);  // who asks again is not given this answer
+      job->promise.set_exception(std::current_exception());
     } catch (...) {
       count(&JitStats::failed);
-      job.promise.set_exception(std::current_exception());
+      job->promise.set_exception(std::current_exception());
     }
   }
 
-  const Toolchain& toolchain(const Cancel& cancel) {
-    std::call_once(toolchain_once_, [&] {
-      try {
-        toolchain_.emplace(Toolchain::find(config_.compiler, environment_, config_.direct,
-                                           config_.timeout, &store_, &cancel));
-        const std::lock_guard lock(mutex_);
-        stats_.compiler = toolchain_->description();
-      } catch (...) {
-        no_toolchain_ = std::current_exception();
-      }
-    });
+  void forget(const Job& job) {
+    const std::lock_guard lock(mutex_);
+    ++stats_.failed;
+    const auto known = kernels_.find(key_of(job->source, job->numerics));
+    if (known != kernels_.end() && known->second == job) kernels_.erase(known);
+  }
+
+  // Found once; a compiler that could not be asked is looked for again.
+  const Toolchain& toolchain(Health::Use& use) {
+    const std::lock_guard lock(toolchain_mutex_);
     if (no_toolchain_) std::rethrow_exception(no_toolchain_);
+    if (toolchain_) return *toolchain_;
+    use.begin();
+    try {
+      toolchain_.emplace(Toolchain::find(config_.compiler, environment_, config_.direct,
+                                         config_.timeout, &store_, &cancel_));
+    } catch (const CompilerTrouble&) {
+      throw;
+    } catch (...) {
+      no_toolchain_ = std::current_exception();
+      throw;
+    }
+    const std::lock_guard stats_lock(mutex_);
+    stats_.compiler = toolchain_->description();
     return *toolchain_;
   }
 
-  Built load_or_compile(const Work& job, const Cancel& cancel) {
-    const bool halves = job.source.find("rt::f16") != std::string::npos;
-    const std::string text = config_.preamble + (halves ? config_.half : "") + job.source;
-    const Toolchain& tools = toolchain(cancel);
-    const std::string key =
-        "ufuse kernel 1\n" + tools.identity() + "\n" + key_of(text, job.numerics);
-    if (const std::optional<fs::path> entry = store_.find(key)) {
-      try {
-        return {std::make_shared<const Kernel>(*entry), Origin::Disk, 0};
-      } catch (const CompileError&) {
-        // A sound entry that cannot be loaded (removed just now, a folder without execution):
-        // compile as if it were absent.
-      }
+  Built load_or_compile(const Work& job) {
+    Health::Use use(health_);
+    try {
+      Built built = load_or_compile(job, use);
+      if (built.origin == Origin::Compiled) use.worked();
+      return built;
+    } catch (const CompilerRefused&) {
+      throw;
+    } catch (const CompilerTrouble& error) {
+      use.met_trouble(first_line(error.what()));
+      throw;
+    } catch (const CompileError&) {
+      use.worked();  // the source is at fault
+      throw;
     }
-    return {compile(tools, job, text, key, cancel), Origin::Compiled, 0};
   }
 
+  Built load_or_compile(const Work& job, Health::Use& use) {
+    const bool halves = job.source.find("rt::f16") != std::string::npos;
+    const std::string text = config_.preamble + (halves ? config_.half : "") + job.source;
+    const Toolchain& tools = toolchain(use);
+    const std::string known_by =
+        "ufuse kernel 2\n" + tools.identity() + "\n" + key_of(text, job.numerics);
+    const CacheKey key(known_by);
+    const std::vector<std::string> parents = work_parents(environment_, store_);
+    if (const std::optional<std::string> object = store_.read(key)) {
+      try {
+        return {std::make_shared<const Kernel>(*object, mark_of(key), parents), Origin::Disk, 0};
+      } catch (const CompileError&) {
+        // A sound entry that cannot be loaded here: compile as if it were absent.
+      }
+    }
+    use.begin();
+    std::call_once(swept_, [&] { std::ranges::for_each(parents, remove_left_work_folders); });
+    return {compile(tools, job, Kernel::marked(mark_of(key)) + text, key, parents, cancel_),
+            Origin::Compiled, 0};
+  }
+
+  // What a kernel is known by once it is loaded.
+  static std::string mark_of(const CacheKey& key) { return key.hash.hex(); }
+
   std::shared_ptr<const Kernel> compile(const Toolchain& tools, const Work& job,
-                                        const std::string& text, const std::string& key,
+                                        const std::string& text, const CacheKey& key,
+                                        const std::vector<std::string>& parents,
                                         const Cancel& cancel) {
     std::optional<CompileError> first;
+    bool trouble = false;
     std::string built;
-    for (const fs::path& parent : work_parents(environment_, store_)) {
+    for (const std::string& parent : parents) {
       try {
         const WorkFolder folder(parent);
-        built = folder.path() / "kernel.cpp";
-        if (!folder || !write_file(built, text))
-          throw CompileError(parent.string() + ": a source file cannot be written");
-        return compile_in(folder.path(), tools, job.numerics, key, cancel);
+        if (!folder) throw CompileError(folder.trouble() + ": " + kNotWritten);
+        built = folder.path() + "/kernel.cpp";
+        if (!write_file(built, text)) throw CompileError(parent + ": " + kNotWritten);
+        return compile_in(folder.path(), tools, job.numerics, key, parents, cancel);
       } catch (const CompileError& error) {
         const bool hopeless = !is_about_the_disk(error);
-        if (!first || hopeless) first = error;
+        if (!first || hopeless) {
+          first = error;
+          trouble = dynamic_cast<const CompilerTrouble*>(&error) != nullptr;
+        }
         if (hopeless) break;
       }
     }
-    throw explained(*first, text, built, tools);
+    if (cancel.pulled()) throw ending();
+    const CompileError told = explained(*first, text, built, tools);
+    if (trouble) throw CompilerTrouble(told.what(), told.output(), told.source_path());
+    throw told;
   }
 
-  std::shared_ptr<const Kernel> compile_in(const fs::path& folder, const Toolchain& tools,
-                                           Numerics numerics, const std::string& key,
+  std::shared_ptr<const Kernel> compile_in(const std::string& folder, const Toolchain& tools,
+                                           Numerics numerics, const CacheKey& key,
+                                           const std::vector<std::string>& parents,
                                            const Cancel& cancel) {
-    const fs::path library = folder / "kernel.so";
+    const std::string library = folder + "/kernel.so";
+    std::string object;
+    const auto loaded = [&] {
+      object = read_file(library).value_or("");
+      return std::make_shared<const Kernel>(object, mark_of(key), parents);
+    };
     tools.build(folder, numerics, cancel);
     std::shared_ptr<const Kernel> kernel;
     try {
-      kernel = std::make_shared<const Kernel>(library);
+      kernel = loaded();
     } catch (const CompileError&) {
       // Perhaps a symbol of a library that only the driver links.
       if (!tools.direct()) throw;
-      std::error_code ignored;
-      fs::remove(library, ignored);
+      unlink(library.c_str());
       tools.build_by_driver(folder, numerics, cancel);
-      kernel = std::make_shared<const Kernel>(library);
+      kernel = loaded();
     }
-    if (const std::optional<std::string> code = read_file(library)) store_.put(key, *code);
+    store_.put(key, object);
     return kernel;
   }
 
   // The error with the compiler's words, and the source in a file that stays.
   CompileError explained(const CompileError& error, const std::string& text,
                          const std::string& built, const Toolchain& tools) {
-    std::vector<fs::path> parents = work_parents(environment_, store_);
+    std::vector<std::string> parents = work_parents(environment_, store_);
     if (store_.usable()) std::rotate(parents.begin(), parents.end() - 1, parents.end());
     std::string kept;
-    for (const fs::path& parent : parents) {
-      std::string name = (parent / "ufuse-failed-XXXXXX.cpp").string();
-      const int fd = mkstemps(name.data(), 4);
-      if (fd < 0) continue;
-      close(fd);
-      if (!write_file(name, text)) continue;
-      kept = name;
-      break;
+    for (const std::string& parent : parents) {
+      std::string name = parent + "/ufuse-failed-XXXXXX.cpp";
+      const Fd file(mkostemps(name.data(), 4, O_CLOEXEC));
+      if (!file) continue;
+      if (write_all(file.get(), text)) {
+        kept = name;
+        break;
+      }
+      unlink(name.c_str());
     }
     std::string words = error.output();  // they name a file that is gone by now
     if (!kept.empty() && !built.empty())
@@ -373,19 +385,20 @@ class Jit::State {
   const JitConfig& config_;
   const Environment environment_ = Environment::now();
   EntryStore store_;
-  std::once_flag toolchain_once_;
+  Cancel cancel_;
+  std::atomic<bool> ending_{false};
+  Health health_{config_.slow, config_.pause};
+
+  std::mutex toolchain_mutex_;  // of the next two; never taken while mutex_ is held
   std::optional<Toolchain> toolchain_;
   std::exception_ptr no_toolchain_;
-  Cancel cancel_, background_cancel_;
+  std::once_flag swept_;  // folders that killed processes left behind
 
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // of all below but the builders
   std::unordered_map<std::string, Job> kernels_;
   std::uint64_t clock_ = 0;
   JitStats stats_;
-  std::deque<Job> queue_;
-  std::condition_variable wake_, idle_;
-  bool stop_ = false, working_ = false;
-  std::thread worker_;
+  Builders builders_{builders_here(), kMaxWaiting};  // last: they use all of the above
 };
 
 Jit::Jit(JitConfig config) : config_(std::move(config)), state_(new State(config_)) {}
@@ -411,9 +424,12 @@ std::shared_ptr<const Kernel> Jit::find(const std::string& source, Numerics nume
   return state().find(source, numerics);
 }
 
-std::shared_future<Built> Jit::get_async(std::string source, Numerics numerics) {
-  return state().get_async(source, numerics);
+std::shared_future<Built> Jit::get_async(const std::string& source, Numerics numerics,
+                                         bool awaited) {
+  return state().get_async(source, numerics, awaited);
 }
+
+bool Jit::is_prompt() const { return state().is_prompt(); }
 
 void Jit::finish(std::chrono::milliseconds patience) { state().finish(patience); }
 

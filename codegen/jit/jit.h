@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <optional>
@@ -26,11 +25,15 @@ struct JitConfig {
   std::string preamble;                 // text before every source: runtime_preamble()
   std::string half;                     // and then before those with halves: runtime_half()
   std::optional<std::string> compiler;  // else $UFUSE_CXX, $CXX, g++, clang++
-  std::optional<std::filesystem::path>
+  std::optional<std::string>
       cache_dir;  // else $UFUSE_CACHE_DIR or the XDG cache folder; empty: no disk cache
-  std::optional<std::uint64_t> cache_bytes;  // else $UFUSE_CACHE_SIZE (MiB) or 256 MiB
+  std::optional<std::uint64_t> cache_bytes;  // else $UFUSE_CACHE_SIZE (MiB) or 256 MiB; 0: none
   bool direct = true;  // cc1plus, as and ld without the driver, where possible
   std::chrono::milliseconds timeout{60'000};  // of one compiler run
+  std::chrono::milliseconds slow{5'000};      // longer builds are not worth waiting for
+  // How long a compiler that hung, was killed or could not be started is left alone; twice as long
+  // each further time.
+  std::chrono::milliseconds pause{10'000};
 };
 
 struct Built {
@@ -45,6 +48,7 @@ struct JitStats {
   std::uint64_t disk_rejected = 0;  // entries that were damaged or another's and were built anew
   std::uint64_t disk_evicted = 0;   // entries removed to stay below the cap
   double compile_ms = 0;            // sum over `compiled`
+  std::string trouble;              // what is wrong with the compiler now, if so
   std::string compiler;             // what was found, in words; empty before first use
   std::string cache_dir;            // empty: no folder is used, kernels live in this process only
   std::string cache_note;           // why not
@@ -59,21 +63,29 @@ class Jit {
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
 
-  // Throws CompileError: no compiler, it failed or was killed, or its output cannot be loaded. A
-  // failure is remembered: the next call throws the same at once.
+  // Builds a kernel on one of a few threads in the background. What `awaited` says somebody waits
+  // for comes before the rest; else first come, first served. A CompileError is in the future: no
+  // compiler, it failed, or its output cannot be loaded. Such a failure is remembered: asking again
+  // gives the same at once. CompilerTrouble is not: asking again may try again. In a forked child a
+  // future from before the fork may never become ready: poll it, do not wait.
+  std::shared_future<Built> get_async(const std::string& source,
+                                      Numerics numerics = Numerics::Exact, bool awaited = false);
+
+  // The same, waiting however long it takes. Throws CompileError.
   Built get(const std::string& source, Numerics numerics = Numerics::Exact);
 
   // Only from memory, never waiting; null when it is not there (yet).
   std::shared_ptr<const Kernel> find(const std::string& source,
                                      Numerics numerics = Numerics::Exact);
 
-  // The same on the one background thread. A CompileError is in the future (and is thrown here when
-  // no thread can be had). In a forked child a future from before the fork may never become ready:
-  // poll it, do not wait.
-  std::shared_future<Built> get_async(std::string source, Numerics numerics = Numerics::Exact);
+  // Whether it makes sense to wait for a build. Not while the compiler is in trouble, nor while it
+  // is slower than JitConfig::slow.
+  bool is_prompt() const;
+  // After CompilerTrouble, asking again makes no sense sooner than this.
+  std::chrono::milliseconds pause() const { return config_.pause; }
 
-  // The end of the program: waits at most so long for the background thread's work, kills the rest,
-  // and begins no more. Kernels are built by their callers from now on.
+  // The end of the program: waits at most so long for what is being built, kills the rest, and
+  // builds no more.
   void finish(std::chrono::milliseconds patience);
 
   JitStats stats() const;

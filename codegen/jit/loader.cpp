@@ -2,8 +2,15 @@
 #include "codegen/jit/loader.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+
+#include "codegen/jit/files.h"
 #include "codegen/jit/fork.h"
+#include "codegen/jit/work_folder.h"
 #include "ir/support/error.h"
 
 namespace ufuse::codegen {
@@ -17,23 +24,75 @@ constexpr int kMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL;
 #endif
 
+constexpr const char* kMark = "ufuse_mark";
+
 std::string loader_words() {
   const char* words = dlerror();
   return words ? words : "unknown error of the dynamic loader";
 }
 
+// A file in memory, with no name anywhere: nobody else can write it, no disk can be full, and what
+// becomes of the file that the text was read from does not matter.
+Fd file_in_memory(std::string_view text) {
+  Fd file(memfd_create("ufuse-kernel", MFD_CLOEXEC));
+  return file && write_all(file.get(), text) ? std::move(file) : Fd();
+}
+
+// A path to a descriptor that no file was loaded by before. The loader compares names as text, and
+// numbers of descriptors come again; so a number that does not is written with "/" for 0 and "./"
+// for 1, steps that lead nowhere.
+std::string new_name_of(int fd) {
+  static std::atomic<std::uint64_t> serial{0};  // of the process, as the loader's list of names is
+  std::string path = "/proc/self/fd/";
+  for (std::uint64_t left = serial.fetch_add(1) + 1; left != 0; left >>= 1)
+    path += (left & 1) != 0 ? "./" : "/";
+  return path + std::to_string(fd);
+}
+
+// A handle, or null and why not.
+void* load(const std::string& path, const std::string& mark, std::string& words) {
+  void* const handle = dlopen(path.c_str(), kMode);
+  if (!handle) {
+    words = loader_words();
+    return nullptr;
+  }
+  const auto* found = static_cast<const char*>(dlsym(handle, kMark));
+  if (found && found == mark) return handle;
+  words = found ? "the dynamic loader gave other code than that of the file" : loader_words();
+  dlclose(handle);
+  return nullptr;
+}
+
+void* load_from_memory(std::string_view object, const std::string& mark, std::string& words) {
+  const Fd file = file_in_memory(object);
+  return file ? load(new_name_of(file.get()), mark, words) : nullptr;
+}
+
+void* load_from_folder(const std::string& parent, std::string_view object, const std::string& mark,
+                       std::string& words) {
+  const WorkFolder folder(parent);
+  const std::string path = folder.path() + "/kernel.so";
+  if (folder && write_file(path, object)) return load(path, mark, words);
+  words = parent + ": cannot be written";
+  return nullptr;
+}
+
 }  // namespace
 
-Kernel::Kernel(const std::string& path) {
+Kernel::Kernel(std::string_view object, const std::string& mark,
+               const std::vector<std::string>& folders) {
   const NoFork guard;
-  handle_ = dlopen(path.c_str(), kMode);
-  if (!handle_) {
-    const std::string words = loader_words();
-    throw CompileError("a compiled kernel cannot be loaded: " + words, words);
+  std::string words, others;
+  handle_ = load_from_memory(object, mark, words);
+  for (const std::string& folder : folders) {
+    if (handle_) break;
+    handle_ = load_from_folder(folder, object, mark, others);
   }
+  if (words.empty()) words = others;
+  if (!handle_) throw CompileError("a compiled kernel cannot be loaded: " + words, words);
   entry_ = reinterpret_cast<rt::Entry>(dlsym(handle_, "ufuse_kernel"));
   if (!entry_) {
-    const std::string words = loader_words();
+    words = loader_words();
     dlclose(handle_);
     throw CompileError("a compiled kernel has no entry point: " + words, words);
   }
@@ -42,6 +101,10 @@ Kernel::Kernel(const std::string& path) {
 Kernel::~Kernel() {
   const NoFork guard;
   dlclose(handle_);
+}
+
+std::string Kernel::marked(const std::string& mark) {
+  return "extern \"C\" const char " + std::string(kMark) + "[] = \"" + mark + "\";\n";
 }
 
 }  // namespace ufuse::codegen

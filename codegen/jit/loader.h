@@ -4,8 +4,9 @@
 // lives. Made by the Jit. It knows neither compilers nor caches.
 #pragma once
 
-#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "codegen/runtime/abi.h"
 
@@ -13,11 +14,18 @@ namespace ufuse::codegen {
 
 class Kernel {
  public:
-  // Loads the file; it may be unlinked afterwards. Throws CompileError with the loader's words.
-  explicit Kernel(const std::string& path);
+  // Loads the text of a shared object, which holds `mark` (see marked). Where the system has no
+  // files in memory, it is written to one of `folders` in the meantime. Throws CompileError with
+  // the loader's words.
+  Kernel(std::string_view object, const std::string& mark, const std::vector<std::string>& folders);
   ~Kernel();
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
+
+  // C++ that makes a kernel hold its mark. The dynamic loader takes a file for one that is loaded
+  // already where their names or their inode numbers are equal; by the mark we know that the code
+  // is the code asked for.
+  static std::string marked(const std::string& mark);
 
   // Runs it: bits of abi.h.
   unsigned operator()(const rt::Args& args) const { return entry_(&args); }

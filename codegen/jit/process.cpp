@@ -1,18 +1,21 @@
-// posix_spawn, pipes and deadlines. Programs run in a process group of their own, so that a kill
-// reaches what they started.
+// posix_spawn, pipes and deadlines. Each program has a process group of its own, so that a kill
+// reaches what it started. How they ended is known or not: it is never guessed.
 #include "codegen/jit/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -25,7 +28,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxOutput = 256 << 10;
+// What is kept of the output, and how much of it is more than any compiler has to say.
+constexpr std::size_t kMaxOutput = 256 << 10, kFlood = 16 << 20;
 
 class Fd {
  public:
@@ -49,11 +53,14 @@ struct Pipe {
   Fd read, write;
 };
 
+// Above the numbers that a child has for its own use, which are free in a process without stdin.
+Fd moved_up(Fd fd) { return Fd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 10)); }
+
 bool make_pipe(Pipe& pipe) {
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return false;
-  pipe = {Fd(fds[0]), Fd(fds[1])};
-  return true;
+  pipe = {moved_up(Fd(fds[0])), moved_up(Fd(fds[1]))};
+  return pipe.read.get() >= 0 && pipe.write.get() >= 0;
 }
 
 // Messages in one language, and no library of ours preloaded (a sanitizer would find the compiler's
@@ -77,9 +84,9 @@ std::vector<char*> c_strings(const std::vector<std::string>& words) {
   return result;
 }
 
-// Returns 0 and the process id, or an errno.
+// Returns 0 and the process id, or an errno. `report` becomes file descriptor 3, if given.
 int spawn(const Argv& argv, const std::vector<std::string>& environment, int in, int out, int err,
-          pid_t group, pid_t& pid) {
+          int report, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -90,6 +97,7 @@ int spawn(const Argv& argv, const std::vector<std::string>& environment, int in,
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, err, 2);
+  if (report >= 0) posix_spawn_file_actions_adddup2(&actions, report, 3);
   // A group of its own: Ctrl-C in the terminal is for the user's program, and a kill reaches
   // grandchildren too.
   sigset_t none, all;
@@ -97,7 +105,7 @@ int spawn(const Argv& argv, const std::vector<std::string>& environment, int in,
   sigfillset(&all);
   sigdelset(&all, SIGKILL);
   sigdelset(&all, SIGSTOP);
-  posix_spawnattr_setpgroup(&attributes, group);
+  posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes,
@@ -114,44 +122,78 @@ int milliseconds_left(Clock::time_point deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30));
 }
 
-// Collects what the programs print until all of them have closed the pipe.
-Finished::Kind drain(int fd, Clock::time_point deadline, const Cancel* cancel,
-                     std::string& output) {
+// Waits until something can be read; Ok then.
+Finished::Kind wait_to_read(int fd, Clock::time_point deadline, const Cancel* cancel) {
   for (;;) {
     pollfd fds[2] = {{fd, POLLIN, 0}, {cancel ? cancel->fd() : -1, POLLIN, 0}};
-    const int ready = poll(fds, 2, milliseconds_left(deadline));
+    // In slices, because a Cancel may have no descriptor.
+    const int ready = poll(fds, 2, std::min(milliseconds_left(deadline), 100));
     if (ready < 0 && errno != EINTR) return Finished::Failed;
-    if (ready > 0 && fds[1].revents) return Finished::Cancelled;
-    if (ready > 0 && fds[0].revents) {
-      char buffer[4096];
-      const ssize_t got = read(fd, buffer, sizeof buffer);
-      if (got == 0) return Finished::Ok;
-      if (got > 0 && output.size() < kMaxOutput) output.append(buffer, static_cast<size_t>(got));
-      if (got < 0 && errno != EINTR) return Finished::Failed;
-    }
+    if (cancel && cancel->pulled()) return Finished::Cancelled;
+    if (ready > 0 && fds[0].revents) return Finished::Ok;
     if (milliseconds_left(deadline) == 0) return Finished::TimedOut;
   }
 }
 
-// Waits for a program that closed its output, so it is about to end. When another part of the
-// process has already collected its status, or children are ignored, the status is unknown and
-// counts as success: the caller looks at the files.
-bool wait_for(pid_t pid, Clock::time_point deadline, int& status) {
+// Collects what the programs print until all of them have closed the pipe.
+Finished::Kind drain(int fd, Clock::time_point deadline, const Cancel* cancel,
+                     std::string& output) {
+  for (std::size_t total = 0;;) {
+    const Finished::Kind kind = wait_to_read(fd, deadline, cancel);
+    if (kind != Finished::Ok) return kind;
+    char buffer[65536];
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    if (got == 0) return Finished::Ok;
+    if (got < 0 && errno != EINTR) return Finished::Failed;
+    if (got <= 0) continue;
+    const std::size_t room = kMaxOutput - output.size();
+    output.append(buffer, std::min(room, static_cast<std::size_t>(got)));
+    total += static_cast<std::size_t>(got);
+    if (total > kFlood) return Finished::Flooded;
+    if (milliseconds_left(deadline) == 0) return Finished::TimedOut;
+  }
+}
+
+// Waits for a program that closed its output, so it is about to end.
+enum class End { Known, Lost, Running };
+End wait_for(pid_t pid, Clock::time_point deadline, const Cancel* cancel, int& status) {
   using std::chrono::microseconds;
   for (microseconds pause(20);; pause = std::min(pause * 2, microseconds(5000))) {
     const pid_t got = waitpid(pid, &status, WNOHANG);
-    if (got == pid) return true;
-    if (got < 0 && errno != EINTR) {
-      status = 0;
-      return true;
-    }
-    if (milliseconds_left(deadline) == 0) return false;
+    if (got == pid) return End::Known;
+    if (got < 0 && errno != EINTR) return End::Lost;
+    if (milliseconds_left(deadline) == 0 || (cancel && cancel->pulled())) return End::Running;
     std::this_thread::sleep_for(pause);
   }
 }
 
+// The program run by a shell that does nothing but tell its status: the shell is its parent, and
+// nobody else can collect it. The words are handed on as they are.
+Argv watched(const Argv& argv) {
+  Argv result = {"/bin/sh", "-c", "\"$@\" 3>&-; echo $? >&3", "sh"};
+  result.insert(result.end(), argv.begin(), argv.end());
+  return result;
+}
+
+// What the shell told; nothing when it was killed before.
+std::optional<int> told_status(int fd, Clock::time_point deadline, const Cancel* cancel) {
+  std::string text;
+  if (drain(fd, deadline, cancel, text) != Finished::Ok || !text.ends_with('\n')) return {};
+  int status = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
+  if (error != std::errc() || *end != '\n') return {};
+  return status;
+}
+
+bool children_are_ignored() {
+  struct sigaction action {};
+  return sigaction(SIGCHLD, nullptr, &action) == 0 &&
+         (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) != 0);
+}
+
 bool is_program(const std::string& path) {
-  return access(path.c_str(), X_OK) == 0 && path.back() != '/';
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
 }  // namespace
@@ -161,6 +203,7 @@ Cancel::~Cancel() {
   if (fd_ >= 0) close(fd_);
 }
 void Cancel::pull() {
+  pulled_.store(true);
   if (fd_ >= 0) eventfd_write(fd_, 1);
 }
 
@@ -177,52 +220,109 @@ std::string Environment::get(std::string_view name, std::string_view otherwise) 
   return std::string(otherwise);
 }
 
+namespace {
+
+// One run of all programs; each with a shell that tells how it ended, if `watch`.
+class Pipeline {
+ public:
+  Pipeline(Clock::time_point deadline, const Cancel* cancel, bool watch)
+      : deadline_(deadline), cancel_(cancel), watch_(watch) {}
+
+  Finished run(const std::vector<Argv>& programs, const std::vector<std::string>& environment) {
+    Pipe output;
+    if (!make_pipe(output)) return {Finished::NotStarted, 0, std::strerror(errno)};
+    start(programs, environment, output.write.get());
+    output.write.close();
+    if (result_.kind == Finished::Ok)
+      result_.kind = drain(output.read.get(), deadline_, cancel_, result_.output);
+    killed_ = result_.kind != Finished::Ok;
+    if (killed_) kill_all();
+    for (Child& child : children_) collect(child);
+    if (result_.kind == Finished::Ok && result_.status != 0) result_.kind = Finished::Failed;
+    return std::move(result_);
+  }
+
+ private:
+  struct Child {
+    pid_t pid;
+    Fd report;             // where its shell tells the status
+    bool is_over = false;  // the number may be another's by now
+  };
+
+  void start(const std::vector<Argv>& programs, const std::vector<std::string>& environment,
+             int output) {
+    Fd input;
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      Pipe next, report;
+      const bool last = i + 1 == programs.size();
+      if ((!last && !make_pipe(next)) || (watch_ && !make_pipe(report)))
+        return not_started(std::strerror(errno));
+      pid_t pid;
+      const int error = spawn(watch_ ? watched(programs[i]) : programs[i], environment, input.get(),
+                              last ? output : next.write.get(), output, report.write.get(), pid);
+      if (error != 0) return not_started(programs[i][0] + ": " + std::strerror(error));
+      children_.push_back({pid, std::move(report.read)});
+      input = std::move(next.read);
+    }
+  }
+
+  void not_started(std::string why) { result_ = {Finished::NotStarted, 0, std::move(why)}; }
+
+  void kill_all() {
+    for (const Child& child : children_)
+      if (!child.is_over) kill(-child.pid, SIGKILL);
+  }
+
+  void collect(Child& child) {
+    std::optional<int> told;
+    if (watch_ && !killed_) told = told_status(child.report.get(), deadline_, cancel_);
+    int status = 0;
+    End end = End::Running;
+    if (!killed_) end = wait_for(child.pid, deadline_, cancel_, status);
+    if (end == End::Running) {
+      if (!killed_) {
+        const bool cancelled = cancel_ && cancel_->pulled();
+        result_.kind = cancelled ? Finished::Cancelled : Finished::TimedOut;
+        kill_all();
+      }
+      killed_ = true;
+      end = wait_for(child.pid, Clock::now() + milliseconds(2000), nullptr, status);
+    }
+    child.is_over = end != End::Running;
+    if (killed_) return;
+    // A shell's own status says nothing that it has not told.
+    if (!told && (watch_ || end == End::Lost)) {
+      result_.kind = Finished::Unknown;
+      return;
+    }
+    const int code =
+        told ? *told : (WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+    if (code != 0 && result_.status == 0) result_.status = code;
+  }
+
+  const Clock::time_point deadline_;
+  const Cancel* const cancel_;
+  const bool watch_;
+  std::vector<Child> children_;
+  Finished result_;
+  bool killed_ = false;
+};
+
+}  // namespace
+
 Finished run_pipeline(const std::vector<Argv>& programs, const Environment& environment,
                       milliseconds timeout, const Cancel* cancel, const std::string& temporary) {
   const Clock::time_point deadline = Clock::now() + timeout;
   const std::vector<std::string> given = child_environment(environment, temporary);
-  Finished result;
-  Pipe report;
-  if (!make_pipe(report)) return {Finished::NotStarted, 0, std::strerror(errno)};
-  std::vector<pid_t> pids;
-  Fd input;
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    Pipe next;
-    const bool last = i + 1 == programs.size();
-    if (!last && !make_pipe(next)) {
-      result = {Finished::NotStarted, 0, std::strerror(errno)};
-      break;
-    }
-    pid_t pid;
-    const int error =
-        spawn(programs[i], given, input.get(), last ? report.write.get() : next.write.get(),
-              report.write.get(), pids.empty() ? 0 : pids[0], pid);
-    if (error != 0) {
-      result = {Finished::NotStarted, 0, programs[i][0] + ": " + std::strerror(error)};
-      break;
-    }
-    pids.push_back(pid);
-    input = std::move(next.read);
+  if (!children_are_ignored()) {
+    Finished result = Pipeline(deadline, cancel, false).run(programs, given);
+    if (result.kind != Finished::Unknown) return result;
   }
-  input.close();
-  report.write.close();
-  if (result.kind == Finished::Ok)
-    result.kind = drain(report.read.get(), deadline, cancel, result.output);
-  bool killed = result.kind != Finished::Ok;
-  if (killed && !pids.empty()) kill(-pids[0], SIGKILL);
-  for (const pid_t pid : pids) {
-    int status = 0;
-    if (!wait_for(pid, killed ? Clock::now() + milliseconds(2000) : deadline, status)) {
-      if (!killed) result.kind = Finished::TimedOut;
-      killed = true;
-      kill(-pids[0], SIGKILL);
-      wait_for(pid, Clock::now() + milliseconds(2000), status);
-    }
-    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (code != 0 && result.status == 0) result.status = code;
-  }
-  if (result.kind == Finished::Ok && result.status != 0) result.kind = Finished::Failed;
-  return result;
+  // A shell would only say that it found no such program.
+  for (const Argv& argv : programs)
+    if (find_program(argv[0], environment).empty())
+      return {Finished::NotStarted, 0, argv[0] + ": " + std::strerror(ENOENT)};
+  return Pipeline(deadline, cancel, true).run(programs, given);
 }
 
 std::string find_program(const std::string& name, const Environment& environment,

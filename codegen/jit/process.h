@@ -1,10 +1,11 @@
 // How is a compiler run?
 //
-// A pipeline of programs without a shell: stdin is empty, what they print is collected, and they
-// are killed at a deadline or when the Jit dies. Used by toolchain.cpp. It does not know what the
-// programs do.
+// A pipeline of programs: stdin is empty, what they print is collected, and they are killed at a
+// deadline, when they print without end or when the Jit dies. No word of theirs passes a shell.
+// Used by toolchain.cpp. It does not know what the programs do.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -22,14 +23,17 @@ class Cancel {
   Cancel(const Cancel&) = delete;
   Cancel& operator=(const Cancel&) = delete;
   void pull();
+  bool pulled() const { return pulled_.load(); }
   int fd() const { return fd_; }  // readable when pulled; -1 when the system gave none
 
  private:
   int fd_;
+  std::atomic<bool> pulled_{false};
 };
 
 struct Finished {
-  enum Kind { Ok, Failed, NotStarted, TimedOut, Cancelled } kind = Ok;
+  // Flooded: killed because it printed without end. Unknown: all ended, but how cannot be learned.
+  enum Kind { Ok, Failed, NotStarted, TimedOut, Flooded, Cancelled, Unknown } kind = Ok;
   int status = 0;      // exit status of the first program that failed, or 128 + its signal
   std::string output;  // stdout of the last program and stderr of all, at most 256 KiB
 };
@@ -49,6 +53,8 @@ class Environment {
 
 // argv[0] of each is a path (a name is looked up in the PATH of the process). The standard output
 // of one is the standard input of the next. Their temporary files go to `temporary`, if given.
+// Where how they ended is lost, because children are ignored or somebody else in the process
+// collected them, they run a second time, watched: running them twice must do no harm.
 Finished run_pipeline(const std::vector<Argv>& programs, const Environment& environment,
                       std::chrono::milliseconds timeout, const Cancel* cancel = nullptr,
                       const std::string& temporary = {});

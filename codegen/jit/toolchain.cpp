@@ -5,16 +5,18 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "codegen/jit/cache.h"
+#include "codegen/jit/files.h"
+#include "codegen/jit/health.h"
+#include "codegen/jit/words.h"
 #include "ir/support/error.h"
 
 extern "C" int omp_get_max_threads();
@@ -22,7 +24,6 @@ extern "C" int omp_get_max_threads();
 namespace ufuse::codegen {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 // -ffp-contract=off: NumPy's bits. -fno-math-errno and -fno-trapping-math: without them sqrt and
@@ -50,48 +51,21 @@ constexpr std::array kFlags = {"-O3",
 constexpr std::array kGccFlags = {"-fno-tree-sink", "-fno-loop-unroll-and-jam"};
 constexpr std::array kFastFlags = {"-ffp-contract=fast", "-DUFUSE_FAST"};
 
+constexpr const char* kCompiler = "the C++ compiler";
+
 Argv flags_for(bool is_clang) {
   return is_clang ? Argv{} : Argv(kGccFlags.begin(), kGccFlags.end());
 }
 
-Argv split_words(std::string_view text) {
-  Argv words;
-  std::istringstream stream{std::string(text)};
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
+bool is_program_file(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// A line of `-###`: words, some in double quotes, with backslashes before what needs them.
-Argv split_quoted(std::string_view line) {
-  Argv words;
-  std::string word;
-  bool quoted = false, any = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '\\' && i + 1 < line.size()) {
-      word += line[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-      any = true;
-    } else if (c == ' ' && !quoted) {
-      if (any || !word.empty()) words.push_back(word);
-      word.clear();
-      any = false;
-    } else {
-      word += c;
-    }
-  }
-  if (any || !word.empty()) words.push_back(word);
-  return words;
-}
-
-std::string join(const Argv& words, char between = ' ') {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += between;
-    text += word;
-  }
-  return text;
+// A compiler as its user names it: the path of a program, whatever is in it, or a program and its
+// first arguments. Nothing where a quotation mark is not closed.
+std::optional<Argv> command_of(const std::string& named) {
+  return is_program_file(named) ? Argv{named} : shell_words(named);
 }
 
 void append(Argv& argv, const Argv& more) { argv.insert(argv.end(), more.begin(), more.end()); }
@@ -118,13 +92,15 @@ std::string cpu_identity() {
   static constexpr std::array<std::string_view, 12> kFields = {
       "vendor_id",        "cpu family",  "model",    "stepping", "flags", "CPU implementer",
       "CPU architecture", "CPU variant", "CPU part", "Features", "isa",   "cpu"};
-  std::ifstream file("/proc/cpuinfo");
-  std::string text, line;
-  while (std::getline(file, line) && !line.empty()) {  // the first processor's block
-    std::string_view name = std::string_view(line).substr(0, line.find(':'));
+  // The processors' blocks are alike, and the kernel asks each processor when its block is read.
+  const std::string all = read_beginning("/proc/cpuinfo", 1 << 14).value_or("");
+  std::string text;
+  for (const std::string_view line : split(all, '\n')) {
+    if (line.empty()) break;
+    std::string_view name = line.substr(0, line.find(':'));
     while (!name.empty() && (name.back() == '\t' || name.back() == ' ')) name.remove_suffix(1);
     if (name == "model name" || std::ranges::find(kFields, name) != kFields.end())
-      text += line + "\n";
+      text.append(line).append("\n");
   }
   return text;
 }
@@ -132,10 +108,11 @@ std::string cpu_identity() {
 std::string file_identity(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return path;
-  std::ostringstream text;
-  text << path << " " << info.st_size << " " << info.st_mtim.tv_sec << "." << info.st_mtim.tv_nsec
-       << " " << info.st_ino;
-  return text.str();
+  std::string text = path;
+  for (const auto number :
+       {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec, static_cast<long>(info.st_ino)})
+    text += " " + std::to_string(number);
+  return text;
 }
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -148,6 +125,10 @@ std::string how_it_ended(const Finished& run, milliseconds timeout) {
   switch (run.kind) {
     case Finished::TimedOut:
       return "was killed after " + std::to_string(timeout.count()) + " ms";
+    case Finished::Flooded:
+      return "was killed because it printed without end";
+    case Finished::Unknown:
+      return "ended, but nobody could learn how";
     case Finished::Cancelled:
       return "was stopped because the program is ending";
     case Finished::NotStarted:
@@ -158,9 +139,22 @@ std::string how_it_ended(const Finished& run, milliseconds timeout) {
   }
 }
 
-bool made_something(const fs::path& file) {
-  std::error_code error;
-  return fs::file_size(file, error) > 0 && !error;
+// Whether the source cannot be what made the program end so.
+bool is_trouble(const Finished& run) {
+  return run.kind == Finished::TimedOut || run.kind == Finished::Flooded ||
+         run.kind == Finished::NotStarted || run.kind == Finished::Unknown || run.status > 128;
+}
+
+// `who` did not succeed.
+[[noreturn]] void throw_error(const std::string& who, const Finished& run, milliseconds timeout) {
+  const std::string words = who + " " + how_it_ended(run, timeout);
+  if (is_trouble(run)) throw CompilerTrouble(words, run.output);
+  throw CompileError(words, run.output);
+}
+
+bool made_something(const std::string& file) {
+  struct stat info {};
+  return stat(file.c_str(), &info) == 0 && info.st_size > 0;
 }
 
 }  // namespace
@@ -212,14 +206,17 @@ Toolchain Toolchain::find(const std::optional<std::string>& requested,
     candidates.insert(candidates.end(), {"g++", "clang++"});
   }
   std::string tried, words;
+  bool trouble = false;
   for (const std::string& candidate : candidates) {
     Toolchain found;
     found.environment_ = environment;
-    found.driver_ = split_words(candidate);
     found.timeout_ = timeout;
     found.direct_ = direct;
     tried += (tried.empty() ? "" : ", ") + candidate;
-    if (found.driver_.empty()) continue;
+    const std::optional<Argv> command = command_of(candidate);
+    if (!command) words += candidate + ": a quotation mark is not closed\n";
+    if (!command || command->empty()) continue;
+    found.driver_ = *command;
     found.driver_[0] = find_program(found.driver_[0], environment);
     if (found.driver_[0].empty()) continue;
     try {
@@ -227,19 +224,21 @@ Toolchain Toolchain::find(const std::optional<std::string>& requested,
       return found;
     } catch (const CompileError& error) {
       words += std::string(error.what()) + "\n" + error.output();
+      trouble |= dynamic_cast<const CompilerTrouble*>(&error) != nullptr;
     }
   }
-  throw CompileError("no C++ compiler was found (tried: " + tried +
-                         "). Install g++ or clang++, or name one in UFUSE_CXX." +
-                         (words.empty() ? "" : "\n" + words),
-                     words);
+  const std::string message = "no C++ compiler was found (tried: " + tried +
+                              "). Install g++ or clang++, or name one in UFUSE_CXX." +
+                              (words.empty() ? "" : "\n" + words);
+  if (trouble) throw CompilerTrouble(message, words);
+  throw CompileError(message, words);
 }
 
 void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
   openmp_ = find_openmp();
   Argv flags(kFlags.begin(), kFlags.end());
-  const std::string key = "ufuse toolchain 1\n" + join(driver_) + "\n" + file_identity(driver_[0]) +
-                          "\n" + join(flags) + "\n" + cpu_identity();
+  const std::string key = "ufuse toolchain 2\n" + join(driver_, '\x1f') + "\n" +
+                          file_identity(driver_[0]) + "\n" + join(flags) + "\n" + cpu_identity();
   std::optional<std::string> known = memo ? memo->read(key) : std::nullopt;
   if (!known || !from_memo(*known)) {
     // "-###" says which programs would run; `-march=native` stands there as this CPU's features.
@@ -248,8 +247,7 @@ void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
     append(ask, {"-fopenmp", "-shared", "-nostdlib", "-###", "-x", "c++", "/dev/null", "-o",
                  "kernel.so"});
     const Finished run = run_pipeline({ask}, environment_, timeout_, cancel);
-    if (run.kind != Finished::Ok)
-      throw CompileError(driver_[0] + " " + how_it_ended(run, timeout_), run.output);
+    if (run.kind != Finished::Ok) throw_error(driver_[0], run, timeout_);
     read_driver(run.output);
     if (memo) memo->put(key, to_memo());
   }
@@ -264,17 +262,14 @@ void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
 void Toolchain::read_driver(const std::string& text) {
   std::vector<std::string> folders;
   Argv compile, assemble, collect;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
+  for (const std::string_view line : split(text, '\n')) {
     constexpr std::string_view kFolders = "COMPILER_PATH=";
-    if (line.find(" version ") != std::string::npos && line[0] != ' ' && version_.empty())
-      version_ = line;
-    if (line.starts_with(kFolders)) {
-      std::istringstream list(line.substr(kFolders.size()));
-      for (std::string folder; std::getline(list, folder, ':');) folders.push_back(folder);
-    }
+    if (line.find(" version ") != line.npos && line[0] != ' ' && version_.empty()) version_ = line;
+    if (line.starts_with(kFolders))
+      for (const std::string_view folder : split(line.substr(kFolders.size()), ':'))
+        folders.emplace_back(folder);
     if (!line.starts_with(' ')) continue;
-    const Argv command = split_quoted(line);
+    const Argv command = driver_words(line);
     if (command.empty()) continue;
     const Argv kept = without_files(command, "/dev/null");
     const std::string_view program = base_name(kept[0]);
@@ -307,15 +302,11 @@ std::string Toolchain::to_memo() const {
 }
 
 bool Toolchain::from_memo(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, '\x1e');) parts.push_back(part);
+  const std::vector<std::string_view> parts = split(text, '\x1e');
   if (parts.size() != 6) return false;
-  const auto words = [](const std::string& part) {
-    Argv result;
-    std::istringstream list(part);
-    for (std::string word; std::getline(list, word, '\x1f');) result.push_back(word);
-    return result;
+  const auto words = [](std::string_view part) {
+    const std::vector<std::string_view> list = split(part, '\x1f');
+    return Argv(list.begin(), list.end());
   };
   version_ = parts[0];
   is_clang_ = parts[1] == "clang";
@@ -326,13 +317,13 @@ bool Toolchain::from_memo(const std::string& text) {
   return true;
 }
 
-Finished Toolchain::run_direct(const fs::path& folder, Numerics numerics,
+Finished Toolchain::run_direct(const std::string& folder, Numerics numerics,
                                const Cancel& cancel) const {
-  const std::string object = folder / "kernel.o", library = folder / "kernel.so";
+  const std::string object = folder + "/kernel.o", library = folder + "/kernel.so";
   Argv compile = compile_, assemble = assemble_, link = link_;
   append(compile, flags_for(is_clang_));
   if (numerics == Numerics::Fast) append(compile, Argv(kFastFlags.begin(), kFastFlags.end()));
-  append(compile, {(folder / "kernel.cpp").string(), "-o", "-"});
+  append(compile, {folder + "/kernel.cpp", "-o", "-"});
   append(assemble, {"-o", object, "--"});
   append(link, {"-o", library, object, openmp_});
   Finished run = run_pipeline({compile, assemble}, environment_, timeout_, &cancel);
@@ -340,35 +331,43 @@ Finished Toolchain::run_direct(const fs::path& folder, Numerics numerics,
   return run;
 }
 
-void Toolchain::build(const fs::path& folder, Numerics numerics, const Cancel& cancel) const {
+void Toolchain::build(const std::string& folder, Numerics numerics, const Cancel& cancel) const {
   if (direct_.load(std::memory_order_relaxed)) {
     const Finished run = run_direct(folder, numerics, cancel);
-    if (run.kind == Finished::Ok && made_something(folder / "kernel.so")) return;
-    if (run.kind == Finished::TimedOut || run.kind == Finished::Cancelled)
-      throw CompileError("the C++ compiler " + how_it_ended(run, timeout_), run.output);
-    build_by_driver(folder, numerics, cancel);  // throws when the source is at fault
-    direct_.store(false);
+    if (run.kind == Finished::Ok && made_something(folder + "/kernel.so")) return;
+    if (run.kind == Finished::TimedOut || run.kind == Finished::Flooded ||
+        run.kind == Finished::Cancelled)
+      throw_error(kCompiler, run, timeout_);
+    // The driver, whose compiler proper was killed as well, only says that it failed.
+    const bool killed = run.status > 128;
+    try {
+      build_by_driver(folder, numerics, cancel);
+    } catch (const CompileError& error) {
+      if (!killed) throw;
+      throw CompilerTrouble(error.what(), error.output());
+    }
+    if (!killed) direct_.store(false);
     return;
   }
   build_by_driver(folder, numerics, cancel);
 }
 
-void Toolchain::build_by_driver(const fs::path& folder, Numerics numerics,
+void Toolchain::build_by_driver(const std::string& folder, Numerics numerics,
                                 const Cancel& cancel) const {
-  const std::string library = folder / "kernel.so";
+  const std::string library = folder + "/kernel.so";
   Argv argv = driver_;
   append(argv, Argv(kFlags.begin(), kFlags.end()));
   append(argv, flags_for(is_clang_));
   if (numerics == Numerics::Fast) append(argv, Argv(kFastFlags.begin(), kFastFlags.end()));
-  // g++ -fopenmp adds -lgomp at the end of the link, which --as-needed drops, because libomp before
-  // it has the same entry points. clang would look for a libomp of its own, so only its compiler
-  // proper is told.
+  // clang -fopenmp would look for a libomp of its own, so only its compiler proper is told.
   append(argv, is_clang_ ? Argv{"-Xclang", "-fopenmp"} : Argv{"-fopenmp"});
-  append(argv,
-         {"-shared", (folder / "kernel.cpp").string(), "-o", library, "-Wl,--as-needed", openmp_});
+  append(argv, {"-shared", folder + "/kernel.cpp", "-o", library, "-Wl,--as-needed", openmp_});
+  // The C++ library stays out: kernels need nothing of it, and a compiler that links a copy of it
+  // into each shared object would bring a second one into the process. So does g++'s own OpenMP
+  // library.
+  append(argv, is_clang_ ? Argv{"-nostdlib++"} : Argv{"-nodefaultlibs", "-lm", "-lgcc", "-lc"});
   const Finished run = run_pipeline({argv}, environment_, timeout_, &cancel, folder);
-  if (run.kind != Finished::Ok)
-    throw CompileError("the C++ compiler " + how_it_ended(run, timeout_), run.output);
+  if (run.kind != Finished::Ok) throw_error(kCompiler, run, timeout_);
   if (!made_something(library))
     throw CompileError("the C++ compiler gave no shared object", run.output);
 }

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +23,8 @@ enum class Numerics { Exact, Fast };
 
 class Toolchain {
  public:
-  // `requested` (words of a command line), else $UFUSE_CXX; else $CXX, g++, clang++ in turn. What
-  // was learned of a compiler is kept in `memo`, if given, for the next process. Throws
+  // `requested` (a program, or the words of a command), else $UFUSE_CXX; else $CXX, g++, clang++ in
+  // turn. What was learned of a compiler is kept in `memo`, if given, for the next process. Throws
   // CompileError when there is none.
   static Toolchain find(const std::optional<std::string>& requested, const Environment& environment,
                         bool direct, std::chrono::milliseconds timeout, EntryStore* memo,
@@ -39,17 +38,15 @@ class Toolchain {
   bool direct() const { return direct_.load(); }
 
   // Makes folder/kernel.so from folder/kernel.cpp. Throws CompileError with the compiler's words.
-  void build(const std::filesystem::path& folder, Numerics numerics, const Cancel& cancel) const;
-  // The same through the driver, with the system's libraries.
-  void build_by_driver(const std::filesystem::path& folder, Numerics numerics,
-                       const Cancel& cancel) const;
+  void build(const std::string& folder, Numerics numerics, const Cancel& cancel) const;
+  // The same through the driver, with the libraries of C and of the compiler.
+  void build_by_driver(const std::string& folder, Numerics numerics, const Cancel& cancel) const;
 
  private:
   Toolchain() = default;
   void identify(EntryStore* memo, const Cancel* cancel);
   void read_driver(const std::string& text);
-  Finished run_direct(const std::filesystem::path& folder, Numerics numerics,
-                      const Cancel& cancel) const;
+  Finished run_direct(const std::string& folder, Numerics numerics, const Cancel& cancel) const;
   std::string to_memo() const;
   bool from_memo(const std::string& text);
 

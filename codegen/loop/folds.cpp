@@ -46,33 +46,57 @@ Dims unravel(std::int64_t e, const Dims& extents) {
   return at;
 }
 
-// How far a step along each of two variables goes in memory, summed over the leaves.
+// How far a step along each of two variables goes in memory, summed over the leaves: once for each
+// way in which a leaf is reached.
 struct Steps {
-  VarId run, lane;
   double along_run = 0, along_lane = 0;
 };
-void add_steps(const ir::Graph& g, const Places& places, NodeId node, const Index& index,
-               Steps& steps) {
-  if (std::optional<Place> place = view_of(g, places, node)) {
+class StepCounter {
+ public:
+  StepCounter(const ir::Graph& g, const Places& places, VarId run, VarId lane)
+      : g_(g), places_(places), run_(run), lane_(lane) {}
+
+  Steps of(NodeId node, const Index& index) {
+    const auto key = std::make_pair(node.value, index);
+    if (const auto it = known_.find(key); it != known_.end()) return it->second;
+    return known_[key] = count(node, index);
+  }
+
+ private:
+  Steps count(NodeId node, const Index& index) {
+    if (const std::optional<Place> place = view_of(g_, places_, node))
+      return in_memory(*place, index);
+    const ir::Node& n = g_[node];
+    if (n.op == Op::Broadcast)
+      return of(n.inputs[0], below_broadcast(n, g_[n.inputs[0]].shape.size(), index));
+    if (n.op == Op::Transpose) return of(n.inputs[0], below_transpose(n, index));
+    Steps sum;
+    if (n.op == Op::Reshape || n.op == Op::Reduce || n.op == Op::ArgReduce) return sum;
+    for (NodeId in : n.inputs) {
+      const Steps steps = of(in, index);
+      sum.along_run += steps.along_run;
+      sum.along_lane += steps.along_lane;
+    }
+    return sum;
+  }
+
+  Steps in_memory(const Place& place, const Index& index) const {
+    Steps steps;
     for (std::size_t i = 0; i < index.size(); ++i)
       for (const auto& [var, factor] : index[i].terms) {
         const double step =
-            std::min(64.0, std::abs(static_cast<double>(place->strides[i] * factor)));
-        if (var == steps.run) steps.along_run += step;
-        if (var == steps.lane) steps.along_lane += step;
+            std::min(64.0, std::abs(static_cast<double>(place.strides[i] * factor)));
+        if (var == run_) steps.along_run += step;
+        if (var == lane_) steps.along_lane += step;
       }
-    return;
+    return steps;
   }
-  const ir::Node& n = g[node];
-  if (n.op == Op::Broadcast) {
-    const Index inner = below_broadcast(n, g[n.inputs[0]].shape.size(), index);
-    return add_steps(g, places, n.inputs[0], inner, steps);
-  }
-  if (n.op == Op::Transpose)
-    return add_steps(g, places, n.inputs[0], below_transpose(n, index), steps);
-  if (n.op == Op::Reshape || n.op == Op::Reduce || n.op == Op::ArgReduce) return;
-  for (NodeId in : n.inputs) add_steps(g, places, in, index, steps);
-}
+
+  const ir::Graph& g_;
+  const Places& places_;
+  const VarId run_, lane_;
+  std::map<std::pair<std::uint32_t, Index>, Steps> known_;
+};
 
 // Whether computing the elements may raise a flag, which NumPy would report of all of them.
 bool raises(const Kernel& kernel, const Body& body) {
@@ -152,11 +176,10 @@ bool Lowerer::runs_horizontally(const ir::Node& n, const Index& index) const {
   if (lane == nullptr) return true;
   // Strides of the leaves along the lane and along the innermost reduced axis.
   const VarId probe = static_cast<VarId>(nest_.kernel().vars.size());
-  Steps steps{probe, lane->vars[0]};
   const Index inner = operand_index(n, g_[n.inputs[0]].shape.size(), index, [&](std::size_t i) {
     return i + 1 == n.ints.size() ? Affine::of(probe) : Affine{};
   });
-  add_steps(g_, r_.places, n.inputs[0], inner, steps);
+  const Steps steps = StepCounter(g_, r_.places, probe, lane->vars[0]).of(n.inputs[0], inner);
   return steps.along_run <= steps.along_lane;
 }
 
@@ -304,7 +327,8 @@ bool Lowerer::merge_run(ir::Node& n, Dims& shape) {
       ir::reshape(g_, turned ? ir::transpose(g_, n.inputs[0], order) : n.inputs[0], merged);
   NodeId x = whole;
   if (!view_of(g_, r_.places, whole)) {
-    x = turned ? sink_transpose(n.inputs[0], order) : n.inputs[0];
+    std::unordered_map<std::uint32_t, NodeId> sunk;
+    x = turned ? sink_transpose(n.inputs[0], order, sunk) : n.inputs[0];
     x = sink_reshape(g_, r_.places, x, merged);
   }
   if (!x) {
@@ -321,16 +345,18 @@ bool Lowerer::merge_run(ir::Node& n, Dims& shape) {
 }
 
 // A transpose pushed down through elementwise nodes to where it is a view (or to what is no
-// elementwise node).
-NodeId Lowerer::sink_transpose(NodeId x, const Dims& order) {
+// elementwise node). `sunk`: the nodes through which it has been.
+NodeId Lowerer::sink_transpose(NodeId x, const Dims& order,
+                               std::unordered_map<std::uint32_t, NodeId>& sunk) {
+  if (const auto it = sunk.find(x.value); it != sunk.end()) return it->second;
   const ir::Node n = g_[x];
   const bool elementwise = n.op == Op::Cast || n.op == Op::Ufunc || ir::is_elementwise_row(n.op);
   if (r_.places.contains(x.value) || !elementwise) return ir::transpose(g_, x, order);
   ir::Node moved = n;
   for (std::size_t i = 0; i < order.size(); ++i)
     moved.shape[i] = n.shape[static_cast<std::size_t>(order[i])];
-  for (NodeId& operand : moved.inputs) operand = sink_transpose(operand, order);
-  return g_.add(std::move(moved));
+  for (NodeId& operand : moved.inputs) operand = sink_transpose(operand, order, sunk);
+  return sunk[x.value] = g_.add(std::move(moved));
 }
 
 }  // namespace ufuse::codegen::loop

@@ -44,7 +44,7 @@ class Lowerer {
   // The value is asked for in memory; what is returned only keeps the lowering going.
   ValueId need(ir::NodeId node, ir::DType dtype, const Index& index);
   std::vector<ValueId> operands(const ir::Node& n, const Index& index);
-  bool may_warn(ir::NodeId node) const;
+  bool may_warn(ir::NodeId node);
   int fold_depth(ir::NodeId node);
   // For people: each node once, operands first.
   void note(ir::NodeId node, std::string op);
@@ -67,7 +67,8 @@ class Lowerer {
   };
   CallsBelow calls_below(ir::NodeId node) const;
   bool merge_run(ir::Node& n, ir::Dims& shape);
-  ir::NodeId sink_transpose(ir::NodeId x, const ir::Dims& order);
+  ir::NodeId sink_transpose(ir::NodeId x, const ir::Dims& order,
+                            std::unordered_map<std::uint32_t, ir::NodeId>& sunk);
   ValueId initial_value(const ir::Node& n);
 
   struct Memo {
@@ -92,6 +93,7 @@ class Lowerer {
   std::map<std::pair<std::uint32_t, Index>, std::vector<Memo>> memo_;
   std::map<Access, std::vector<Memo>> loads_;
   std::unordered_map<std::uint32_t, int> fold_depth_;
+  std::unordered_map<std::uint32_t, bool> may_warn_;
   std::vector<Row> rows_;
   std::unordered_set<std::uint32_t> noted_;
   std::int64_t unrolled_ = 1;  // how often the open unrolled reductions repeat their operands

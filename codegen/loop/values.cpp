@@ -142,11 +142,13 @@ std::vector<ValueId> Lowerer::operands(const ir::Node& n, const Index& index) {
   return values;
 }
 
-bool Lowerer::may_warn(NodeId node) const {
+bool Lowerer::may_warn(NodeId node) {
   if (r_.places.contains(node.value)) return false;
+  if (const auto it = may_warn_.find(node.value); it != may_warn_.end()) return it->second;
   const ir::Node& n = g_[node];
-  if (raises_flags(n)) return true;
-  return std::any_of(n.inputs.begin(), n.inputs.end(), [&](NodeId in) { return may_warn(in); });
+  const bool warns =
+      raises_flags(n) || std::ranges::any_of(n.inputs, [&](NodeId in) { return may_warn(in); });
+  return may_warn_[node.value] = warns;
 }
 
 int Lowerer::fold_depth(NodeId node) {

@@ -9,9 +9,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
+#include <tuple>
 
 extern "C" {
 int omp_get_max_threads();
@@ -35,15 +36,20 @@ std::int64_t now_ns() {
 // CPUs' worth of time that the container may use: "quota period" in cgroup v2's cpu.max, two files
 // in v1. 0: no limit is known.
 double cgroup_cpus() {
-  double quota = 0, period = 0;
-  std::string word;
-  if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file >> word >> period) {
-    if (word != "max") quota = std::atof(word.c_str());
-  } else {
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  // Not by C++ streams, which ask the library's locale: a process may hold two such libraries.
+  const auto scan = [](const char* path, const char* form, auto*... numbers) {
+    std::FILE* const file = std::fopen(path, "re");
+    if (!file) return;
+    std::ignore = std::fscanf(file, form, numbers...);
+    std::fclose(file);
+  };
+  long quota = 0, period = 0;
+  scan("/sys/fs/cgroup/cpu.max", "%ld %ld", &quota, &period);  // no number in "max 100000"
+  if (period == 0) {
+    scan("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "%ld", &quota);
+    scan("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "%ld", &period);
   }
-  return quota > 0 && period > 0 ? quota / period : 0;
+  return quota > 0 && period > 0 ? static_cast<double>(quota) / static_cast<double>(period) : 0;
 }
 
 // Whether libomp can start in this process. It registers itself in a file of shared memory that is

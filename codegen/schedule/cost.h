@@ -35,11 +35,19 @@ inline constexpr std::int64_t kParallelExtent = 64;    // a loop this long feeds
 // would read it first. Worth 1.25x to 1.5x where memory is the limit.
 inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20;
 
+// A graph of more nodes is cut into parts of this many: g++ takes some 5 ms a node for 100 nodes and
+// 10 ms for 400, and every value that crosses a cut is written to memory and read again.
+inline constexpr std::size_t kFewestNodes = 100, kMostNodes = 200;
+
 // What the interpreter takes, in nanoseconds: for a node, and for each of its elements. Up to
 // kWorthWaiting it answers instead of waiting for the compiler, which takes some 60 ms; first one
 // waits as long as it takes to load a loop from the disk cache.
 inline constexpr double kInterpretedNode = 1000, kInterpretedElement = 2;
 inline constexpr double kWorthWaiting = 10e6;
+// What compiling a part after the first takes, which is worth interpreting just as long.
+inline constexpr double kCompiledPart = 1e9;
 inline constexpr std::chrono::milliseconds kPatience{4};
+// A call waits no longer than this for the compiler, whatever it does.
+inline constexpr std::chrono::milliseconds kLongestWait{5000};
 
 }  // namespace ufuse::codegen::cost

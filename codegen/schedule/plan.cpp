@@ -1,11 +1,13 @@
 #include "codegen/schedule/plan.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "codegen/loop/lower.h"
 #include "codegen/loop/passes.h"
 #include "codegen/schedule/cost.h"
+#include "codegen/schedule/cut.h"
 #include "codegen/schedule/views.h"
 #include "ir/support/error.h"
 
@@ -17,7 +19,8 @@ using ir::NodeId;
 using loop::Buffer;
 using loop::Target;
 
-constexpr int kMaxDepth = 200;          // needs within needs: more is a mistake of ours
+// Needs within needs: more is a mistake of ours.
+constexpr int kMaxDepth = 2 * static_cast<int>(cost::kMostNodes);
 constexpr std::int64_t kShortAxis = 8;  // an innermost axis up to here is unrolled
 
 class Planner {
@@ -32,20 +35,42 @@ class Planner {
       places_[static_cast<std::uint32_t>(i)] =
           place_of(layouts_.inputs[n.id], Buffer::Role::Input, static_cast<int>(n.id));
     }
-    std::vector<std::vector<Target>> groups;
+    std::vector<bool> last(g_.outputs.size());
+    for (std::size_t k = 0; k < last.size(); ++k)
+      last[k] = !is_empty(g_.outputs[k]) && !layouts_.alias.empty() && layouts_.alias[k] >= 0;
+    const std::vector<Part> parts = cut(g_, last);
     std::vector<Target> in_place;
     std::vector<NodeId> empty;
-    for (std::size_t k = 0; k < g_.outputs.size(); ++k) {
-      const NodeId node = g_.outputs[k];
-      if (element_count(g_[node].shape) == 0) {
-        empty.push_back(node);
-        continue;
+    for (const Part& part : parts) {
+      std::vector<Target> targets;
+      const auto add = [&](Target target) {
+        if (!is_empty(target.node)) return targets.push_back(std::move(target));
+        empty.push_back(target.node);
+        if (parts.size() > 1) places_.emplace(target.node.value, std::move(target.place));
+      };
+      for (NodeId node : part.kept) add(temporary(node));
+      for (std::size_t k : part.written) {
+        Target target{g_.outputs[k],
+                      place_of(layouts_.outputs[k], Buffer::Role::Output, static_cast<int>(k))};
+        if (last[k])
+          in_place.push_back(std::move(target));
+        else
+          add(std::move(target));
       }
-      Target target{node, place_of(layouts_.outputs[k], Buffer::Role::Output, static_cast<int>(k))};
-      if (!layouts_.alias.empty() && layouts_.alias[k] >= 0) {
-        in_place.push_back(std::move(target));
-        continue;
-      }
+      emit_part(std::move(targets));
+    }
+    for (NodeId node : empty) emit_sources(node);
+    emit_in_place(in_place);
+    return std::move(plan_);
+  }
+
+ private:
+  bool is_empty(NodeId node) const { return element_count(g_[node].shape) == 0; }
+
+  // One nest for all targets of one shape and one order of axes.
+  void emit_part(std::vector<Target> targets) {
+    std::vector<std::vector<Target>> groups;
+    for (Target& target : targets) {
       auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
         return group[0].place.shape == target.place.shape &&
                group[0].place.strides == target.place.strides;
@@ -64,13 +89,15 @@ class Planner {
     };
     std::stable_sort(groups.begin(), groups.end(),
                      [&](const auto& a, const auto& b) { return first_node(a) < first_node(b); });
-    for (auto& group : groups) emit(std::move(group), {}, 0);
-    for (NodeId node : empty) emit_sources(node);
-    emit_in_place(in_place);
-    return std::move(plan_);
+    for (auto& group : groups) {
+      // What another group needed in memory is there by now.
+      std::erase_if(group, [&](const Target& t) {
+        return t.place.role == Buffer::Role::Temp && places_.contains(t.node.value);
+      });
+      if (!group.empty()) emit(std::move(group), {}, 0);
+    }
   }
 
- private:
   static Place place_of(const ir::Buffer& buffer, Buffer::Role role, int index) {
     Place place;
     place.role = role;
@@ -87,13 +114,20 @@ class Planner {
 
   // What an empty result is made of is computed where NumPy would warn of it (the mean of no rows
   // is 0/0).
-  void emit_sources(NodeId node) {
-    for (NodeId in : std::vector<NodeId>(g_[node].inputs)) {
-      if (places_.contains(in.value)) continue;
-      if (element_count(g_[in].shape) > 0 && raises_flags(g_[in]))
-        emit({temporary(in)}, {}, 0);
-      else
-        emit_sources(in);
+  void emit_sources(NodeId result) {
+    std::unordered_set<std::uint32_t> seen;
+    std::vector<NodeId> open{result};
+    while (!open.empty()) {
+      const NodeId node = open.back();
+      open.pop_back();
+      if (!seen.insert(node.value).second) continue;
+      if (node != result && places_.contains(node.value)) continue;
+      if (node != result && !is_empty(node) && raises_flags(g_[node])) {
+        emit({temporary(node)}, {}, 0);
+        continue;
+      }
+      const auto& inputs = g_[node].inputs;
+      open.insert(open.end(), inputs.rbegin(), inputs.rend());
     }
   }
 

@@ -1,6 +1,8 @@
 #include "codegen/schedule/views.h"
 
+#include <map>
 #include <numeric>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -81,25 +83,19 @@ std::optional<Dims> reshape_strides(const Dims& shape, const Dims& strides, cons
   return result;
 }
 
-std::optional<Place> view_of(const ir::Graph& g, const Places& places, NodeId node) {
-  if (auto it = places.find(node.value); it != places.end()) return it->second;
-  const ir::Node& n = g[node];
-  switch (n.op) {
-    case Op::Broadcast:
-    case Op::Transpose:
-    case Op::Slice:
-    case Op::Reshape:
-      break;
-    default:
-      return std::nullopt;
-  }
-  std::optional<Place> from = view_of(g, places, n.inputs[0]);
-  if (!from) return std::nullopt;
-  Place to = *from;
+namespace {
+
+bool is_map(Op op) {
+  return op == Op::Broadcast || op == Op::Transpose || op == Op::Slice || op == Op::Reshape;
+}
+
+// `place` seen through the map `n`.
+std::optional<Place> through(const ir::Node& n, const Place& place) {
+  Place to = place;
   to.shape = n.shape;
   const std::size_t rank = n.shape.size();
   if (n.op == Op::Reshape) {
-    std::optional<Dims> strides = reshape_strides(from->shape, from->strides, n.shape);
+    std::optional<Dims> strides = reshape_strides(place.shape, place.strides, n.shape);
     if (!strides) return std::nullopt;
     to.strides = std::move(*strides);
     return to;
@@ -107,21 +103,114 @@ std::optional<Place> view_of(const ir::Graph& g, const Places& places, NodeId no
   to.strides.assign(rank, 0);
   for (std::size_t i = 0; i < rank; ++i) {
     if (n.op == Op::Slice) {
-      to.offset += n.ints[i] * from->strides[i];
-      to.strides[i] = n.ints[rank + i] * from->strides[i];
+      to.offset += n.ints[i] * place.strides[i];
+      to.strides[i] = n.ints[rank + i] * place.strides[i];
     } else if (n.ints[i] >= 0) {
-      to.strides[i] = from->strides[static_cast<std::size_t>(n.ints[i])];
+      to.strides[i] = place.strides[static_cast<std::size_t>(n.ints[i])];
     }
   }
   return to;
 }
 
+}  // namespace
+
+std::optional<Place> view_of(const ir::Graph& g, const Places& places, NodeId node) {
+  std::vector<NodeId> maps;  // from the node to what has memory
+  auto found = places.find(node.value);
+  for (; found == places.end(); found = places.find(node.value)) {
+    if (!is_map(g[node].op)) return std::nullopt;
+    maps.push_back(node);
+    node = g[node].inputs[0];
+  }
+  std::optional<Place> place = found->second;
+  for (; place && !maps.empty(); maps.pop_back()) place = through(g[maps.back()], *place);
+  return place;
+}
+
+bool raises_flags(const ir::Node& node) {
+  if (node.op == Op::Ufunc) return true;
+  if (!is_in(node.dtype, ir::kInexact)) return node.op == Op::Cast;
+  if (node.op == Op::Reduce)
+    return node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod;
+  return node.op == Op::Cast || (ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp);
+}
+
+bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
+  std::vector<NodeId> open{node};  // it is enough that one of them is never -0.0
+  std::unordered_set<std::uint32_t> seen;
+  while (!open.empty()) {
+    const NodeId at = open.back();
+    open.pop_back();
+    const ir::Node& n = graph[at];
+    if (!is_in(n.dtype, ir::kFloat) || !seen.insert(at.value).second) continue;
+    switch (n.op) {
+      case Op::Square:
+        return true;
+      case Op::Multiply:
+        if (n.inputs[0] == n.inputs[1]) return true;
+        break;
+      case Op::Reduce:  // begins with +0.0
+        if (n.reduction == ir::Reduction::Sum && n.inputs.size() == 1) return true;
+        break;
+      case Op::Cast:  // a small negative number may become -0.0
+        if (!is_in(graph[n.inputs[0]].dtype, ir::kInexact)) return true;
+        break;
+      case Op::Add:  // -0.0 of two of them only
+        open.insert(open.end(), n.inputs.begin(), n.inputs.end());
+        break;
+      default:
+        if (is_map(n.op)) open.push_back(n.inputs[0]);
+    }
+  }
+  return false;
+}
+
 namespace {
 
-NodeId sink_broadcast(ir::Graph& g, const Places& places, const ir::Node& n, const Dims& shape) {
+// A reshape on its way down: each node once for each shape that it is wanted in.
+class ReshapeSinker {
+ public:
+  ReshapeSinker(ir::Graph& g, const Places& places) : g_(g), places_(places) {}
+
+  NodeId sink(NodeId x, const Dims& shape) {
+    const auto key = std::make_pair(x.value, shape);
+    if (const auto it = done_.find(key); it != done_.end()) return it->second;
+    const NodeId sunk = push(x, shape);
+    done_.emplace(key, sunk);
+    return sunk;
+  }
+
+ private:
+  NodeId push(NodeId x, const Dims& shape) {
+    const ir::Node n = g_[x];  // a copy: the graph grows below
+    if (n.shape == shape) return x;
+    if (std::optional<Place> place = view_of(g_, places_, x)) {
+      if (!reshape_strides(place->shape, place->strides, shape)) return {};
+      return ir::reshape(g_, x, shape);
+    }
+    if (n.op == Op::Reshape) return sink(n.inputs[0], shape);
+    if (n.op == Op::Broadcast) return push_broadcast(n, shape);
+    if (n.op != Op::Cast && n.op != Op::Ufunc && !ir::is_elementwise_row(n.op)) return {};
+    ir::Node moved = n;
+    moved.shape = shape;
+    for (NodeId& operand : moved.inputs) {
+      operand = sink(operand, shape);
+      if (!operand) return {};
+    }
+    return g_.add(std::move(moved));
+  }
+
+  NodeId push_broadcast(const ir::Node& n, const Dims& shape);
+
+  ir::Graph& g_;
+  const Places& places_;
+  std::map<std::pair<std::uint32_t, Dims>, NodeId> done_;
+};
+
+NodeId ReshapeSinker::push_broadcast(const ir::Node& n, const Dims& shape) {
   auto parts = stretches(n.shape, shape);
   if (!parts) return {};
-  const Dims inner = g[n.inputs[0]].shape;
+  const Dims inner = g_[n.inputs[0]].shape;
   Dims inner_shape, axes(shape.size(), -1);
   for (const Stretch& s : *parts) {
     bool all_new = true, all_follow = true;
@@ -149,64 +238,14 @@ NodeId sink_broadcast(ir::Graph& g, const Places& places, const ir::Node& n, con
       if (axis < last) return {};
       last = axis;
     }
-  NodeId x = sink_reshape(g, places, n.inputs[0], inner_shape);
-  return x ? ir::broadcast(g, x, shape, axes) : NodeId{};
+  NodeId x = sink(n.inputs[0], inner_shape);
+  return x ? ir::broadcast(g_, x, shape, axes) : NodeId{};
 }
 
 }  // namespace
 
-bool raises_flags(const ir::Node& node) {
-  if (node.op == Op::Ufunc) return true;
-  if (!is_in(node.dtype, ir::kInexact)) return node.op == Op::Cast;
-  if (node.op == Op::Reduce)
-    return node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod;
-  return node.op == Op::Cast || (ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp);
-}
-
-bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
-  const ir::Node& n = graph[node];
-  if (!is_in(n.dtype, ir::kFloat)) return false;
-  const auto operand = [&](std::size_t i) { return is_never_minus_zero(graph, n.inputs[i]); };
-  switch (n.op) {
-    case Op::Square:
-      return true;
-    case Op::Multiply:
-      return n.inputs[0] == n.inputs[1];
-    case Op::Add:  // -0.0 of two of them only
-      return operand(0) || operand(1);
-    case Op::Reduce:  // begins with +0.0
-      return n.reduction == ir::Reduction::Sum && n.inputs.size() == 1;
-    case Op::Cast:  // a small negative number may become -0.0
-      return !is_in(graph[n.inputs[0]].dtype, ir::kInexact);
-    case Op::Broadcast:
-    case Op::Reshape:
-    case Op::Slice:
-    case Op::Transpose:
-      return operand(0);
-    default:
-      return false;
-  }
-}
-
 NodeId sink_reshape(ir::Graph& g, const Places& places, NodeId x, const Dims& shape) {
-  const ir::Node n = g[x];  // a copy: the graph grows below
-  if (n.shape == shape) return x;
-  if (std::optional<Place> place = view_of(g, places, x)) {
-    if (!reshape_strides(place->shape, place->strides, shape)) return {};
-    return ir::reshape(g, x, shape);
-  }
-  if (n.op == Op::Reshape) return sink_reshape(g, places, n.inputs[0], shape);
-  if (n.op == Op::Broadcast) return sink_broadcast(g, places, n, shape);
-  if (n.op != Op::Cast && n.op != Op::Ufunc && !ir::is_elementwise_row(n.op)) {
-    return {};
-  }
-  ir::Node moved = n;
-  moved.shape = shape;
-  for (NodeId& operand : moved.inputs) {
-    operand = sink_reshape(g, places, operand, shape);
-    if (!operand) return {};
-  }
-  return g.add(std::move(moved));
+  return ReshapeSinker(g, places).sink(x, shape);
 }
 
 }  // namespace ufuse::codegen

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -217,6 +218,16 @@ class InterpretedGraph : public Executable {
       : graph_(graph), loops_(std::move(loops)), report_(std::move(report)) {}
 
   RunStatus run(const RunArgs& args) const override {
+    try {
+      return evaluated(args);
+    } catch (const std::bad_alloc&) {
+      return {.fp = 0, .redo = true};  // outputs are written when all is computed
+    }
+  }
+  const Report& report() const override { return report_; }
+
+ private:
+  RunStatus evaluated(const RunArgs& args) const {
     const Evaluation evaluation(graph_, loops_, args);
     RunStatus status;
     status.redo = evaluation.redo();
@@ -230,9 +241,7 @@ class InterpretedGraph : public Executable {
     }
     return status;
   }
-  const Report& report() const override { return report_; }
 
- private:
   Graph graph_;
   Loops loops_;
   Report report_;

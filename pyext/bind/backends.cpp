@@ -9,6 +9,7 @@
 #include "ir/support/error.h"
 #include "pyext/bind/common.h"
 #include "pyext/bind/ufunc_registry.h"
+#include "pyext/bind/waiting.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -20,9 +21,11 @@ std::atomic<int>& first_tried() {
   return index;
 }
 
+// Both ask one Jit: what it learned of the compiler holds for both.
 codegen::Compiler& compiler(bool fast) {
-  static auto* exact = new codegen::Compiler(loop_table());
-  static auto* contracting = new codegen::Compiler(loop_table(), codegen::Numerics::Fast);
+  static auto* jit = new auto(codegen::Compiler::default_jit());
+  static auto* exact = new codegen::Compiler(loop_table(), codegen::Numerics::Exact, *jit);
+  static auto* contracting = new codegen::Compiler(loop_table(), codegen::Numerics::Fast, *jit);
   return fast ? *contracting : *exact;
 }
 
@@ -31,39 +34,33 @@ ir::Interpreter& interpreter() {
   return *one;
 }
 
-std::shared_ptr<const ir::Executable> prepare_by(int choice, const ir::Graph& graph,
-                                                 const ir::RunArgs& layouts, bool fast) {
-  switch (choice) {
-    case kDeferred:
-      return compiler(fast).prepare_or_defer(graph, layouts, interpreter());
-    case kCompiled:
-      return compiler(fast).prepare(graph, layouts);
-    default:
-      return interpreter().prepare(graph, layouts);
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
-                                              bool fast, std::string& note) {
+                                              bool fast, std::chrono::nanoseconds patience,
+                                              std::string& note) {
   const int first = first_tried();
-  for (int choice = first; choice < kNumPy; ++choice) {
-    // What cannot be deferred cannot be compiled.
-    if (choice == kCompiled && first == kDeferred) continue;
-    try {
-      return prepare_by(choice, graph, layouts, fast);
-    } catch (const Unsupported& error) {
-      note = error.what();
-    } catch (const CompileError& error) {
-      note = error.what();
-    }
+  if (first == kNumPy) return nullptr;
+  if (first == kInterpreted) return interpreter().prepare(graph, layouts);
+  const bool always = first == kCompiled;
+  codegen::Compiler& loops = compiler(fast);
+  // Known ones are not worth giving the lock away.
+  if (auto known = loops.find(graph, layouts, always)) return known;
+  try {
+    const Waiting waiting(patience);
+    return loops.prepare_or_defer(graph, layouts, interpreter(), always, waiting.patience());
+  } catch (const Unsupported& error) {
+    note = error.what();
   }
-  return nullptr;
+  return interpreter().prepare(graph, layouts);
 }
 
-void finish_builds(std::chrono::milliseconds patience) {
-  for (const bool fast : {false, true}) compiler(fast).jit().finish(patience);
+void finish_builds(std::chrono::milliseconds patience) { compiler(false).jit().finish(patience); }
+
+CacheFacts cache_facts(bool clear) {
+  const std::uint64_t most = codegen::default_cache_bytes();
+  codegen::EntryStore store(codegen::default_cache_folder(), most);
+  return {store.folder(), store.note(), most, clear ? store.clear() : store.content()};
 }
 
 codegen::JitStats jit_stats() { return compiler(false).jit().stats(); }

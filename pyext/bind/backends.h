@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "codegen/jit/cache.h"
 #include "codegen/jit/jit.h"
 #include "ir/backend.h"
 
@@ -13,11 +14,21 @@ namespace ufuse::pyext {
 
 // The first backend that has a form for the graph: compiled loops (with the interpreter in the
 // meantime), then the interpreter; null: NumPy, node by node. `note`: the first line of why an
-// earlier one could not.
+// earlier one could not. Called with Python's lock, which other threads get while this one plans,
+// compiles and waits, at most as long as `patience`.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
-                                              bool fast, std::string& note);
+                                              bool fast, std::chrono::nanoseconds patience,
+                                              std::string& note);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();
+// The folder that a process begun now would use, why it cannot (else empty), and what is in it;
+// with `clear` what was in it.
+struct CacheFacts {
+  std::string folder, note;
+  std::uint64_t most_bytes;
+  codegen::CacheContent content;
+};
+CacheFacts cache_facts(bool clear);
 // Ends what is compiled in the background: waits at most so long for it, and kills the rest.
 void finish_builds(std::chrono::milliseconds patience);
 // "deferred" (the default: the interpreter answers what it can in less time than compiling takes,

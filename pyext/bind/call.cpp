@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "codegen/schedule/cost.h"
 #include "pyext/bind/backends.h"
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/new_array.h"
@@ -143,7 +144,10 @@ std::optional<std::uint8_t> current_report_mask() {
   return mask;
 }
 
-Call::Call() : session_(*this, loop_table(), 0), number_sites_(calls.recording) {
+Call::Call()
+    : session_(*this, loop_table(), 0),
+      number_sites_(calls.recording),
+      patience_(codegen::cost::kLongestWait) {
   session_.old_reduce_order = numpy().old_reduce_order;
   look_at_error_state();
 }
@@ -161,6 +165,13 @@ bool Call::is_number_site() const {
   if (frame == nullptr || number_sites_ == nullptr) return false;
   const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
   return number_sites_->contains({code.ptr(), PyFrame_GetLasti(frame)});
+}
+Call::Aside::Aside() : recording_(std::exchange(calls.recording, nullptr)) {
+  calls.stack.push_back(nullptr);
+}
+Call::Aside::~Aside() {
+  calls.stack.pop_back();
+  calls.recording = recording_;
 }
 void Call::push(std::shared_ptr<Call> call) {
   free_leftovers();
@@ -208,8 +219,8 @@ tracer::Origin Call::frame_where(Wanted wanted) {
       // Python's own word for code without a module.
       const py::object module =
           name && PyUnicode_Check(name) ? borrow(name) : py::object(py::str("<string>"));
-      const std::string_view text = PyUnicode_AsUTF8(module.ptr());
-      const std::string_view top = text.substr(0, text.find('.'));
+      const std::string text = text_of(module.ptr());
+      const std::string top = text.substr(0, text.find('.'));
       codes_.push_back(
           {code, module, text.starts_with("ufuse."), top == "numpy" || top == "scipy"});
     }
@@ -260,12 +271,11 @@ void Call::enter_method(const char* name) {
 }
 
 Place Call::place_of(const tracer::Origin& origin) const {
-  if (origin.code >= codes_.size()) return {"", 0, py::str("<string>")};
+  if (origin.code >= codes_.size()) return {py::str(""), 0, py::str("<string>")};
   const Code& known = codes_[origin.code];
-  if (origin.instruction < 0) return {"", 0, known.module_name};
+  if (origin.instruction < 0) return {py::str(""), 0, known.module_name};
   auto* code = reinterpret_cast<PyCodeObject*>(known.code.ptr());
-  return {PyUnicode_AsUTF8(code->co_filename), PyCode_Addr2Line(code, origin.instruction),
-          known.module_name};
+  return {borrow(code->co_filename), PyCode_Addr2Line(code, origin.instruction), known.module_name};
 }
 
 void Call::record(tracer::Event::Kind kind, const char* reason, std::string detail) {
@@ -317,7 +327,12 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
                                                     const ir::RunArgs& layouts) {
   Run run;
   run.prepare_from = steady_ns();
-  run.executable = pyext::prepare(graph, layouts, fast_, run.note);
+  struct Spent {  // also when a signal ends the wait
+    Call& call;
+    const std::int64_t from;
+    ~Spent() { call.patience_ -= std::chrono::nanoseconds(steady_ns() - from); }
+  } spent{*this, run.prepare_from};
+  run.executable = pyext::prepare(graph, layouts, fast_, patience_, run.note);
   run.prepare_to = run.run_from = run.run_to = steady_ns();
   if (!run.executable) return nullptr;
   run.fresh = run.executable->claim();

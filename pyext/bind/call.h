@@ -3,6 +3,7 @@
 // Calls nest: a stack per thread.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ Memory memory_of(PyObject* owner, void* data);
 
 // Where code stands, in Python's words.
 struct Place {
-  std::string file;
+  py::object file;  // a str, perhaps with surrogates where the name is no UTF-8
   int line = 0;
   py::object module;  // __name__ of the module whose code it is
 };
@@ -61,6 +62,19 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   static Call* active();
   // The last one that ended on this thread; null: none.
   static std::shared_ptr<Call> last();
+  // While one lives, no call is traced on this thread: for code that is none of the call's.
+  class Aside {
+   public:
+    Aside();
+    ~Aside();
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+   private:
+    const NumberSites* const recording_;
+  };
+  // The call is on its way out with an exception: it waits for nothing any more.
+  void hurry() { patience_ = std::chrono::nanoseconds(0); }
   static void push(std::shared_ptr<Call> call);
   static std::shared_ptr<Call> pop();
 
@@ -148,6 +162,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   const NumberSites* number_sites_;
   Numbers numbers_;
   std::vector<Run> runs_;
+  std::chrono::nanoseconds patience_;  // how long it may still wait for compilers
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/session.h"
 
@@ -42,20 +43,16 @@ bool has_override(PyTypeObject* type) {
 
 // Whether NumPy's dispatcher would ask this argument, or look into it in a way of its own: np.stack
 // refuses an iterator there. `harmless`: a type already looked at.
-bool may_override(PyObject* object, PyTypeObject*& harmless, int depth = 0) {
-  PyTypeObject* type = Py_TYPE(object);
-  if (type == harmless || is_basic(type) || is_lazy(object)) return false;
-  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
-    if (depth > 8) return false;
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-    for (Py_ssize_t i = 0; i < size; ++i)
-      if (may_override(PySequence_Fast_GET_ITEM(object, i), harmless, depth + 1)) return true;
+bool may_override(PyObject* root, PyTypeObject*& harmless) {
+  return any_inside(root, Into::Sequences, [&](PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (type == harmless || is_basic(type) || is_lazy(object)) return false;
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return false;
+    // NumPy gives results the class of a subclass by means that ask for real arrays.
+    if (PyArray_Check(object) || PyIter_Check(object) || has_override(type)) return true;
+    harmless = type;
     return false;
-  }
-  // NumPy gives results the class of a subclass by means that ask for real arrays.
-  if (PyArray_Check(object) || PyIter_Check(object) || has_override(type)) return true;
-  harmless = type;
-  return false;
+  });
 }
 
 bool any_may_override(PyObject* args, PyObject* kwargs) {

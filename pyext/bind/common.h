@@ -30,6 +30,17 @@ inline py::object steal(PyObject* object) {
 }
 inline py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
 
+// A str as UTF-8. Surrogates, which stand in file names for bytes that are no UTF-8, are written
+// out as "\\udc80".
+inline std::string text_of(PyObject* str) {
+  Py_ssize_t size = 0;
+  if (const char* text = PyUnicode_AsUTF8AndSize(str, &size))
+    return {text, static_cast<std::size_t>(size)};
+  PyErr_Clear();
+  const py::object bytes = steal(PyUnicode_AsEncodedString(str, "utf-8", "backslashreplace"));
+  return {PyBytes_AS_STRING(bytes.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
 // `_core.InternalError`: a defect of ufuse, raised where UFUSE_DEBUG asks for it.
 PyObject* internal_error_type();
 

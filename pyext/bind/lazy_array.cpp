@@ -3,9 +3,9 @@
 #include "pyext/bind/lazy_array.h"
 
 #include <structmember.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "numpy_shim/layout.h"
@@ -187,9 +187,8 @@ const char* const kMutating[] = {"sort",     "partition", "put",      "resize", 
 PyObject* call_method(PyObject* bound, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     PyObject* self = PyTuple_GET_ITEM(bound, 0);
-    const char* name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(bound, 1));
-    const bool pure =
-        std::ranges::none_of(kMutating, [&](const char* m) { return std::strcmp(m, name) == 0; });
+    const std::string name = text_of(PyTuple_GET_ITEM(bound, 1));
+    const bool pure = std::ranges::none_of(kMutating, [&](const char* m) { return m == name; });
     const py::object type = steal(get_class(self, nullptr));
     const py::object method = steal(PyObject_GetAttr(type.ptr(), PyTuple_GET_ITEM(bound, 1)));
     const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
@@ -205,10 +204,9 @@ PyObject* getattro(PyObject* self, PyObject* name) {
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   return guard([&]() -> PyObject* {
     py::error_already_set missing;  // takes the AttributeError
-    const char* text = PyUnicode_AsUTF8(name);
+    const std::string text = text_of(name);
     // NumPy probes these to read memory without asking; they would hide what is pending.
-    const bool protocol =
-        std::strcmp(text, "__array_interface__") == 0 || std::strcmp(text, "__array_struct__") == 0;
+    const bool protocol = text == "__array_interface__" || text == "__array_struct__";
     const py::object type = steal(get_class(self, nullptr));
     const py::object of_type =
         protocol ? py::object()
@@ -264,7 +262,23 @@ Py_hash_t hash(PyObject* self) {
 
 PyTypeObject* lazy_type() { return the_type; }
 
+namespace {
+
+// NumPy raises where such an array is made, and not where its values are first wanted.
+void check_size(const LazyArray& array) {
+  static const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (array.layout.shape.size() > numpy().most_axes) throw Unsupported("size");
+  if (!array.storage->value || array.is_view) return;
+  auto bytes = static_cast<double>(ir::size_of(array.layout.dtype));
+  for (std::int64_t n : array.layout.shape) bytes *= static_cast<double>(n);
+  if (bytes > memory) throw Unsupported("size");
+}
+
+}  // namespace
+
 py::object make_lazy(LazyArray array, PyObject* real) {
+  if (real == nullptr) check_size(array);
   LazyObject* lazy = PyObject_New(LazyObject, the_type);
   if (lazy == nullptr) throw py::error_already_set();
   lazy->weakrefs = nullptr;

@@ -175,7 +175,7 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!dtype) throw Unsupported("dtype");
     const DType from = array.layout.dtype;
     if (casting && PyUnicode_Check(casting)) {
-      const std::string_view rule = PyUnicode_AsUTF8(casting);
+      const std::string rule = text_of(casting);
       const bool allowed = rule == "unsafe" ||
                            (rule == "same_kind" && numpy_shim::can_cast_same_kind(from, *dtype)) ||
                            (rule == "safe" && numpy_shim::can_cast_safely(from, *dtype)) ||
@@ -382,7 +382,7 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
       throw py::error_already_set();
     }
     PyObject* ufunc = PyTuple_GET_ITEM(args, 0);
-    const std::string_view name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1));
+    const std::string name = text_of(PyTuple_GET_ITEM(args, 1));
     const py::object inputs = steal(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
     PyObject** first = &PyTuple_GET_ITEM(inputs.ptr(), 0);
     if (name == "__call__")

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_map>
 
+#include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_number.h"
 #include "pyext/bind/numpy_replay.h"
 
@@ -18,15 +20,6 @@ Operand weak_operand(PyObject* number) {
   return operand;
 }
 
-bool holds_lazy(PyObject* object, int depth = 0) {
-  if (is_lazy(object)) return true;
-  if (depth > 8 || (!PyList_CheckExact(object) && !PyTuple_CheckExact(object))) return false;
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-  for (Py_ssize_t i = 0; i < size; ++i)
-    if (holds_lazy(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return true;
-  return false;
-}
-
 [[noreturn]] void reject_array(PyObject* object) {
   if (!PyArray_CheckExact(object)) throw Unsupported("subclass");
   auto* array = reinterpret_cast<PyArrayObject*>(object);
@@ -34,65 +27,42 @@ bool holds_lazy(PyObject* object, int depth = 0) {
   throw Unsupported(plain ? "dtype" : "layout");
 }
 
-// Python's own containers, walked for lazy arrays.
-void collect(PyObject* object, std::vector<PyObject*>& lazies, int depth = 0) {
-  if (is_lazy(object)) {
-    lazies.push_back(object);
-  } else if (depth > 8) {
-    return;
-  } else if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-    for (Py_ssize_t i = 0; i < size; ++i)
-      collect(PySequence_Fast_GET_ITEM(object, i), lazies, depth + 1);
-  } else if (PyDict_CheckExact(object)) {
-    PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);)
-      collect(value, lazies, depth + 1);
-  } else if (PySlice_Check(object)) {
-    auto* slice = reinterpret_cast<PySliceObject*>(object);
-    for (PyObject* part : {slice->start, slice->stop, slice->step})
-      collect(part, lazies, depth + 1);
-  }
-}
-
-py::object replaced(PyObject* object, int depth = 0) {
-  if (is_lazy(object)) return real_of(object);
-  std::vector<PyObject*> inside;
-  collect(object, inside, depth);
-  if (inside.empty()) return borrow(object);
-  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-    const bool is_list = PyList_CheckExact(object);
-    py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      PyObject* item = replaced(PySequence_Fast_GET_ITEM(object, i), depth + 1).release().ptr();
-      is_list ? PyList_SET_ITEM(made.ptr(), i, item) : PyTuple_SET_ITEM(made.ptr(), i, item);
-    }
-    return made;
-  }
-  if (PySlice_Check(object)) {
-    auto* slice = reinterpret_cast<PySliceObject*>(object);
-    return steal(PySlice_New(replaced(slice->start).ptr(), replaced(slice->stop).ptr(),
-                             replaced(slice->step).ptr()));
-  }
-  py::dict made;
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);)
-    made[key] = replaced(value, depth + 1);
-  return made;
+void collect(PyObject* object, std::vector<PyObject*>& lazies) {
+  ContainerWalk walk(object, Into::All);
+  while (PyObject* inside = walk.next())
+    if (is_lazy(inside)) lazies.push_back(inside);
 }
 
 // What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a
 // view of one is a view; one that nobody else holds is the session's own; anything else stays what
 // it is.
-py::object wrap_result(Call& call, py::object result, const std::vector<PyObject*>& lazies) {
-  PyObject* object = result.ptr();
-  for (PyObject* lazy : lazies)
-    if (as_lazy(lazy)->real == object) return borrow(lazy);
-  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+class WrappedResult {
+ public:
+  WrappedResult(Call& call, const std::vector<PyObject*>& lazies) : call_(call), lazies_(lazies) {}
+
+  py::object of(py::object result, int depth = 0) {
+    PyObject* object = result.ptr();
+    for (PyObject* lazy : lazies_)
+      if (as_lazy(lazy)->real == object) return borrow(lazy);
+    if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return array(std::move(result));
+    if (const auto it = containers_.find(object); it != containers_.end()) return it->second;
+    const bool stays = depth == kMaxDepth || !any_inside(object, Into::Sequences, is_from_numpy);
+    return stays ? result : container(std::move(result), depth);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 100;  // arrays deeper inside are real ones
+
+  static bool is_from_numpy(PyObject* object) {
+    return PyArray_Check(object) || PyArray_IsScalar(object, Generic);
+  }
+
+  py::object container(py::object result, int depth) {
+    PyObject* object = result.ptr();
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
     const bool is_list = PyList_CheckExact(object);
     py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
+    containers_[object] = made;
     for (Py_ssize_t i = 0; i < size; ++i) {
       // Moved out of the container, which is the call's own, so that it does not count as a holder.
       py::object item = borrow(PySequence_Fast_GET_ITEM(object, i));
@@ -101,17 +71,28 @@ py::object wrap_result(Call& call, py::object result, const std::vector<PyObject
         is_list ? PyList_SET_ITEM(object, i, Py_None) : PyTuple_SET_ITEM(object, i, Py_None);
         Py_DECREF(item.ptr());
       }
-      PyObject* wrapped = wrap_result(call, std::move(item), lazies).release().ptr();
+      PyObject* wrapped = of(std::move(item), depth + 1).release().ptr();
       is_list ? PyList_SET_ITEM(made.ptr(), i, wrapped) : PyTuple_SET_ITEM(made.ptr(), i, wrapped);
     }
     return made;
   }
+
+  py::object array(py::object result);
+
+  Call& call_;
+  const std::vector<PyObject*>& lazies_;
+  std::unordered_map<PyObject*, py::object> containers_;
+};
+
+py::object WrappedResult::array(py::object result) {
+  PyObject* object = result.ptr();
   if (!is_supported_array(object)) return result;
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   const Layout layout = layout_of(array);
   PyObject* base = PyArray_BASE(array);
   if (base != nullptr) {
-    if (auto storage = call.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout))) {
+    if (auto storage =
+            call_.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout))) {
       LazyArray view;
       view.offset =
           static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
@@ -127,32 +108,26 @@ py::object wrap_result(Call& call, py::object result, const std::vector<PyObject
     if (!own_base) return result;
   }
   if (Py_REFCNT(object) > 1) return result;
-  return make_lazy(call.session().adopt(layout, memory_of(object, PyArray_DATA(array)),
-                                        PyArray_ISWRITEABLE(array), tracer::Role::Temporary),
+  return make_lazy(call_.session().adopt(layout, memory_of(object, PyArray_DATA(array)),
+                                         PyArray_ISWRITEABLE(array), tracer::Role::Temporary),
                    object);
 }
 
 // What is pending for arrays that NumPy is about to read under another name.
-void write_pending(Call& call, PyObject* object, int depth = 0) {
-  if (PyArray_Check(object)) {
-    auto* array = reinterpret_cast<PyArrayObject*>(object);
+void write_pending(Call& call, PyObject* object) {
+  std::vector<py::object> arrays;
+  ContainerWalk walk(object, Into::All);
+  while (PyObject* inside = walk.next())
+    if (PyArray_Check(inside)) arrays.push_back(borrow(inside));
+  for (const py::object& each : arrays) {
+    auto* array = reinterpret_cast<PyArrayObject*>(each.ptr());
+    if (PyArray_SIZE(array) == 0) continue;
     char *low = PyArray_BYTES(array), *high = low + PyArray_ITEMSIZE(array);
     for (int a = 0; a < PyArray_NDIM(array); ++a) {
-      if (PyArray_DIM(array, a) == 0) return;
       const npy_intp span = (PyArray_DIM(array, a) - 1) * PyArray_STRIDE(array, a);
       (span < 0 ? low : high) += span;
     }
     call.session().write_pending({low, high});
-  } else if (depth > 8) {
-    return;
-  } else if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-    for (Py_ssize_t i = 0; i < size; ++i)
-      write_pending(call, PySequence_Fast_GET_ITEM(object, i), depth + 1);
-  } else if (PyDict_CheckExact(object)) {
-    PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);)
-      write_pending(call, value, depth + 1);
   }
 }
 
@@ -172,7 +147,7 @@ std::string name_of(PyObject* func) {
     PyErr_Clear();
     return Py_TYPE(func)->tp_name;
   }
-  return PyUnicode_AsUTF8(name.ptr());
+  return text_of(name.ptr());
 }
 
 }  // namespace
@@ -230,7 +205,8 @@ LazyArray to_array(Call& call, PyObject* object) {
   }
   if (is_supported_array(object)) return call.capture(reinterpret_cast<PyArrayObject*>(object));
   if (PyArray_Check(object)) reject_array(object);
-  if ((PyList_CheckExact(object) || PyTuple_CheckExact(object)) && !holds_lazy(object)) {
+  if ((PyList_CheckExact(object) || PyTuple_CheckExact(object)) &&
+      !any_inside(object, Into::Sequences, is_lazy)) {
     const py::object made = py::reinterpret_steal<py::object>(PyArray_FROM_O(object));
     if (!made) PyErr_Clear();
     if (made && is_supported_array(made.ptr())) {
@@ -297,7 +273,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
     call->session().flush();  // what the call itself has traced: through an iterator, a callback
     call->session().forget_memory();
   }
-  return wrap_result(*call, std::move(result), lazies);
+  return WrappedResult(*call, lazies).of(std::move(result));
 }
 
 py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,

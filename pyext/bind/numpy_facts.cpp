@@ -154,6 +154,7 @@ void init_numpy_facts() {
   made->minor = std::stoi(version.substr(version.find('.') + 1));
   made->old_reduce_order = made->major < 2 || (made->major == 2 && made->minor <= 2);
   made->nep50 = made->major >= 2;
+  made->most_axes = made->major >= 2 ? 64 : 32;
   if (!made->nep50 && py::hasattr(made->module, "_get_promotion_state"))
     made->nep50 =
         py::str(made->module.attr("_get_promotion_state")()).cast<std::string>() == "weak";

@@ -43,6 +43,7 @@ struct NumpyFacts {
   int major = 0, minor = 0;
   bool nep50 = true;              // promotion without values
   bool old_reduce_order = false;  // NumPy <= 2.2
+  std::size_t most_axes = 64;     // of an array
   py::object result_type, no_value, copyto;
   py::object geterr;          // in NumPy 2 all of the error state
   py::object error_variable;  // NumPy 2: the context variable of the error state

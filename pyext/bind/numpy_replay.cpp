@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "numpy_shim/layout.h"
 #include "pyext/bind/ufunc_registry.h"
@@ -65,28 +66,46 @@ namespace {
 
 class Replay {
  public:
-  Replay(Call& call, Session& session) : call_(call), session_(session) {}
+  // What is needed is counted first, so that each value dies after its last use.
+  Replay(Call& call, Session& session, std::span<const tracer::Want> wants)
+      : call_(call), session_(session) {
+    std::vector<NodeId> open;
+    const auto use = [&](NodeId id) {
+      if (uses_[id.value]++ == 0) open.push_back(id);
+    };
+    for (const tracer::Want& want : wants) use(want.node);
+    while (!open.empty()) {
+      const NodeId id = open.back();
+      open.pop_back();
+      std::ranges::for_each(operands_of(id), use);
+    }
+  }
 
+  // Of each want once.
   py::object value(NodeId root) {
     // Operands first, without recursion: a chain may be long.
     std::vector<NodeId> stack{root};
     while (!stack.empty()) {
       const NodeId id = stack.back();
-      if (values_.contains(id.value)) {
+      if (done_.contains(id.value)) {
         stack.pop_back();
         continue;
       }
       bool ready = true;
       for (NodeId operand : operands_of(id))
-        if (!values_.contains(operand.value)) {
+        if (!done_.contains(operand.value)) {
           stack.push_back(operand);
           ready = false;
         }
       if (!ready) continue;
       stack.pop_back();
       compute(id);
+      done_.insert(id.value);
+      for (NodeId operand : operands_of(id)) release(operand);
     }
-    return values_.at(root.value);
+    py::object made = values_.at(root.value);
+    release(root);
+    return made;
   }
 
   std::vector<py::object> values(std::span<const tracer::Want> wants) {
@@ -111,6 +130,10 @@ class Replay {
     if (const tracer::ReduceRecord* record = session_.reduce_record(id))
       operands.push_back(record->operand);
     return operands;
+  }
+
+  void release(NodeId id) {
+    if (--uses_.at(id.value) == 0) values_.erase(id.value);
   }
 
   void compute(NodeId id) {
@@ -304,7 +327,9 @@ class Replay {
   Call& call_;
   Session& session_;
   WarningLog log_;
+  std::unordered_map<std::uint32_t, std::size_t> uses_;  // still to come
   std::unordered_map<std::uint32_t, py::object> values_;
+  std::unordered_set<std::uint32_t> done_;
   std::unordered_map<std::uint32_t, std::vector<std::pair<Node, py::object>>>
       all_outputs_;  // by first operand
 };
@@ -322,11 +347,11 @@ void note(Session& session, const std::vector<Replay::Raised>& raised) {
 
 std::vector<py::object> numpy_values(Call& call, Session& session,
                                      std::span<const tracer::Want> wants) {
-  return Replay(call, session).values(wants);
+  return Replay(call, session, wants).values(wants);
 }
 
 void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
-  Replay replay(call, session);
+  Replay replay(call, session, wants);
   const std::vector<py::object> values = replay.values(wants);
   for (std::size_t i = 0; i < wants.size(); ++i) {
     const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);

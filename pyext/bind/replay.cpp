@@ -2,10 +2,12 @@
 #include "pyext/bind/replay.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "numpy_shim/layout.h"
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
+#include "pyext/bind/waiting.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -18,45 +20,67 @@ constexpr std::size_t kKeepLockBytes = 64 * 1024;
 bool is_constant(PyObject* object) {
   return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
          PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
-         PyUnicode_CheckExact(object);
+         PyUnicode_CheckExact(object) ||
+         (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0);
 }
+
+}  // namespace
+
+namespace {
+
+// Deeper results are traced each time.
+constexpr int kMaxDepth = 64;
+
+class ShapeReader {
+ public:
+  ShapeReader(const py::list& results, const std::vector<PyObject*>& containers)
+      : results_(results), met_(containers.begin(), containers.end()) {}
+
+  std::optional<Shape> of(PyObject* object, int depth = 0) {
+    Shape shape;
+    for (std::size_t i = 0; i < results_.size(); ++i)
+      if (PyList_GET_ITEM(results_.ptr(), static_cast<Py_ssize_t>(i)) == object) {
+        shape.kind = Shape::Kind::Result;
+        shape.result = static_cast<int>(i);
+        return shape;
+      }
+    if (is_constant(object)) {
+      shape.constant = borrow(object);
+      return shape;
+    }
+    // The caller's own list is no new one; what stands in two places, or in itself, is one object.
+    if (depth == kMaxDepth || !met_.insert(object).second) return std::nullopt;
+    py::object items;
+    if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+      shape.kind = PyTuple_CheckExact(object) ? Shape::Kind::Tuple : Shape::Kind::List;
+      items = borrow(object);
+    } else if (PyDict_CheckExact(object)) {
+      shape.kind = Shape::Kind::Dict;
+      shape.constant = steal(PySequence_Tuple(object));
+      for (py::handle key : shape.constant)
+        if (!is_constant(key.ptr())) return std::nullopt;
+      items = steal(PyDict_Values(object));
+    } else {
+      return std::nullopt;
+    }
+    for (py::handle item : items) {
+      std::optional<Shape> inner = of(item.ptr(), depth + 1);
+      if (!inner) return std::nullopt;
+      shape.items.push_back(std::move(*inner));
+    }
+    return shape;
+  }
+
+ private:
+  const py::list& results_;
+  std::unordered_set<PyObject*> met_;
+};
 
 }  // namespace
 
 std::optional<Shape> shape_of(PyObject* object, const py::list& results,
                               const std::vector<PyObject*>& containers) {
-  Shape shape;
-  // The caller's own list is no new one.
-  if (std::ranges::find(containers, object) != containers.end()) return std::nullopt;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (PyList_GET_ITEM(results.ptr(), static_cast<Py_ssize_t>(i)) == object) {
-      shape.kind = Shape::Kind::Result;
-      shape.result = static_cast<int>(i);
-      return shape;
-    }
-  if (is_constant(object)) {
-    shape.constant = borrow(object);
-    return shape;
-  }
-  py::object items;
-  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
-    shape.kind = PyTuple_CheckExact(object) ? Shape::Kind::Tuple : Shape::Kind::List;
-    items = borrow(object);
-  } else if (PyDict_CheckExact(object)) {
-    shape.kind = Shape::Kind::Dict;
-    shape.constant = steal(PySequence_Tuple(object));
-    for (py::handle key : shape.constant)
-      if (!is_constant(key.ptr())) return std::nullopt;
-    items = steal(PyDict_Values(object));
-  } else {
-    return std::nullopt;
-  }
-  for (py::handle item : items) {
-    std::optional<Shape> inner = shape_of(item.ptr(), results, containers);
-    if (!inner) return std::nullopt;
-    shape.items.push_back(std::move(*inner));
-  }
-  return shape;
+  return ShapeReader(results, containers).of(object);
 }
 
 namespace {
@@ -210,6 +234,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
         PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs_[first + i].ptr()));
   }
   const ir::RunArgs args{slots.inputs, slots.params, slots.outputs, slots.alias};
+  await_in_child(*run.executable);
   ir::RunStatus status;
   if (recording.bytes() <= kKeepLockBytes) {
     status = run.executable->run(args);

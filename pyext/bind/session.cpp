@@ -51,6 +51,7 @@ void abort() {
   struct End {
     ~End() { Call::pop(); }
   } end;
+  call.hurry();
   call.record(tracer::Event::Kind::Force, "exception");
   // The user's exception is on its way: what computing the rest says must not hide it.
   try {
@@ -112,10 +113,25 @@ py::list events() {
   return rows;
 }
 
+// A path as Python has it: bytes that are no UTF-8 become surrogates.
+py::object file_name(const std::string& path) {
+  return steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+}
+
 // Words of a compiler or of the file system, which need not be UTF-8.
 py::object readable(const std::string& words) {
   return steal(
       PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "replace"));
+}
+
+// Why loops are not compiled, in words; `otherwise` where they do not say.
+std::string note_of(const ir::GroupReport& group, const std::string& otherwise) {
+  std::string note;
+  for (const tracer::Reason& reason : tracer::reasons())
+    if (reason.id == group.reason) note = reason.sentence;
+  if (!note.empty() && !group.note.empty()) note += ' ';
+  note += group.note;
+  return note.empty() ? otherwise : note;
 }
 
 py::list reports() {
@@ -134,7 +150,8 @@ py::list reports() {
       made["loops"] = group.loops;
       made["origin"] = group.origin;
       made["compile_ms"] = group.compile_ms;
-      made["note"] = readable(group.note.empty() ? run.note : group.note);
+      made["reason"] = group.reason;
+      made["note"] = readable(note_of(group, run.note));
       groups.append(made);
     }
     py::dict row;
@@ -164,13 +181,26 @@ py::dict jit_statistics() {
   const codegen::JitStats stats = jit_stats();
   py::dict made;
   made["compiler"] = readable(stats.compiler);
-  made["cache_dir"] = readable(stats.cache_dir);
+  made["cache_dir"] = file_name(stats.cache_dir);
   made["cache_note"] = readable(stats.cache_note);
+  made["trouble"] = readable(stats.trouble);
   made["compiled"] = stats.compiled;
   made["disk_hits"] = stats.disk_hits;
   made["memory_hits"] = stats.memory_hits;
   made["failed"] = stats.failed;
   made["compile_ms"] = stats.compile_ms;
+  return made;
+}
+
+py::dict cache(bool clear) {
+  const CacheFacts facts = cache_facts(clear);
+  py::dict made;
+  made["folder"] = file_name(facts.folder);
+  made["note"] = readable(facts.note);
+  made["most_bytes"] = facts.most_bytes;
+  made["files"] = facts.content.files;
+  made["bytes"] = facts.content.bytes;
+  made["foreign"] = facts.content.foreign;
   return made;
 }
 
@@ -247,9 +277,15 @@ void bind_session(py::module_& m) {
         "What ran natively in the active or last call: dicts of groups, graph, bytes_moved, "
         "bytes_minimum, fresh (built for this call), and when it was prepared and ran (from, to: "
         "nanoseconds of time.perf_counter_ns).");
-  m.def("jit_statistics", jit_statistics,
-        "The compiler, the folder for compiled loops or why none is used, and what was compiled or "
-        "found there by this process. The compiler is empty before its first use.");
+  m.def(
+      "jit_statistics", jit_statistics,
+      "The compiler and what is wrong with it, the folder for compiled loops or why none is used, "
+      "and what was compiled or found there by this process. The compiler is empty before its "
+      "first use.");
+  m.def("cache", cache, py::arg("clear") = false,
+        "The folder for compiled loops, why it is not used, how many bytes it may hold, how many "
+        "files and bytes it holds (with clear: held, before they were removed), and how many of "
+        "the files are never used because other users own or can write them.");
   m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
   m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
   m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");

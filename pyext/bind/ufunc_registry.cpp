@@ -16,9 +16,8 @@ namespace {
 bool is_of_library(PyUFuncObject* ufunc, const std::string& name) {
   const auto modules = py::dict(borrow(PyImport_GetModuleDict()));
   for (const auto& [key, module] : modules) {
-    const char* text = PyUnicode_Check(key.ptr()) ? PyUnicode_AsUTF8(key.ptr()) : nullptr;
-    if (text == nullptr || !PyModule_Check(module.ptr())) continue;
-    const std::string_view path = text;
+    if (!PyUnicode_Check(key.ptr()) || !PyModule_Check(module.ptr())) continue;
+    const std::string path = text_of(key.ptr());
     if (!path.starts_with("numpy.") && !path.starts_with("scipy.")) continue;
     if (path.ends_with("_tests")) continue;
     PyObject* same = PyDict_GetItemString(PyModule_GetDict(module.ptr()), name.c_str());

@@ -1,4 +1,7 @@
-"""``python -m ufuse doctor``: is this machine fit for ufuse, and if not, what is missing?"""
+"""``python -m ufuse doctor``: is this machine fit for ufuse, and if not, what is missing?
+
+``python -m ufuse cache``: which compiled loops are kept, and where? With ``--clear`` they go.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import _core, environment
+
+MIB = 1 << 20
 
 
 class Check(NamedTuple):
@@ -86,20 +91,37 @@ def loops() -> Iterator[Check]:
     compiled = group.origin != "interpreter"
     known = _core.jit_statistics()
     why = "" if compiled else group.note or "No loop was compiled."
-    yield Check("compiler", compiled, known["compiler"] or "none that works", why)
+    text = known["compiler"] or "none that works"
+    if known["trouble"]:
+        text, why = f"{text}: {known['trouble']}", "Name another one in UFUSE_CXX."
+    yield Check("compiler", compiled and not known["trouble"], text, why)
     threads = ufuse.get_num_threads()
     yield Check("OpenMP", True, f"{_openmp()}, {threads} thread{'s' * (threads != 1)}")
-    folder = known["cache_dir"]
-    if folder:
-        size = sum(file.stat().st_size for file in Path(folder).glob("*") if file.is_file())
-        yield Check("cache", True, f"{folder}, {size / 1e6:.1f} MB in use")
-    else:
-        advice = "Set UFUSE_CACHE_DIR to a folder of yours, or each process compiles anew."
-        yield Check("cache", False, known["cache_note"], advice)
+    yield kept()
     text = "same bits as NumPy" if same else "a result differs from NumPy's"
     how = group.origin if group.origin != "memory cache" else "compiled"
     text += f", {how}, first call {first * 1e3:.0f} ms"
     yield Check("loops", same, text, "Please report this.")
+
+
+def kept() -> Check:
+    """The folder in which compiled loops are kept."""
+    facts = _core.cache()
+    if not facts["note"]:
+        return Check("cache", True, f"{_shown(facts['folder'])}, {_amount(facts)}")
+    wanted = facts["most_bytes"] == 0  # UFUSE_CACHE_SIZE=0
+    advice = "Set UFUSE_CACHE_DIR to a folder of yours, or each process compiles anew."
+    return Check("cache", wanted, facts["note"], "" if wanted else advice)
+
+
+def _amount(facts: _core.CacheFacts) -> str:
+    files = f"{facts['files']} file{'s' * (facts['files'] != 1)}"
+    return f"{files}, {facts['bytes'] / MIB:.1f} of at most {facts['most_bytes'] / MIB:.0f} MiB"
+
+
+def _shown(path: str) -> str:
+    """A path that can be printed: bytes that are no text are written out."""
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 def _openmp() -> str:
@@ -130,6 +152,22 @@ def doctor() -> int:
     return wrong
 
 
+def cache(clear: bool) -> int:
+    """Print what is kept, or was; the exit status is 1 where nothing can be kept."""
+    facts = _core.cache(clear)
+    print(f"folder  {_shown(facts['folder']) or 'none'}")
+    if facts["note"]:
+        print(f"unused  {facts['note']}")
+        return 0 if facts["most_bytes"] == 0 else 1
+    print(f"{'removed' if clear else 'kept   '} {_amount(facts)}")
+    if facts["foreign"] and not clear:
+        print(
+            f"        {facts['foreign']} of them other users own or can write: these are never "
+            "used, and `python -m ufuse cache --clear` removes them"
+        )
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """The command line of ``python -m ufuse``."""
     parser = argparse.ArgumentParser(
@@ -137,8 +175,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="say whether compiler, OpenMP, cache and CPU are fit for it")
-    parser.parse_args(argv)
-    return doctor()
+    shown = commands.add_parser("cache", help="show where compiled loops are kept, and how many")
+    shown.add_argument("--clear", action="store_true", help="remove them")
+    arguments = parser.parse_args(argv)
+    return cache(arguments.clear) if arguments.command == "cache" else doctor()
 
 
 if __name__ == "__main__":

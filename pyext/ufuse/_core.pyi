@@ -76,6 +76,7 @@ class GroupRow(TypedDict):
     loops: str
     origin: str
     compile_ms: float
+    reason: str
     note: str
 
 class ReportRow(TypedDict):
@@ -87,10 +88,19 @@ class ReportRow(TypedDict):
     prepared: tuple[int, int]
     ran: tuple[int, int]
 
+class CacheFacts(TypedDict):
+    folder: str
+    note: str
+    most_bytes: int
+    files: int
+    bytes: int
+    foreign: int
+
 class JitStatistics(TypedDict):
     compiler: str
     cache_dir: str
     cache_note: str
+    trouble: str
     compiled: int
     disk_hits: int
     memory_hits: int
@@ -135,6 +145,7 @@ def implement(
 def events() -> list[Event]: ...
 def reports() -> list[ReportRow]: ...
 def jit_statistics() -> JitStatistics: ...
+def cache(clear: bool = False) -> CacheFacts: ...
 def reasons() -> list[tuple[str, str]]: ...
 def set_array_function(handler: Callable[..., Any] | None) -> None: ...
 def set_request_judge(judge: Callable[[dict[str, Any]], None] | None) -> None: ...

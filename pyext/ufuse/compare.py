@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+_LONGEST_NAME = 400
+
 
 def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
     """A sentence about the first difference, or None when there is none.
@@ -28,26 +30,43 @@ def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
     >>> difference([1, np.arange(3)], [1, np.arange(3)]) is None
     True
     """
+    met: set[tuple[int, int]] = set()
+    pairs = [(ours, theirs, where)]
+    while pairs:
+        ours, theirs, where = pairs.pop()
+        if type(ours) is type(theirs) and isinstance(theirs, (tuple, list, dict)):
+            if (id(ours), id(theirs)) in met:  # shared, or a container in itself
+                continue
+            met.add((id(ours), id(theirs)))
+        found = _own_difference(ours, theirs, where)
+        if found is not None:
+            return found
+        pairs.extend(reversed(_inner_pairs(ours, theirs, where)))
+    return None
+
+
+def _inner_pairs(ours: Any, theirs: Any, where: str) -> list[tuple[Any, Any, str]]:
+    """What two containers of the same form hold. The name of a deep place keeps its end only."""
+    if isinstance(theirs, (tuple, list, dict)) and len(where) > _LONGEST_NAME:
+        where = "..." + where[-_LONGEST_NAME // 2 :]
+    if isinstance(theirs, (tuple, list)):
+        pairs = zip(ours, theirs, strict=True)
+        return [(a, b, f"{where}[{i}]") for i, (a, b) in enumerate(pairs)]
+    if isinstance(theirs, dict):
+        return [(ours[key], theirs[key], f"{where}[{key!r}]") for key in theirs]
+    return []
+
+
+def _own_difference(ours: Any, theirs: Any, where: str) -> str | None:
+    """The same for two values, whatever stands in them."""
     if type(ours) is not type(theirs):
         return f"{where}: type {_name(ours)} is not {_name(theirs)}"
     if isinstance(theirs, (np.ndarray, np.generic)):
         return _array_difference(ours, theirs, where)
-    if isinstance(theirs, (tuple, list)):
-        if len(ours) != len(theirs):
-            return f"{where}: {len(ours)} items instead of {len(theirs)}"
-        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-            found = difference(a, b, f"{where}[{i}]")
-            if found is not None:
-                return found
-        return None
-    if isinstance(theirs, dict):
-        if list(ours) != list(theirs):
-            return f"{where}: keys {list(ours)} are not {list(theirs)}"
-        for key in theirs:
-            found = difference(ours[key], theirs[key], f"{where}[{key!r}]")
-            if found is not None:
-                return found
-        return None
+    if isinstance(theirs, (tuple, list)) and len(ours) != len(theirs):
+        return f"{where}: {len(ours)} items instead of {len(theirs)}"
+    if isinstance(theirs, dict) and list(ours) != list(theirs):
+        return f"{where}: keys {list(ours)} are not {list(theirs)}"
     if isinstance(theirs, (float, complex)):
         return _array_difference(np.array(ours), np.array(theirs), where)
     if isinstance(theirs, (int, str, bytes, np.dtype)) and ours != theirs:

@@ -1,7 +1,8 @@
 """How are a call's arguments copied so that a second run meets the same arrays?
 
-Same values, dtype, shape, strides and alignment, and arrays that share memory share it again. Used
-by ``explain`` and by ``UFUSE_DEBUG=check``, which run a function beside the caller's own arrays.
+Same values, dtype, shape, strides and alignment; arrays that share memory share it again, and a
+container that stands in two places is one again. Used by ``explain`` and by ``UFUSE_DEBUG=check``,
+which run a function beside the caller's own arrays.
 """
 
 from __future__ import annotations
@@ -22,19 +23,68 @@ def copied(value: Any, memo: dict[int, Any] | None = None) -> Any:
     memo : dict, optional
         What has been copied already, by address of the memory.
     """
-    memo = {} if memo is None else memo
-    if isinstance(value, np.ndarray):
-        return _copied_array(value, memo)
-    if isinstance(value, tuple):
-        items = [copied(item, memo) for item in value]
-        if type(value) is tuple:
-            return tuple(items)
-        return tuple.__new__(type(value), items) if hasattr(value, "_fields") else value
-    if type(value) is list:
-        return [copied(item, memo) for item in value]
-    if type(value) is dict:
-        return {key: copied(item, memo) for key, item in value.items()}
-    return value
+    return _Copies({} if memo is None else memo).of(value)
+
+
+class _Copies:
+    """Copies in three steps, none of which recurses: what is there, containers without their items
+    (a tuple when all of its items are made), then the items of lists and dicts. So nests may be
+    deep, and hold themselves."""
+
+    def __init__(self, memo: dict[int, Any]) -> None:
+        self._memo = memo
+        self._made: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Any:
+        containers = _containers(value)
+        for container in containers:
+            if type(container) in (list, dict):
+                self._made[id(container)] = type(container)()
+        self._make_tuples([c for c in containers if isinstance(c, tuple)])
+        for container in containers:
+            if type(container) is list:
+                self._made[id(container)].extend(map(self._leaf, container))
+            elif type(container) is dict:
+                self._made[id(container)].update(
+                    (key, self._leaf(item)) for key, item in container.items()
+                )
+        return self._leaf(value)
+
+    def _make_tuples(self, tuples: list[Any]) -> None:
+        waiting = tuples  # each for the tuples in it, which no tuple holds in a circle
+        known = {id(c) for c in tuples}
+        while waiting:
+            c = waiting[-1]
+            inner = [i for i in c if id(i) in known and id(i) not in self._made]
+            if inner:
+                waiting.extend(inner)
+                continue
+            waiting.pop()
+            if id(c) not in self._made:
+                items = [self._leaf(item) for item in c]
+                self._made[id(c)] = (
+                    tuple(items) if type(c) is tuple else tuple.__new__(type(c), items)
+                )
+
+    def _leaf(self, value: Any) -> Any:
+        if id(value) in self._made:
+            return self._made[id(value)]
+        return _copied_array(value, self._memo) if isinstance(value, np.ndarray) else value
+
+
+def _containers(value: Any) -> list[Any]:
+    """The tuples, lists and dicts in ``value`` that are copied, each once."""
+    found: dict[int, Any] = {}
+    open_values = [value]
+    while open_values:
+        value = open_values.pop()
+        kind = type(value)
+        named = isinstance(value, tuple) and hasattr(value, "_fields")
+        if id(value) in found or not (kind in (tuple, list, dict) or named):
+            continue
+        found[id(value)] = value
+        open_values.extend(value.values() if kind is dict else value)
+    return list(found.values())
 
 
 def _copied_array(x: Any, memo: dict[int, Any]) -> Any:

@@ -28,6 +28,9 @@ def complaints() -> Iterator[tuple[str, str]]:
     size = os.environ.get("UFUSE_CACHE_SIZE", "")
     if size and not _is_count(size, 0, 1 << 40):
         yield "UFUSE_CACHE_SIZE", f"{size!r} is no number of MiB; it is ignored"
+    compiler = os.environ.get("UFUSE_CXX", "")
+    if _is_left_open(compiler):
+        yield "UFUSE_CXX", f"{compiler!r} has a quotation mark that is not closed"
     backend = os.environ.get("UFUSE_BACKEND", "")
     if backend and backend not in _BACKENDS:
         yield "UFUSE_BACKEND", f"{backend!r} is none of {', '.join(_BACKENDS)}; it is ignored"
@@ -51,6 +54,18 @@ def backend() -> str:
 def _is_count(text: str, least: int, most: int) -> bool:
     text = text.strip()
     return text.isascii() and text.isdigit() and least <= int(text) < most
+
+
+def _is_left_open(command: str) -> bool:
+    if not any(sign in command for sign in "'\"\\") or os.path.isfile(command):
+        return False
+    import shlex  # not before: hardly anybody needs it
+
+    try:
+        shlex.split(command)
+    except ValueError:
+        return True
+    return False
 
 
 def check() -> None:

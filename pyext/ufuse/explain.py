@@ -237,11 +237,14 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
 
 
 def _shown_file(file: str) -> str:
-    """A file as the user knows it: a notebook's cell has no name of its own there."""
+    """A file as the user knows it: a notebook's cell has no name of its own there.
+
+    Bytes of its name that are no text are written out, so that the whole can be printed.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     known = shell.compile.format_code_name(file) if shell is not None else None
-    return " ".join(known) if known else file
+    return (" ".join(known) if known else file).encode("utf-8", "backslashreplace").decode()
 
 
 def _bytes(count: int) -> str:
@@ -275,7 +278,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     args, kwargs = function.joined(args, kwargs)
     plan = function.plan()
     memo: dict[int, Any] = {}
-    their_args, their_kwargs = copied(args, memo), copied(kwargs, memo)
+    their_args, their_kwargs = copied((args, kwargs), memo)
     recorder = function._dispatcher
     strict = not tame()
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
@@ -316,7 +319,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
 
 
 def waiting() -> _core.backend:
-    """A context in which calls wait for the compiler: the loops are what one wants to see."""
+    """A context in which calls wait for the compiler, 5 s at most: one wants to see the loops."""
     backend = _core.current_backend()
     return _core.backend("compiled" if backend == "deferred" else backend)
 

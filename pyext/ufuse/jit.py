@@ -31,6 +31,8 @@ _NUMERICS = ("exact", "fast")
 _MAX_RENEWALS = 16
 # Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
 watchers: list[Callable[[Any], None]] = []
+# While the interpreter ends (a ``__del__`` that calls a jitted function) nothing can be imported.
+_is_ending = sys.is_finalizing
 
 
 class Options(NamedTuple):
@@ -161,6 +163,8 @@ class Function:
                 current = known[0] is None or known[0].up_to_date(set())
             if current:
                 return known[1]
+        if _is_ending():
+            return Plan(function, "ending", "", 0, False)
         made: Any = None
         if isinstance(function, types.FunctionType):
             seen = _surroundings(function)
@@ -211,7 +215,7 @@ class Function:
         try:
             if self._is_joined:
                 args, kwargs = self.joined(args, kwargs)
-            if watchers and not _core.session_active():
+            if watchers and not _is_ending() and not _core.session_active():
                 return self._watched(args, kwargs)
             if self._plan is None:
                 self.plan()
@@ -235,7 +239,7 @@ class Function:
     def _trace(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call through Python, whether or not it has been recorded."""
         plan = self.plan()
-        if plan.reason is not None or not tame():
+        if plan.reason is not None or _is_ending() or not tame():
             # Plain NumPy; inside another traced call it gets real arrays.
             return _core.call_numpy(
                 self._function, plan.reason or "error_state", False, *args, **kwargs
@@ -408,7 +412,8 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
         ``staticmethod``, ``classmethod`` or ``property``. Left out, ``jit`` returns a decorator.
     numerics : {"exact", "fast"}
         "exact" gives NumPy's bits. "fast" allows contraction (``a * b + c`` rounded once) in this
-        function's compiled loops: results may differ by 1 to 2 ULP per operation.
+        function's compiled loops: results may differ by 1 to 2 ULP per operation. A call that
+        has waited 5 s for the compiler gives NumPy's bits.
     debug : bool
         Raise what went wrong inside ufuse instead of answering with NumPy.
 

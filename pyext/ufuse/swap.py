@@ -190,6 +190,12 @@ def array_function(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
     return stand_in(*args, **kwargs)
 
 
+def let_go() -> None:
+    """Forget what stands for functions and modules; it is found anew."""
+    for known in (_callers, _handled, _namespaces):
+        known.clear()
+
+
 def is_dispatcher(value: Any) -> bool:
     """Whether a value is a function under NumPy's ``__array_function__`` protocol in C."""
     return _Dispatcher is not None and isinstance(value, _Dispatcher)

@@ -3,13 +3,18 @@
 Arguments are wrapped through tuples, lists and dicts; user code gets fresh lists and dicts, and
 what it changed in them is written back to the caller's at the end. Results are unwrapped in the
 same way. Everything else passes through. ``jit`` uses one ``Arguments`` per call.
+
+Containers may be nested deeper than Python recurses, and may hold themselves, as in plain Python:
+the walks are generators that ``_walked`` keeps on a stack of its own. What a list or dict becomes
+is known before its items are looked at; a tuple, whose items come first, is looked at a second time
+where it holds itself through a list, and that time decides.
 """
 
 from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -17,6 +22,26 @@ import numpy as np
 from . import _core, twin
 
 _LEAVES = (np.ndarray, np.generic)
+_PLAIN = frozenset((int, float, complex, str, bool, types.NoneType))
+
+# A walk yields the walks whose values it needs.
+_Walk = Generator["_Walk", Any, Any]
+
+
+def _walked(walk: _Walk) -> Any:
+    """The value of a walk."""
+    stack = [walk]
+    value = None
+    while stack:
+        try:
+            inner = stack[-1].send(value)
+        except StopIteration as end:
+            stack.pop()
+            value = end.value
+        else:
+            stack.append(inner)
+            value = None
+    return value
 
 
 def _remade(sample: tuple[Any, ...], items: list[Any]) -> Any:
@@ -47,16 +72,21 @@ class Arguments:
 
     def wrap(self, value: Any) -> Any:
         """``value`` as user code gets it."""
+        return value if type(value) in _PLAIN else _walked(self._wrapped(value))
+
+    def _wrapped(self, value: Any) -> _Walk:
         kind = type(value)
-        if kind in (int, float, complex, str, bool, types.NoneType):
-            return value
         key = id(value)
+        if kind in _PLAIN:
+            return value
         if key in self._memo:
             return self._memo[key]
         if isinstance(value, _LEAVES):
             made = _core.wrap(value)
         elif isinstance(value, tuple):
-            items = [self.wrap(item) for item in value]
+            items = yield from self._items(value)
+            if key in self._memo:
+                return self._memo[key]
             if all(new is old for new, old in zip(items, value, strict=True)):
                 made = value
             else:
@@ -65,15 +95,15 @@ class Arguments:
                     made = value
         elif kind is list:
             made = self._memo[key] = []
-            made.extend(self.wrap(item) for item in value)
+            made.extend((yield from self._items(value)))
             if self._recorded or not _same(made, value):
                 self._copies.append((value, made, list(made)))
             else:
                 made = value
         elif kind is dict:
             made = self._memo[key] = {}
-            for name, item in value.items():
-                made[name] = self.wrap(item)
+            names = list(value)
+            made.update(zip(names, (yield from self._items(list(value.values()))), strict=True))
             if self._recorded or not _same(made, value):
                 self._copies.append((value, made, dict(made)))
             else:
@@ -85,6 +115,12 @@ class Arguments:
             self._given[id(made)] = value
         self._keep.append((value, made))
         return made
+
+    def _items(self, values: Any) -> _Walk:
+        items = []
+        for item in list(values):
+            items.append(item if type(item) in _PLAIN else (yield self._wrapped(item)))
+        return items
 
     def given(self, made: Any) -> Any:
         """The caller's own object for one that ``wrap`` made; None for any other."""
@@ -135,27 +171,30 @@ class Results:
         self._real: dict[int, Any] = {}
         self._seen: set[int] = set()
         self._done: dict[int, Any] = {}
+        self._keep: list[Any] = []  # whose addresses stand in `_done`
 
     def collect(self, value: Any) -> None:
         """Note the lazy arrays in ``value``."""
-        if type(value) is _core.ndarray:
+        open_values = [value]
+        while open_values:
+            value = open_values.pop()
+            items: Any
+            if type(value) is _core.ndarray:
+                if id(value) not in self._seen:
+                    self._seen.add(id(value))
+                    self.lazies.append(value)
+                continue
+            if isinstance(value, (tuple, list, set, frozenset, deque)):
+                items = value
+            elif isinstance(value, dict):
+                items = value.values()
+            elif isinstance(value, types.FunctionType):
+                items = _cells(value)
+            else:
+                continue
             if id(value) not in self._seen:
                 self._seen.add(id(value))
-                self.lazies.append(value)
-            return
-        items: Any
-        if isinstance(value, (tuple, list, set, frozenset, deque)):
-            items = value
-        elif isinstance(value, dict):
-            items = value.values()
-        elif isinstance(value, types.FunctionType):
-            items = _cells(value)
-        else:
-            return
-        if id(value) not in self._seen:
-            self._seen.add(id(value))
-            for item in list(items):
-                self.collect(item)
+                open_values.extend(reversed(list(items)))
 
     def computed(self, real: list[Any]) -> None:
         """Take the real arrays for ``lazies``, in their order."""
@@ -163,10 +202,13 @@ class Results:
 
     def unwrap(self, value: Any) -> Any:
         """``value`` with real arrays."""
+        return value if type(value) in _PLAIN else _walked(self._unwrapped(value))
+
+    def _unwrapped(self, value: Any) -> _Walk:
         kind = type(value)
         if kind is _core.ndarray:
             return self._real[id(value)] if id(value) in self._real else _core.unwrap(value)
-        if kind in (int, float, complex, str, bool, types.NoneType):
+        if kind in _PLAIN:
             return value
         known = self._arguments.given(value)
         if known is not None:
@@ -175,27 +217,39 @@ class Results:
             return self._done[id(value)]
         made = value
         if isinstance(value, tuple):
-            items = [self.unwrap(item) for item in value]
+            items = []
+            for item in value:
+                items.append(item if type(item) in _PLAIN else (yield self._unwrapped(item)))
+            if id(value) in self._done:
+                return self._done[id(value)]
             if any(new is not old for new, old in zip(items, value, strict=True)):
                 remade = _remade(value, items)
                 made = value if remade is None else remade
-        elif isinstance(value, (list, deque)):
+        elif isinstance(value, (list, deque, dict)):
             self._done[id(value)] = value
-            for i, item in enumerate(value):
-                new = self.unwrap(item)
+            places = value.items() if isinstance(value, dict) else enumerate(value)
+            for place, item in list(places):
+                if type(item) in _PLAIN:
+                    continue
+                new = yield self._unwrapped(item)
                 if new is not item:
-                    value[i] = new
-        elif isinstance(value, dict):
-            self._done[id(value)] = value
-            for name, item in list(value.items()):
-                new = self.unwrap(item)
-                if new is not item:
-                    value[name] = new
+                    value[place] = new
         elif isinstance(value, (set, frozenset)):
             if any(type(item) is _core.ndarray for item in value):
-                made = type(value)(self.unwrap(item) for item in value)
+                items = []
+                for item in value:
+                    items.append((yield self._unwrapped(item)))
+                made = type(value)(items)
         elif isinstance(value, types.FunctionType):
-            made = twin.restored(value, self.unwrap)
+            made, cells = twin.restored(value)
+            self._done[id(value)] = made
+            for real, cell in cells:
+                try:
+                    content = cell.cell_contents
+                except ValueError:
+                    continue
+                real.cell_contents = yield self._unwrapped(content)
+        self._keep.append(value)
         self._done[id(value)] = made
         return made
 

@@ -13,6 +13,7 @@ use, so a counter that somebody else changes in the middle of a call is seen as 
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import types
 import weakref
@@ -261,29 +262,40 @@ def forget(twin: Twin | None) -> None:
             forget(child)
 
 
-def restored(function: types.FunctionType, value_of: Any) -> types.FunctionType:
+@atexit.register
+def _let_go() -> None:
+    """Functions known here would keep their modules' names alive until NumPy's are gone, and with
+    them objects whose ``__del__`` calls NumPy."""
+    _twins.clear()
+    swap.let_go()
+
+
+def restored(
+    function: types.FunctionType,
+) -> tuple[types.FunctionType, list[tuple[types.CellType, types.CellType]]]:
     """A function made by a twin's code, as the original code would have made it.
 
     Parameters
     ----------
     function : types.FunctionType
         A closure that a traced call returns.
-    value_of : callable
-        Gives the real value for the content of a cell.
+
+    Returns
+    -------
+    types.FunctionType
+        With cells that are empty yet, since what they are to hold may be made of the function.
+    list of (types.CellType, types.CellType)
+        Each of them, and the twin's.
     """
     names = function.__globals__
     if not isinstance(names, LiveGlobals):
-        return function
-    closure = []
-    for cell in function.__closure__ or ():
-        try:
-            closure.append(types.CellType(value_of(cell.cell_contents)))
-        except ValueError:
-            closure.append(types.CellType())
+        return function, []
+    cells = [(types.CellType(), cell) for cell in function.__closure__ or ()]
+    closure = tuple(real for real, _ in cells)
     real = types.FunctionType(
-        function.__code__, names.real, function.__name__, function.__defaults__, tuple(closure)
+        function.__code__, names.real, function.__name__, function.__defaults__, closure
     )
     real.__kwdefaults__ = function.__kwdefaults__
     real.__qualname__ = function.__qualname__
     real.__doc__ = function.__doc__
-    return real
+    return real, cells

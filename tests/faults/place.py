@@ -93,7 +93,7 @@ class Place:
         )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-        assert not list(self.temporary.glob("ufuse-??????")), "a work folder was left behind"
+        assert not list(self.temporary.glob("ufuse-work-*")), "a work folder was left behind"
         return done.stdout
 
     def entries(self):

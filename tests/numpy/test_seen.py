@@ -236,10 +236,12 @@ class TestDoctor:
 
     def test_folders_that_are_not_used(self, tmp_path):
         (tmp_path / "file").write_text("")
-        os.chmod(tmp_path, 0o777)
+        (tmp_path / "open").mkdir()
+        os.chmod(tmp_path / "open", 0o777)
         for folder, words in [
             (tmp_path / "file", "is not a folder"),
-            (tmp_path, "is open to other users"),
+            (tmp_path / "open", "is open to other users"),
+            (tmp_path / "open" / "inner", f"{tmp_path / 'open'} can be written by other users"),
         ]:
             found = self.ask(UFUSE_CACHE_DIR=str(folder))
             assert "BAD cache" in found

@@ -2,9 +2,13 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include <atomic>
+#include <csignal>
+#include <fstream>
 #include <thread>
 
 #include "codegen/jit/cache.h"
+#include "codegen/jit/health.h"
 #include "codegen/jit/process.h"
 #include "ir/support/error.h"
 #include "tests/cpp/codegen/jit_tools.h"
@@ -201,6 +205,194 @@ TEST_CASE("jit: a compiler that hangs is killed") {
   }
 }
 
+// Answers "-###" as g++ does but for the name of the compiler proper, so that it is called itself.
+constexpr const char* kAnswer =
+    "case \"$*\" in *'-###'*) g++ \"$@\" 2>&1 | sed s/cc1plus/other/ >&2; exit;; esac\n";
+
+TEST_CASE("jit: kernels are built side by side, awaited ones first") {
+  const TemporaryFolder folder;
+  JitConfig settings = config(folder / "cache");
+  // Each tells when it begins and ends; none ends before two have begun.
+  const std::string log = folder / "log";
+  settings.compiler = folder.script(
+      "g++-in-twos", kAnswer + ("echo begin >>" + log +
+                                "; for i in $(seq 500); do\n"
+                                "[ $(wc -l <" +
+                                log +
+                                ") -ge 2 ] && break; sleep 0.02; done\n"
+                                "grep -o '[+] [0-9]*;' \"$(for w; do case $w in *.cpp) echo $w;; "
+                                "esac; done)\" | tail -1 >>" +
+                                log + "; exec g++ \"$@\""));
+  Jit jit(settings);
+  std::vector<std::shared_future<Built>> builds;
+  for (int i = 0; i < 12; ++i) builds.push_back(jit.get_async(add_kernel(i)));
+  builds.push_back(jit.get_async(add_kernel(12), Numerics::Exact, true));
+  for (int i = 0; i <= 12; ++i) CHECK(adds(*builds[static_cast<std::size_t>(i)].get().kernel, i));
+  const std::string told = read_file(log).value_or("");
+  CHECK(told.starts_with("begin\nbegin\n"));
+  CHECK(told.find("+ 12;") < told.find("+ 11;"));
+  CHECK(jit.stats().compiled == 13);
+}
+
+TEST_CASE("jit: a compiler in trouble is left alone") {
+  const TemporaryFolder folder;
+  const std::string runs = folder / "runs";
+  for (const char* how : {"sleep 1000", "yes nonsense", "yes nonsense >&2", "kill -9 $$"}) {
+    CAPTURE(how);
+    std::filesystem::remove(runs);
+    JitConfig settings = config(folder / "cache");
+    settings.timeout = milliseconds(3000);
+    settings.compiler =
+        folder.script("sick-g++", kAnswer + ("echo >>" + runs + "\nexec " + std::string(how)));
+    Jit jit(settings);
+    CHECK(jit.is_prompt());
+    CHECK(contains(failure_of(jit, add_kernel(1)).what(), "was killed"));
+    CHECK_FALSE(jit.is_prompt());
+    CHECK(contains(jit.stats().trouble, "will be tried again"));
+    for (int i = 0; i < 5; ++i) CHECK_THROWS_AS(jit.get(add_kernel(i)), CompilerTrouble);
+    CHECK(read_file(runs) == "\n");
+  }
+}
+
+TEST_CASE("jit: a compiler in trouble is tried again, ever more rarely") {
+  const TemporaryFolder folder;
+  JitConfig settings = config(folder / "cache");
+  settings.pause = milliseconds(1000);
+  const std::string runs = folder / "runs", well = folder / "well";
+  settings.compiler = folder.script("sick-g++", kAnswer + ("echo >>" + runs + "\n[ -e " + well +
+                                                           " ] && exec g++ \"$@\"\nkill -9 $$"));
+  Jit jit(settings);
+  CHECK_THROWS_AS(jit.get(add_kernel(1)), CompilerTrouble);
+  std::this_thread::sleep_for(milliseconds(1100));
+  CHECK_THROWS_AS(jit.get(add_kernel(2)), CompilerTrouble);
+  CHECK(read_file(runs) == "\n\n");
+  std::ofstream(well.c_str()) << "yes";
+  CHECK_THROWS_AS(jit.get(add_kernel(2)), CompilerTrouble);
+  std::this_thread::sleep_for(milliseconds(2100));
+  CHECK(adds(*jit.get(add_kernel(2)).kernel, 2));
+  CHECK(jit.is_prompt());
+  CHECK(jit.stats().trouble.empty());
+  CHECK(adds(*jit.get(add_kernel(1)).kernel, 1));
+}
+
+TEST_CASE("jit: a compiler that rejects a source is well") {
+  const TemporaryFolder folder;
+  Jit jit(config(folder / "cache"));
+  CHECK_THROWS_AS(jit.get("no C++"), CompileError);
+  CHECK(jit.is_prompt());
+  CHECK(jit.stats().trouble.empty());
+  CHECK(adds(*jit.get(add_kernel(1)).kernel, 1));
+}
+
+TEST_CASE("jit: nobody waits for a slow compiler") {
+  const TemporaryFolder folder;
+  JitConfig settings = config(folder / "cache");
+  settings.slow = milliseconds(300);
+  settings.compiler = folder.script("slow-g++", std::string(kAnswer) + "sleep 1; exec g++ \"$@\"");
+  Jit jit(settings);
+  const auto build = jit.get_async(add_kernel(1));
+  CHECK(jit.is_prompt());
+  CHECK(build.wait_for(milliseconds(600)) == std::future_status::timeout);
+  CHECK_FALSE(jit.is_prompt());
+  CHECK(adds(*build.get().kernel, 1));
+  CHECK_FALSE(jit.is_prompt());
+}
+
+TEST_CASE("jit: too many that wait are sent away, and may come again") {
+  const TemporaryFolder folder;
+  JitConfig settings = config(folder / "cache");
+  settings.compiler = folder.script("hung-g++", std::string(kAnswer) + "sleep 100");
+  Jit jit(settings);
+  const auto is_ready = [](const std::shared_future<Built>& build) {
+    return build.wait_for(milliseconds(0)) == std::future_status::ready;
+  };
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) refused += is_ready(jit.get_async(add_kernel(i)));
+  CHECK(refused > 400);
+  CHECK_THROWS_AS(jit.get_async(add_kernel(999)).get(), CompilerTrouble);
+}
+
+// Children are ignored, or another thread collects them all: how a compiler ended is not known.
+enum class Lost { Ignored, Collected };
+
+template <class Body>
+bool holds_without_status(Lost how, const Body& body) {
+  return holds_in_child([&] {
+    std::atomic<bool> stop{false};
+    std::thread collector;
+    if (how == Lost::Ignored)
+      signal(SIGCHLD, SIG_IGN);
+    else
+      collector = std::thread([&] {
+        while (!stop) {
+          if (waitpid(-1, nullptr, WNOHANG) <= 0)
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
+      });
+    const bool holds = body();
+    stop = true;
+    if (collector.joinable()) collector.join();
+    return holds;
+  });
+}
+
+TEST_CASE("process: how programs ended is known where nobody could know") {
+  const Environment environment = Environment::now();
+  for (const Lost how : {Lost::Ignored, Lost::Collected}) {
+    CAPTURE(static_cast<int>(how));
+    const auto ends = [&](std::vector<Argv> programs, Finished::Kind kind, int status) {
+      return holds_without_status(how, [&] {
+        const Finished run = run_pipeline(programs, environment, milliseconds(20'000));
+        return run.kind == kind && run.status == status;
+      });
+    };
+    CHECK(ends({{"true"}}, Finished::Ok, 0));
+    CHECK(ends({{"false"}}, Finished::Failed, 1));
+    CHECK(ends({{"sh", "-c", "kill -9 $$"}}, Finished::Failed, 128 + 9));
+    CHECK(ends({{"sh", "-c", "echo $0 $1; exit 3", "a b", "$(c)"}, {"cat"}}, Finished::Failed, 3));
+    CHECK(ends({{"sh", "-c", "echo; kill -11 $$"}, {"cat"}}, Finished::Failed, 128 + 11));
+    CHECK(ends({{"/no/such/program"}}, Finished::NotStarted, 0));
+    CHECK(holds_without_status(how, [&] {
+      const Finished run = run_pipeline({{"printf", "%s|", "a b", "'\"$x", ""}, {"cat"}},
+                                        environment, milliseconds(20'000));
+      return run.output == "a b|'\"$x||";
+    }));
+    CHECK(holds_without_status(how, [&] {
+      return run_pipeline({{"sleep", "50"}}, environment, milliseconds(200)).kind ==
+             Finished::TimedOut;
+    }));
+  }
+}
+
+TEST_CASE("jit: what a compiler left that did not succeed is never used") {
+  const TemporaryFolder folder;
+  // Makes sound code of another source, and fails; or half of the right one, and is killed.
+  const std::string wrong =
+      folder.script("wrong-g++", std::string(kAnswer) +
+                                     "for w; do case $w in *.cpp) sed -i 's/+ 1;/+ 2;/' $w;; esac; "
+                                     "done\ng++ \"$@\"; exit 1");
+  const std::string half = folder.script(
+      "half-g++", std::string(kAnswer) +
+                      "g++ \"$@\"; for w; do case $w in *.so) truncate -s 5000 $w;; esac; done; "
+                      "kill -9 $$");
+  for (const Lost how : {Lost::Ignored, Lost::Collected})
+    for (const std::string& compiler : {wrong, half}) {
+      CAPTURE(compiler);
+      CHECK(holds_without_status(how, [&] {
+        JitConfig settings = config(folder / "cache");
+        settings.compiler = compiler;
+        Jit jit(settings);
+        return contains(failure_of(jit, add_kernel(1)).what(), "the C++ compiler");
+      }));
+      CHECK(holds_without_status(how, [&] {
+        JitConfig settings = config(folder / "cache");
+        Jit jit(settings);
+        return adds(*jit.get(add_kernel(1)).kernel, 1, 1);
+      }));
+      std::filesystem::remove_all(folder / "cache");
+    }
+}
+
 TEST_CASE("jit: equal sources asked for at once are compiled once") {
   const TemporaryFolder folder;
   Jit jit(config(folder / "cache"));
@@ -221,7 +413,7 @@ TEST_CASE("jit: in the background") {
   Jit jit(config(folder / "cache"));
   std::vector<std::shared_future<Built>> futures;
   for (int i = 0; i < 4; ++i) futures.push_back(jit.get_async(add_kernel(i)));
-  CHECK(adds(*jit.get(add_kernel(3)).kernel, 3));  // does not wait for those before it
+  CHECK(adds(*jit.get(add_kernel(3)).kernel, 3));
   for (int i = 0; i < 4; ++i) CHECK(adds(*futures[static_cast<std::size_t>(i)].get().kernel, i));
   CHECK(jit.stats().compiled == 4);
   CHECK_THROWS_AS(jit.get_async("no C++").get(), CompileError);

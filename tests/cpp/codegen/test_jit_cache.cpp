@@ -1,6 +1,12 @@
 // Does the disk cache give back what was put in, and never anything else?
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -8,6 +14,7 @@
 
 #include "codegen/jit/cache.h"
 #include "codegen/jit/hash.h"
+#include "codegen/jit/work_folder.h"
 #include "ir/support/error.h"
 #include "tests/cpp/codegen/jit_tools.h"
 
@@ -31,15 +38,14 @@ TEST_CASE("cache: entries come back whole") {
   CHECK(fs::status(folder / "deep/cache").permissions() == fs::perms::owner_all);
   const std::string payload("binary\0text", 11);
   CHECK_FALSE(store.read("key").has_value());
-  REQUIRE(store.put("key", payload).has_value());
+  REQUIRE(store.put("key", payload));
   CHECK(store.read("key") == payload);
   CHECK(EntryStore(folder / "deep/cache", kMuch).read("key") == payload);
-  const auto file = store.find("key");
-  REQUIRE(file.has_value());
-  CHECK(read_file(*file)->starts_with(payload));
+  CHECK(fs::status(store.path_of("key")).permissions() ==
+        (fs::perms::owner_read | fs::perms::owner_write));
   CHECK_FALSE(store.read("another key").has_value());
   CHECK(store.rejected() == 0);
-  REQUIRE(store.put("key", "new").has_value());
+  REQUIRE(store.put("key", "new"));
   CHECK(store.read("key") == "new");
   CHECK(files_in(folder / "deep/cache", "").size() == 1);  // no temporary file is left
 }
@@ -49,12 +55,12 @@ TEST_CASE("cache: a damaged entry is removed, and only that one") {
   const std::string payload(1000, 'x');
   const auto damaged = [&](auto&& damage) {
     EntryStore store(folder / "cache", kMuch);
-    const fs::path other = *store.put("other", "sound");
-    const fs::path path = *store.put("key", payload);
+    REQUIRE((store.put("other", "sound") && store.put("key", payload)));
+    const fs::path other = store.path_of("other"), path = store.path_of("key");
     std::string text = *read_file(path);
     damage(text);
     REQUIRE(write_file(path, text));
-    CHECK_FALSE(store.find("key").has_value());
+    CHECK_FALSE(store.read("key").has_value());
     CHECK(store.rejected() == 1);
     CHECK_FALSE(fs::exists(path));
     CHECK(fs::exists(other));
@@ -70,7 +76,8 @@ TEST_CASE("cache: a damaged entry is removed, and only that one") {
   // Another key's entry under this key's name: what a collision of hashes would look like.
   damaged([&](std::string& text) {
     EntryStore store(folder / "elsewhere", kMuch);
-    text = *read_file(*store.put("kEy", payload));
+    REQUIRE(store.put("kEy", payload));
+    text = *read_file(store.path_of("kEy"));
   });
 }
 
@@ -78,9 +85,10 @@ TEST_CASE("cache: an entry that cannot be read is left alone") {
   if (geteuid() == 0) return;  // root reads everything
   const TemporaryFolder folder;
   EntryStore store(folder / "cache", kMuch);
-  const fs::path path = *store.put("key", "payload");
+  REQUIRE(store.put("key", "payload"));
+  const fs::path path = store.path_of("key");
   chmod(path.c_str(), 0);
-  CHECK_FALSE(store.find("key").has_value());
+  CHECK_FALSE(store.read("key").has_value());
   CHECK(fs::exists(path));
   CHECK(store.rejected() == 0);
 }
@@ -94,13 +102,14 @@ TEST_CASE("cache: a folder that is not ours alone is not used") {
   fs::create_directory(folder / "open");
   chmod((folder / "open").c_str(), 0755);
   CHECK(contains(note(folder / "open"), "open to other users"));
+  CHECK(contains(note(folder / "open"), "remove it"));
   CHECK(fs::is_empty(folder / "open"));
   chmod((folder / "open").c_str(), 0700);
   CHECK(note(folder / "open").empty());
 
   std::ofstream(folder / "file") << "text";
   CHECK(contains(note(folder / "file"), "not a folder"));
-  CHECK(contains(note(folder / "file/below"), "ot a directory"));
+  CHECK(contains(note(folder / "file/below"), "/file is not a folder"));
 
   fs::create_directory_symlink(folder / "open", folder / "link");
   CHECK(contains(note(folder / "link"), "not a folder"));
@@ -119,27 +128,33 @@ TEST_CASE("cache: the least recently used entries make room") {
   const TemporaryFolder folder;
   EntryStore store(folder / "cache", 100'000);
   const std::string payload(1000, 'x');
-  std::ofstream(folder / "cache/mine.txt") << std::string(200'000, 'y');
-  for (int i = 0; i < 129; ++i) {  // it is looked at now and then only: at the 1st, 65th and 129th
-    REQUIRE(store.put("key " + std::to_string(i), payload).has_value());
-    const fs::path path = *store.find("key " + std::to_string(i));
-    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::seconds(1000 - i));
-    if (i == 127) CHECK(store.find("key 0").has_value());
+  for (const char* name : {"cache/mine.txt", "cache/ufuse-mine.so"})
+    std::ofstream(folder / name) << std::string(200'000, 'y');
+  for (int i = 0; i < 129; ++i) {
+    REQUIRE(store.put("key " + std::to_string(i), payload));
+    fs::last_write_time(store.path_of("key " + std::to_string(i)),
+                        fs::file_time_type::clock::now() - std::chrono::seconds(1000 - i));
+    if (i == 80) CHECK(store.read("key 0").has_value());
+    const CacheContent content = store.content();
+    CHECK(content.bytes <= 100'000);
+    if (i > 80) CHECK(content.bytes >= 70'000);
   }
   CHECK(store.evicted() > 0);
   CHECK(store.read("key 0").has_value());
   CHECK_FALSE(store.read("key 1").has_value());
   CHECK(store.read("key 128").has_value());
-  CHECK(fs::exists(folder / "cache/mine.txt"));
-  std::uint64_t total = 0;
-  for (const fs::path& path : files_in(folder / "cache")) total += fs::file_size(path);
-  CHECK(total <= 100'000);
-  CHECK(total >= 60'000);
+  CHECK_FALSE(store.put("large", std::string(100'000, 'x')));
+  const CacheContent before = store.content(), removed = store.clear();
+  CHECK(removed.files == before.files);
+  CHECK(removed.bytes == before.bytes);
+  CHECK(store.content().files == 0);
+  for (const char* name : {"cache/mine.txt", "cache/ufuse-mine.so"})
+    CHECK(fs::exists(folder / name));
 }
 
 TEST_CASE("cache: a full disk keeps nothing and breaks nothing") {
   const TemporaryFolder folder;
-  REQUIRE(EntryStore(folder / "cache", kMuch).put("old", "sound").has_value());
+  REQUIRE(EntryStore(folder / "cache", kMuch).put("old", "sound"));
   const pid_t child = fork();
   if (child == 0) {  // in a process that may write 4 KiB per file
     signal(SIGXFSZ, SIG_IGN);
@@ -170,6 +185,212 @@ TEST_CASE("cache: temporary files of killed processes go") {
   store.put("key", "payload");
   CHECK_FALSE(fs::exists(folder / "cache/ufuse-tmp-old"));
   CHECK(fs::exists(folder / "cache/ufuse-tmp-new"));
+}
+
+// What stands under an entry's name, and is no file of ours that others cannot write.
+TEST_CASE("cache: only files of ours are entries") {
+  const TemporaryFolder folder;
+  EntryStore store(folder / "cache", kMuch);
+  REQUIRE(store.put("key", "payload"));
+  const std::string path = store.path_of("key"), kept = *read_file(path);
+  const std::string elsewhere = folder / "elsewhere";
+  REQUIRE(write_file(elsewhere, kept));
+  const auto planted = [&](const auto& plant) {
+    unlink(path.c_str());
+    plant();
+    CHECK(store.content().foreign == 1);
+    CHECK_FALSE(store.read("key").has_value());  // nor waited for
+    REQUIRE(store.put("key", "payload"));
+    CHECK(store.read("key") == "payload");
+    CHECK(store.content().foreign == 0);
+    CHECK(read_file(elsewhere) == kept);
+  };
+  planted([&] { REQUIRE(mkfifo(path.c_str(), 0600) == 0); });
+  planted([&] { REQUIRE(symlink(elsewhere.c_str(), path.c_str()) == 0); });
+  planted([&] { REQUIRE(symlink("/dev/zero", path.c_str()) == 0); });
+  planted([&] { REQUIRE(link(elsewhere.c_str(), path.c_str()) == 0); });
+  planted([&] {
+    sockaddr_un address{AF_UNIX, {}};
+    REQUIRE(path.size() < sizeof address.sun_path);
+    path.copy(address.sun_path, path.size());
+    const Fd made(socket(AF_UNIX, SOCK_STREAM, 0));
+    REQUIRE(bind(made.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  });
+  planted([&] {
+    REQUIRE(write_file(path, kept));
+    chmod(path.c_str(), 0620);
+  });
+  if (geteuid() != 0) return;  // only root gives files away
+  planted([&] {
+    REQUIRE(write_file(path, kept));
+    REQUIRE(chown(path.c_str(), 12345, 12345) == 0);
+  });
+  planted([&] { REQUIRE(mknod(path.c_str(), S_IFCHR | 0600, makedev(1, 5)) == 0); });
+}
+
+TEST_CASE("cache: the folder that was opened stays the folder") {
+  const TemporaryFolder folder;
+  EntryStore store(folder / "cache", kMuch);
+  REQUIRE(store.put("key", "ours"));
+  fs::rename(folder / "cache", folder / "away");
+  EntryStore other(folder / "cache", kMuch);
+  REQUIRE((other.put("key", "theirs") && other.put("another key", "theirs")));
+  CHECK(store.read("key") == "ours");
+  CHECK_FALSE(store.read("another key").has_value());
+  REQUIRE(store.put("new", "ours"));
+  CHECK_FALSE(other.read("new").has_value());
+}
+
+TEST_CASE("cache: a descriptor that the program closed is nobody's folder") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "mine");
+  auto store = std::make_unique<EntryStore>(folder / "cache", kMuch);
+  REQUIRE(store->put("key", "payload"));
+  int number = -1;
+  for (int fd = 3; fd < 1000 && number < 0; ++fd) {
+    struct stat info {};
+    struct stat wanted {};
+    stat((folder / "cache").c_str(), &wanted);
+    if (fstat(fd, &info) == 0 && info.st_ino == wanted.st_ino && info.st_dev == wanted.st_dev)
+      number = fd;
+  }
+  REQUIRE(number >= 0);
+  REQUIRE(dup2(Fd(open((folder / "mine").c_str(), O_RDONLY)).get(), number) == number);
+  CHECK_FALSE(store->read("key").has_value());
+  CHECK_FALSE(store->put("key", "payload"));
+  store.reset();
+  CHECK(fs::is_empty(folder / "mine"));
+  CHECK(close(number) == 0);
+}
+
+TEST_CASE("cache: a size of 0 keeps nothing") {
+  const TemporaryFolder folder;
+  EntryStore store(folder / "cache", 0);
+  CHECK(contains(store.note(), "UFUSE_CACHE_SIZE is 0"));
+  CHECK_FALSE(store.put("key", "payload"));
+  CHECK_FALSE(fs::exists(folder / "cache"));
+}
+
+TEST_CASE("cache: who can replace a folder on the way decides what is loaded") {
+  const TemporaryFolder folder;
+  const auto note = [&](const fs::path& path) { return EntryStore(path, kMuch).note(); };
+  const fs::path parent = folder / "parent";
+  fs::create_directories(parent / "inner");
+  CHECK(note(parent / "inner/cache").empty());
+  for (const mode_t mode : {0777, 0757}) {
+    chmod(parent.c_str(), mode);
+    CHECK(contains(note(parent / "inner/cache"), "can be written by other users"));
+  }
+  chmod(parent.c_str(), 01777);  // as /tmp is
+  CHECK(note(parent / "inner/cache").empty());
+  CHECK(note(parent / "another").empty());
+  chmod(parent.c_str(), 0755);
+  CHECK(note(parent / "inner/cache").empty());
+  CHECK(note(parent.string() + "//./inner/../inner/cache/").empty());
+
+  fs::create_directory_symlink(parent / "inner", folder / "link");
+  CHECK(note(folder / "link/cache").empty());
+  fs::create_directory_symlink("parent/inner", folder / "relative");
+  CHECK(note(folder / "relative/cache").empty());
+  fs::create_symlink(folder / "loop", folder / "loop");
+  CHECK_FALSE(note(folder / "loop/cache").empty());
+  chmod(parent.c_str(), 0777);
+  CHECK(contains(note(folder / "link/cache"), "can be written by other users"));
+  chmod(parent.c_str(), 0755);
+
+  if (geteuid() != 0) return;  // only root gives folders away
+  REQUIRE(lchown((folder / "link").c_str(), 12345, 12345) == 0);
+  CHECK(contains(note(folder / "link/cache"), "another user's link"));
+  REQUIRE(chown(parent.c_str(), 0, 12345) == 0);
+  chmod(parent.c_str(), 0775);
+  CHECK(contains(note(parent / "inner/cache"), "can be written by other users"));
+  chmod(parent.c_str(), 0755);
+  REQUIRE(chown(parent.c_str(), 12345, 12345) == 0);
+  CHECK(contains(note(parent / "inner/cache"), "belongs to another user"));
+}
+
+// Who was killed in a compile left a folder; a folder in use has its owner's lock.
+TEST_CASE("jit: folders of killed processes are removed, those in use are not") {
+  const TemporaryFolder folder;
+  const WorkFolder used(folder.path());
+  REQUIRE(used);
+  fs::create_directories(folder / "ufuse-work-left/deeper");
+  std::ofstream(folder / "ufuse-work-left/deeper/kernel.s") << "text";
+  std::ofstream(folder / "ufuse-work-file") << "text";
+  fs::create_directory_symlink(folder / "mine", folder / "ufuse-work-link");
+  fs::create_directory_symlink(folder / "mine", folder / "ufuse-work-left/link");
+  fs::create_directories(folder / "mine/inner");
+  if (geteuid() == 0) {
+    fs::create_directory(folder / "ufuse-work-theirs");
+    REQUIRE(chown((folder / "ufuse-work-theirs").c_str(), 12345, 12345) == 0);
+  }
+  remove_left_work_folders(folder.path());
+  CHECK_FALSE(fs::exists(folder / "ufuse-work-left"));
+  CHECK(fs::is_directory(used.path()));
+  CHECK(fs::exists(folder / "mine/inner"));
+  CHECK(fs::exists(folder / "ufuse-work-file"));
+  CHECK((geteuid() != 0 || fs::exists(folder / "ufuse-work-theirs")));
+
+  chmod(folder.path().c_str(), 0777);
+  CHECK(contains(WorkFolder(folder.path()).trouble(), "can be written by other users"));
+  chmod(folder.path().c_str(), 0700);
+}
+
+// The loader compares file names and inode numbers, and both come again.
+TEST_CASE("jit: what is loaded is what was asked for") {
+  const TemporaryFolder folder;
+  std::vector<std::string> objects, marks;
+  {
+    Jit jit(config(folder / "cache"));
+    for (int i = 0; i < 3; ++i) jit.get(add_kernel(i));
+  }
+  for (const fs::path& path : files_in(folder / "cache")) {
+    const std::string text = *read_file(path);
+    const std::string mark = path.stem().string().substr(std::string("ufuse-").size());
+    if (text.find("ufuse_kernel") == text.npos) continue;  // what was learned of the compiler
+    objects.push_back(text);
+    marks.push_back(mark);
+  }
+  REQUIRE(objects.size() == 3);
+  const Kernel one(objects[0], marks[0], {});
+  CHECK_THROWS_WITH_AS(Kernel(objects[0], marks[1], {}), doctest::Contains("other code"),
+                       CompileError);
+
+  // Many are loaded, one after the other by the same number of a descriptor, and all stay.
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  for (int round = 0; round < 3; ++round) {
+    Jit jit(config(folder / "cache"));
+    for (int i = 0; i < 3; ++i) {
+      const Built built = jit.get(add_kernel(i));
+      CHECK(built.origin == Origin::Disk);
+      kernels.push_back(built.kernel);
+    }
+  }
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    CHECK(adds(*kernels[i], static_cast<int>(i % 3)));
+}
+
+TEST_CASE("jit: without /proc kernels are loaded from files") {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, nullptr) != 0)
+      _exit(2);  // not allowed here
+    bool right = true;
+    for (const Origin origin : {Origin::Compiled, Origin::Disk}) {
+      Jit jit(config(folder / "cache"));
+      for (int i = 0; i < 2; ++i) {
+        const Built built = jit.get(add_kernel(i));
+        right = right && built.origin == origin && adds(*built.kernel, i, 1);
+      }
+    }
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK((status == 0 || WEXITSTATUS(status) == 2));
 }
 
 TEST_CASE("jit: the next process finds its kernels on disk") {

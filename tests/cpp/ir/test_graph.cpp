@@ -2,8 +2,12 @@
 // op_info and reduction_info.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "ir/build.h"
 #include "ir/support/error.h"
@@ -115,6 +119,26 @@ TEST_CASE("loop table: equal loops share a row, and rows never move") {
   }
   CHECK(&table[0] == address);
   CHECK(table.size() == 1004);
+  for (std::uint32_t i = 0; i < 1000; ++i) CHECK(table[i + 4].ufunc == std::to_string(i));
+  CHECK_THROWS_AS(table[1004], std::out_of_range);
+}
+
+TEST_CASE("loop table: threads read while another one adds") {
+  LoopTable table;
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> readers;
+  for (int reader = 0; reader < 3; ++reader)
+    readers.emplace_back([&] {
+      while (!stop)
+        for (std::size_t row = 0, size = table.size(); row < size; ++row)
+          wrong += table[static_cast<std::uint32_t>(row)].ufunc != std::to_string(row);
+    });
+  for (int i = 0; i < 2000; ++i) table.add({std::to_string(i), {}, {}, nullptr, nullptr});
+  stop = true;
+  readers.clear();
+  CHECK(wrong == 0);
+  CHECK(table.size() == 2000);
 }
 
 }  // namespace ufuse::ir

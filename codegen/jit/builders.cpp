@@ -1,0 +1,80 @@
+// See builders.h.
+#include "codegen/jit/builders.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+namespace ufuse::codegen {
+
+bool Builders::post(std::function<void()> task, bool awaited) {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || waiting() >= room_) return false;
+  if (busy_ + waiting() >= threads_.size() && threads_.size() < most_) {
+    try {
+      start();
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;  // else those that run come to it
+    }
+  }
+  (awaited ? awaited_ : rest_).push_back(std::move(task));
+  wake_.notify_one();
+  return true;
+}
+
+// Signals are for the program's own threads.
+void Builders::start() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Builders::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stop_ || waiting() > 0; });
+    if (waiting() == 0) return;
+    std::deque<std::function<void()>>& queue = awaited_.empty() ? rest_ : awaited_;
+    std::function<void()> task = std::move(queue.front());
+    queue.pop_front();
+    ++busy_;
+    lock.unlock();
+    task();
+    task = nullptr;  // what it holds may take long to free
+    lock.lock();
+    --busy_;
+    if (busy_ == 0 && waiting() == 0) idle_.notify_all();
+  }
+}
+
+void Builders::finish(std::chrono::milliseconds patience, const std::function<void()>& hurry) {
+  std::vector<std::thread> threads;
+  {
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    idle_.wait_for(lock, patience, [this] { return busy_ == 0 && waiting() == 0; });
+    stop_ = true;
+    threads.swap(threads_);
+  }
+  hurry();
+  wake_.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::size_t builders_here() {
+  cpu_set_t cores;
+  const bool known = sched_getaffinity(0, sizeof cores, &cores) == 0;
+  return std::clamp<std::size_t>(known ? static_cast<std::size_t>(CPU_COUNT(&cores)) : 2, 2, 4);
+}
+
+}  // namespace ufuse::codegen

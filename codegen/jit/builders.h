@@ -1,0 +1,53 @@
+// Who builds? A few threads side by side, which take what is to be done in the order in which it
+// came; what somebody waits for goes before the rest. Used by jit.cpp. It does not know what the
+// tasks do; they throw nothing.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ufuse::codegen {
+
+class Builders {
+ public:
+  // At most so many threads, which start when there is work, and at most so much waiting work.
+  Builders(std::size_t threads, std::size_t waiting) : most_(threads), room_(waiting) {}
+  ~Builders() {
+    finish(std::chrono::milliseconds(0), [] {});
+  }
+  Builders(const Builders&) = delete;
+  Builders& operator=(const Builders&) = delete;
+
+  // False when there is no room or no more is taken. Throws std::system_error when no thread can be
+  // had.
+  bool post(std::function<void()> task, bool awaited);
+
+  // Takes no more work, and waits at most so long for what there is. Then calls `hurry`, after
+  // which the tasks that are left must end at once, and waits for them.
+  void finish(std::chrono::milliseconds patience, const std::function<void()>& hurry);
+
+ private:
+  void start();
+  void work();
+  std::size_t waiting() const { return awaited_.size() + rest_.size(); }
+
+  const std::size_t most_, room_;
+  std::mutex mutex_;  // of all below
+  std::deque<std::function<void()>> awaited_, rest_;
+  std::size_t busy_ = 0;
+  bool closed_ = false, stop_ = false;
+  std::condition_variable wake_, idle_;
+  std::vector<std::thread> threads_;
+};
+
+// As many builders as this process may use cores: two at least, so that one slow build does not
+// hold up all others, and four at most.
+std::size_t builders_here();
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,40 @@
+// See waiting.h.
+#include "pyext/bind/waiting.h"
+
+#include <unistd.h>
+
+#include "codegen/jit/fork.h"
+#include "codegen/schedule/cost.h"
+#include "pyext/bind/call.h"
+
+namespace ufuse::pyext {
+namespace {
+
+// Python runs the handlers of signals on its main thread, which is the process's first one unless
+// Python is embedded; in a forked child, the only one.
+bool runs_handlers() { return getpid() == gettid(); }
+
+// Without the lock. Handlers may run any code; it is none of the call that waits.
+void look_for_signals() {
+  const py::gil_scoped_acquire lock;
+  const Call::Aside aside;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+ir::Patience patience_for(std::chrono::nanoseconds left) {
+  ir::Patience patience{std::chrono::steady_clock::now() + left};
+  if (left.count() > 0 && runs_handlers()) patience.look_around = look_for_signals;
+  return patience;
+}
+
+}  // namespace
+
+Waiting::Waiting(std::chrono::nanoseconds patience) : patience_(patience_for(patience)) {}
+
+void await_in_child(const ir::Executable& executable) {
+  if (codegen::fork_generation() == 0 || executable.settled()) return;
+  const Waiting waiting(codegen::cost::kLongestWait);
+  executable.await(waiting.patience());
+}
+
+}  // namespace ufuse::pyext
