@@ -4,11 +4,19 @@ Tests that stand for many others tell at the end what became of those (``record_
 take long, so they come first: at the end all processes have work.
 
 ``--sample`` runs a part of the tests where all of them would teach nothing new: under the
-sanitizers, and with another NumPy. Which part that is says ``SAMPLES`` below.
+sanitizers, and with another NumPy. Which part that is says ``SAMPLES`` below. ``--shuffle`` and
+``--at-most`` run some of the tests in random order, for `.ci/soak`.
+
+Whatever jitted functions compute in the tests' own process is compared with NumPy, request by
+request (``ufuse.requests``), so that a wrong value is reported where it is made.
 """
 
 import itertools
+import random
 import zlib
+
+import pytest
+from ufuse import requests
 
 # What each sample leaves out: folders and files below tests/. Of a test with many sets of
 # parameters it runs those that show each combination of all parameters but one (see `_sampled`).
@@ -26,6 +34,20 @@ FEW = 24
 
 def pytest_addoption(parser):
     parser.addoption("--sample", choices=SAMPLES, help="run a part of the tests: tests/conftest.py")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in random order")
+    parser.addoption("--at-most", type=int, metavar="COUNT", help="run only the first of them")
+
+
+def pytest_configure():
+    requests.watch()
+
+
+@pytest.fixture(autouse=True)
+def requests_are_right():
+    """No request of the test differs from NumPy, whatever the test makes of the exception."""
+    known = len(requests.found)
+    yield
+    assert requests.found[known:] == []
 
 
 def pytest_collection_modifyitems(config, items):
@@ -37,6 +59,11 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
     items.sort(key=lambda item: "numpy_suite" not in item.path.parts)
+    if (seed := config.getoption("shuffle")) is not None:
+        random.Random(seed).shuffle(items)
+    if (most := config.getoption("at_most")) is not None:
+        config.hook.pytest_deselected(items=items[most:])
+        del items[most:]
 
 
 def _sampled(items):

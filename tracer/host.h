@@ -30,7 +30,10 @@ class Host {
   // Null when no backend has a form for the graph: the request is replayed with NumPy then.
   virtual std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) = 0;
-  virtual ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) = 0;
+  // Runs what was prepared last. The session's wants say what it computes; nothing has been written
+  // to memory that these are made of.
+  virtual ir::RunStatus run(Session& session, std::span<const Want> wants,
+                            const ir::Executable& executable, const ir::RunArgs& args) = 0;
   // Computes the wants node by node with NumPy, into their memory, and tells the session what NumPy
   // would have warned of.
   virtual void replay(Session& session, std::span<const Want> wants) = 0;

@@ -252,7 +252,7 @@ void Session::run(std::vector<Want>& wants) {
   request.executable = host_.prepare(graph, args);
   bool replay = !request.executable;
   if (request.executable) {
-    const ir::RunStatus status = host_.run(*request.executable, args);
+    const ir::RunStatus status = host_.run(*this, targets, *request.executable, args);
     const std::uint32_t raised = status.fp & request.report_mask;
     replay = status.redo || (raised != 0 && !sole);
     if (raised != 0 && !replay)

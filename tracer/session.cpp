@@ -151,7 +151,7 @@ Operand Session::operand(const LazyArray& array) {
 NodeId Session::read(const LazyArray& array) {
   const std::shared_ptr<Storage>& storage = array.storage;
   if (storage->literal) {
-    const auto [it, is_new] = literals_.try_emplace(storage.get());
+    const auto [it, is_new] = literals_.try_emplace(storage);
     if (is_new) {
       const std::size_t first = graph_.size();
       it->second = param(storage->layout.dtype, *storage->literal);

@@ -235,7 +235,8 @@ class Session final : public numpy_shim::Context {
   std::vector<InputRow> inputs_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> input_index_;
   std::vector<ParamRow> params_;
-  std::unordered_map<const Storage*, NodeId> literals_;
+  // Their nodes. Holds them: another literal at the address of a dead one has another value.
+  std::unordered_map<std::shared_ptr<Storage>, NodeId> literals_;
   std::vector<std::weak_ptr<Storage>> storages_;
   std::size_t storages_after_sweep_ = 0;
   std::unordered_map<std::uint32_t, Want>

@@ -11,6 +11,7 @@
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
+#include "pyext/bind/request_check.h"
 #include "pyext/bind/ufunc_registry.h"
 
 namespace ufuse::pyext {
@@ -339,9 +340,12 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
   return runs_.back().executable;
 }
 
-ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& args) {
+ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> wants,
+                        const ir::Executable& executable, const ir::RunArgs& args) {
   // The last prepared is the one that runs.
   const std::size_t row = runs_.size() - 1;
+  std::optional<RequestCheck> check;
+  if (has_request_judge() && !fast_) check.emplace(*this, session, wants, args);
   runs_[row].run_from = steady_ns();
   ir::RunStatus status;
   {
@@ -350,6 +354,8 @@ ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& arg
   }
   if (PyErr_Occurred()) throw py::error_already_set();  // by an inner loop of some other library
   runs_[row].run_to = steady_ns();
+  if (check && !status.redo)
+    check->compare(runs_[row].executable, args, place_of(session.origin()));
   return status;
 }
 

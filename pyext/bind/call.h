@@ -136,7 +136,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void copy(const ir::Buffer& to, const ir::Buffer& from) override;
   std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                 const ir::RunArgs& layouts) override;
-  ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) override;
+  ir::RunStatus run(tracer::Session& session, std::span<const tracer::Want> wants,
+                    const ir::Executable& executable, const ir::RunArgs& args) override;
   void replay(tracer::Session& session, std::span<const tracer::Want> wants) override;
   void warn(const tracer::Origin& origin, const std::string& message) override;
 

@@ -108,6 +108,12 @@ class Replay {
     return made;
   }
 
+  std::vector<py::object> values(std::span<const tracer::Want> wants) {
+    std::vector<py::object> found;
+    for (const tracer::Want& want : wants) found.push_back(value(want.node));
+    return found;
+  }
+
   struct Raised {
     NodeId node;
     std::string message;
@@ -339,10 +345,14 @@ void note(Session& session, const std::vector<Replay::Raised>& raised) {
 
 }  // namespace
 
+std::vector<py::object> numpy_values(Call& call, Session& session,
+                                     std::span<const tracer::Want> wants) {
+  return Replay(call, session, wants).values(wants);
+}
+
 void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
   Replay replay(call, session, wants);
-  std::vector<py::object> values;
-  for (const tracer::Want& want : wants) values.push_back(replay.value(want.node));
+  const std::vector<py::object> values = replay.values(wants);
   for (std::size_t i = 0; i < wants.size(); ++i) {
     const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
     numpy().copyto(target, values[i], py::arg("casting") = "no");

@@ -29,4 +29,9 @@ class WarningLog {
 // Fills the wants' memory, and tells the session what its nodes warn of.
 void replay_with_numpy(Call& call, tracer::Session& session, std::span<const tracer::Want> wants);
 
+// What NumPy gives for the wants. The arrays may be views of the operands' memory. The session is
+// told nothing.
+std::vector<py::object> numpy_values(Call& call, tracer::Session& session,
+                                     std::span<const tracer::Want> wants);
+
 }  // namespace ufuse::pyext

@@ -5,6 +5,7 @@
 #include "pyext/bind/backends.h"
 #include "pyext/bind/lazy_number.h"
 #include "pyext/bind/lazy_ops.h"
+#include "pyext/bind/request_check.h"
 #include "tracer/reasons.h"
 
 namespace ufuse::pyext {
@@ -296,6 +297,10 @@ void bind_session(py::module_& m) {
       },
       py::arg("handler"),
       "handler(func, types, args, kwargs) answers NumPy functions called with lazy arrays.");
+  m.def(
+      "set_request_judge", set_request_judge, py::arg("judge"),
+      "judge(row) is called with each request of a traced call, beside what NumPy gives for it: a "
+      "dict that ufuse/requests.py describes. None: nobody looks.");
   m.def("set_backend", set_backend, py::arg("name"),
         "'deferred' (the default), 'compiled', 'interpreted' or 'numpy': the first backend that is "
         "tried.");

@@ -25,6 +25,10 @@ methods.install()
 # A thread that is in the compiler's way at the end would leave its files behind; two seconds are
 # enough for some twenty loops, which the next process then finds in the disk cache.
 atexit.register(_core.finish_builds, 2.0)
+if "requests" in environment.debug_words():
+    from . import requests
+
+    requests.watch()
 if "UFUSE_LOGS" in os.environ:
     from . import logs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-_DEBUG_WORDS = ("check",)
+_DEBUG_WORDS = ("check", "requests")
 _BACKENDS = ("deferred", "compiled", "interpreted", "numpy")
 found: list[tuple[str, str]] = []  # what ``check`` complained of
 

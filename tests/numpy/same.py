@@ -158,6 +158,16 @@ def _show_difference(ours, theirs, where):
     )
 
 
+def _all_bits(outcome, most=4096):
+    """Results and arguments afterwards in full, unless they are large: what is wrong once may never
+    be seen again."""
+    lines = []
+    for array in _arrays((outcome.result, outcome.args, outcome.kwargs)):
+        numbers = array.tobytes().hex() if array.nbytes <= most else "..."
+        lines.append(f"  {array.dtype} {array.shape} {array.strides}: {numbers}")
+    return "\n".join([f"  {outcome.result!r}"[:most], *lines])
+
+
 def _arrays(value):
     if isinstance(value, np.ndarray):
         yield value
@@ -192,8 +202,11 @@ def check(function, *args, _jitted=None, _warnings=True, _text=True, **kwargs):
             assert str(ours.error) == str(theirs.error)
     elif ours.error is not None:
         raise ours.error
-    same(ours.result, theirs.result)
-    same((ours.args, ours.kwargs), (theirs.args, theirs.kwargs), "arguments afterwards")
+    try:
+        same(ours.result, theirs.result)
+        same((ours.args, ours.kwargs), (theirs.args, theirs.kwargs), "arguments afterwards")
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{_all_bits(ours)}\nare not\n{_all_bits(theirs)}") from None
     assert sharing(ours) == sharing(theirs), "results share memory with other arrays than in NumPy"
     if _warnings:
         assert ours.warnings == theirs.warnings, f"warnings {ours.warnings} not {theirs.warnings}"

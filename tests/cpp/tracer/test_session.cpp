@@ -51,7 +51,8 @@ class TestHost final : public Host {
     last_outputs = graph.outputs.size();
     return interpreter.prepare(graph, layouts);
   }
-  ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) override {
+  ir::RunStatus run(Session&, std::span<const Want>, const ir::Executable& executable,
+                    const ir::RunArgs& args) override {
     ++runs;
     ir::RunStatus status = executable.run(args);
     status.fp |= pretended_flags;
@@ -323,6 +324,16 @@ TEST_CASE_FIXTURE(Fixture, "a loop is flushed when it comes around with much pen
   }
   CHECK(host.runs > 1);
   CHECK(values(y) == Values{300, 301, 302, 303});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a NumPy scalar has its own value, also at the address of a dead one") {
+  for (int i = 0; i < 1000; ++i) {
+    ir::Scalar bits;
+    const double value = i;
+    std::memcpy(bits.bits, &value, sizeof value);
+    const Operand operand = session.operand(session.literal(DType::Float64, bits));
+    REQUIRE(session.param_row(session.graph()[operand.node].id).bits == bits);
+  }
 }
 
 TEST_CASE_FIXTURE(Fixture, "arrays outlive their session") {
