@@ -1,7 +1,6 @@
 // The whole compiler on one page: plan, print, build, bind.
 #include "codegen/compile.h"
 
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 #include "codegen/deferred.h"
 #include "codegen/emit/printer.h"
 #include "codegen/jit/fork.h"
+#include "codegen/launch.h"
 #include "codegen/runtime/memory.h"
 #include "codegen/runtime/preamble.h"
 #include "codegen/schedule/cost.h"
@@ -61,12 +61,6 @@ class Key {
   std::string text_;
 };
 
-struct BoundKernel {
-  std::shared_ptr<const Kernel> code;
-  loop::Kernel loops;  // its body is dropped once it is printed
-  std::vector<rt::Loop> calls;
-};
-
 ir::Report report_of(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts,
                      const Plan& plan) {
   ir::Report report;
@@ -88,83 +82,15 @@ ir::Report report_of(const ir::Graph& graph, const ir::LoopTable& loops, const i
   return report;
 }
 
-class CompiledGraph : public ir::Executable {
- public:
-  CompiledGraph(std::vector<BoundKernel> kernels, std::vector<Temp> temps, ir::Report report,
-                Threads& threads, ScratchPool& pool)
-      : kernels_(std::move(kernels)),
-        temps_(std::move(temps)),
-        report_(std::move(report)),
-        threads_(threads),
-        pool_(pool) {}
-
-  ir::RunStatus run(const ir::RunArgs& args) const override {
-    std::vector<Scratch> temps;
-    for (const Temp& t : temps_)
-      temps.push_back(pool_.take(static_cast<std::size_t>(t.elements) * ir::size_of(t.dtype)));
-    ir::RunStatus status;
-    std::vector<void*> buffers;
-    std::vector<rt::Param> params;
-    for (const BoundKernel& kernel : kernels_) {
-      buffers.clear();
-      params.clear();
-      for (const loop::Buffer& b : kernel.loops.buffers) {
-        const auto i = static_cast<std::size_t>(b.index);
-        void* base = nullptr;
-        switch (b.role) {
-          case loop::Buffer::Role::Row:
-            continue;
-          case loop::Buffer::Role::Input:
-            base = args.inputs[i].data;
-            break;
-          case loop::Buffer::Role::Output:
-            base = args.outputs[i].data;
-            break;
-          case loop::Buffer::Role::Temp:
-            base = temps[i].data();
-            break;
-        }
-        buffers.push_back(static_cast<char*>(base) +
-                          b.offset * static_cast<std::int64_t>(ir::size_of(b.dtype)));
-      }
-      for (std::uint32_t p : kernel.loops.params) {
-        rt::Param param;
-        std::memcpy(param.bits, args.params[p].bits, sizeof param.bits);
-        params.push_back(param);
-      }
-      rt::Args kernel_args{};
-      kernel_args.buffers = buffers.data();
-      kernel_args.sizes = kernel.loops.sizes.data();
-      kernel_args.params = params.data();
-      kernel_args.loops = kernel.calls.data();
-      kernel_args.threads = threads_.choose(kernel.loops.cost_ns);
-      kernel_args.stream = kernel.loops.streams;
-      const unsigned bits = (*kernel.code)(kernel_args);
-      status.fp |= bits & 0xf;
-      if ((bits & rt::kRedo) != 0) {
-        status.redo = true;
-        break;
-      }
-    }
-    return status;
-  }
-  const ir::Report& report() const override { return report_; }
-
- private:
-  std::vector<BoundKernel> kernels_;
-  std::vector<Temp> temps_;
-  ir::Report report_;
-  Threads& threads_;
-  ScratchPool& pool_;
-};
-
 // A graph cut into kernels and printed, before anything is built.
 struct Printed {
   std::vector<BoundKernel> kernels;  // without code
   std::vector<Temp> temps;
+  std::vector<int> alias;
   ir::Report report;  // with the kernels' texts
 
-  Printed(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts) {
+  Printed(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts)
+      : alias(layouts.alias.begin(), layouts.alias.end()) {
     Plan plan = make_plan(graph, loops, layouts);
     report = report_of(graph, loops, layouts, plan);
     temps = std::move(plan.temps);
@@ -227,7 +153,8 @@ struct Compiler::State {
       printed.report.groups[i].compile_ms = built[i].milliseconds;
     }
     return std::make_shared<CompiledGraph>(std::move(printed.kernels), std::move(printed.temps),
-                                           std::move(printed.report), threads, pool);
+                                           std::move(printed.alias), std::move(printed.report),
+                                           threads, pool);
   }
 
   std::shared_ptr<const ir::Executable> build(const ir::Graph& graph, const ir::RunArgs& layouts) {

@@ -35,6 +35,11 @@ ir::RunStatus Deferred::run(const ir::RunArgs& args) const {
   return (outcome != nullptr ? *outcome->executable : *meanwhile_).run(args);
 }
 
+double Deferred::expected_ns() const {
+  const Outcome* outcome = look();
+  return (outcome != nullptr ? *outcome->executable : *meanwhile_).expected_ns();
+}
+
 const ir::Report& Deferred::report() const {
   const Outcome* outcome = look();
   if (outcome == nullptr) return pending_report_;

@@ -36,6 +36,7 @@ class Deferred : public ir::Executable {
   ir::RunStatus run(const ir::RunArgs& args) const override;
   const ir::Report& report() const override;
   bool settled() const override { return outcome_.load(std::memory_order_acquire) != nullptr; }
+  double expected_ns() const override;
 
  private:
   // What answers from now on.

@@ -30,6 +30,7 @@ class Host {
   // Null when no backend has a form for the graph: the request is replayed with NumPy then.
   virtual std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) = 0;
+  // May throw when the run was given up: nothing that lasts has been written then.
   virtual ir::RunStatus run(const ir::Executable& executable, const ir::RunArgs& args) = 0;
   // Computes the wants node by node with NumPy, into their memory, and tells the session what NumPy
   // would have warned of.

@@ -35,6 +35,15 @@ inline constexpr std::int64_t kParallelExtent = 64;    // a loop this long feeds
 // would read it first. Worth 1.25x to 1.5x where memory is the limit.
 inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20;
 
+// Loops that are expected to take longer on one thread run in pieces, between which they can be
+// given up. Expected is what simple arithmetic takes: a call of some library may take a
+// hundredfold.
+inline constexpr double kWatched = 1e6;
+// Loops that are expected to take so long write into memory that lasts by a detour, so that they
+// can be given up, where each byte costs so many nanoseconds to compute: a copy costs a few percent
+// more.
+inline constexpr double kLong = 100e6, kWorthDetour = 8;
+
 // What the interpreter takes, in nanoseconds: for a node, and for each of its elements. Up to
 // kWorthWaiting it answers instead of waiting for the compiler, which takes some 60 ms; first one
 // waits as long as it takes to load a loop from the disk cache.

@@ -1,6 +1,7 @@
 // See call.h.
 #include "pyext/bind/call.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
+#include "pyext/bind/signals.h"
 #include "pyext/bind/ufunc_registry.h"
 
 namespace ufuse::pyext {
@@ -76,10 +78,8 @@ std::int64_t steady_ns() {
 Memory memory_of(PyObject* owner, void* data) {
   Py_INCREF(owner);
   return {data, std::shared_ptr<void>(owner, [](void* object) {
-            if (!Py_IsInitialized()) return;
-            const PyGILState_STATE state = PyGILState_Ensure();
-            Py_DECREF(static_cast<PyObject*>(object));
-            PyGILState_Release(state);
+            const WithGil lock;
+            if (lock.taken()) Py_DECREF(static_cast<PyObject*>(object));
           })};
 }
 
@@ -164,6 +164,44 @@ bool Call::is_number_site() const {
 void Call::push(std::shared_ptr<Call> call) {
   free_leftovers();
   calls.stack.push_back(std::move(call));
+}
+
+bool Call::is_open() const {
+  return std::ranges::any_of(calls.stack, [&](const auto& call) { return call.get() == this; });
+}
+
+Call::Aside::Aside() : recording_(set_recording(nullptr)) { calls.stack.push_back(nullptr); }
+Call::Aside::~Aside() {
+  calls.stack.pop_back();
+  set_recording(recording_);
+}
+
+// The user's exception is on its way: what computing the rest says must not hide it. Only a signal
+// takes its place, which has what nobody waits for left out.
+void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
+  constexpr int kTries = 4;
+  record(tracer::Event::Kind::Force, "exception");
+  quickly |= std::exchange(stopped_, false);
+  std::optional<py::error_already_set> signal;
+  for (int tries = 1;; ++tries) {
+    try {
+      may_stop_ = !quickly;
+      if (quickly)
+        session_.abort_with(due);
+      else
+        session_.abort();
+      break;
+    } catch (py::error_already_set& error) {
+      const bool interrupted = stopped_ || error.matches(PyExc_KeyboardInterrupt);
+      if (interrupted) signal.emplace(error);
+      const bool no_memory = !quickly && error.matches(PyExc_MemoryError);
+      quickly = true;
+      if (tries < kTries && (interrupted || no_memory)) continue;
+      error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
+      break;
+    }
+  }
+  if (signal) throw py::error_already_set(*signal);
 }
 
 std::shared_ptr<Call> Call::pop() {
@@ -330,10 +368,15 @@ ir::RunStatus Call::run(const ir::Executable& executable, const ir::RunArgs& arg
   runs_[row].run_from = steady_ns();
   ir::RunStatus status;
   {
-    const py::gil_scoped_release released;
-    status = executable.run(args);
+    WithoutGil released;
+    SignalWatch watch(released, may_stop_);
+    ir::RunArgs watched = args;
+    watched.watch = &watch;
+    status = executable.run(watched);
   }
-  if (PyErr_Occurred()) throw py::error_already_set();  // by an inner loop of some other library
+  stopped_ = status.stopped;
+  // Of a signal's handler, or of an inner loop of some other library.
+  if (PyErr_Occurred()) throw py::error_already_set();
   runs_[row].run_to = steady_ns();
   return status;
 }

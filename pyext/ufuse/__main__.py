@@ -88,7 +88,9 @@ def loops() -> Iterator[Check]:
     why = "" if compiled else group.note or "No loop was compiled."
     yield Check("compiler", compiled, known["compiler"] or "none that works", why)
     threads = ufuse.get_num_threads()
-    yield Check("OpenMP", True, f"{_openmp()}, {threads} thread{'s' * (threads != 1)}")
+    fewer = _core.threads_note()
+    text = f"{_openmp()}, {threads} thread{'s' * (threads != 1)}"
+    yield Check("OpenMP", not fewer, text, f"Loops get fewer: {fewer}.")
     folder = known["cache_dir"]
     if folder:
         size = sum(file.stat().st_size for file in Path(folder).glob("*") if file.is_file())
