@@ -31,8 +31,16 @@ std::size_t kmp_get_stacksize_s();
 namespace ufuse::codegen {
 namespace {
 
-// Address space for what libomp and malloc keep: at the start, and for each thread.
-constexpr std::size_t kForStart = std::size_t{16} << 20, kForThread = std::size_t{1} << 20;
+// Address space for what libomp and malloc keep: at the start, and for each thread. malloc takes
+// 64 MiB for each thread's first memory, and has threads share from eight a CPU on.
+constexpr std::size_t kForStart = std::size_t{16} << 20, kForThread = std::size_t{1} << 20,
+                      kArena = std::size_t{64} << 20;
+
+std::size_t space_for(int threads) {
+  const int arenas = std::min<int>(threads, 8 * static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  return kForStart + static_cast<std::size_t>(threads) * kForThread +
+         static_cast<std::size_t>(arenas + 1) * kArena;
+}
 
 bool has_address_space(std::size_t bytes) {
   void* room = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -114,18 +122,29 @@ class Trial {
   std::vector<pthread_t> threads_;
 };
 
-// All that the child of openmp_survives does: it says so when it is through.
+void run_a_loop() {
+  alarm(5);
+  int threads = 0;
+#pragma omp parallel num_threads(2) reduction(+ : threads)
+  ++threads;
+}
+
+// All that the child of openmp_survives does. libomp starts once more in a child of its own, which
+// says so when it is through.
 [[noreturn]] void run_in_child(int result) {
   const rlimit none{};
   setrlimit(RLIMIT_CORE, &none);
   const int nowhere = open("/dev/null", O_RDWR);
   for (const int stream : {0, 1, 2}) dup2(nowhere, stream);
-  alarm(5);
-  int threads = 0;
-#pragma omp parallel num_threads(2) reduction(+ : threads)
-  ++threads;
-  const char good = threads >= 1 ? 1 : 0;
-  _exit(write(result, &good, 1) == 1 ? 0 : 1);
+  run_a_loop();
+  const pid_t child = fork();
+  if (child == 0) {
+    run_a_loop();
+    const char good = 1;
+    _exit(write(result, &good, 1) == 1 ? 0 : 1);
+  }
+  if (child > 0) waitpid(child, nullptr, 0);
+  _exit(0);
 }
 
 }  // namespace
@@ -144,9 +163,8 @@ int creatable_threads(int wanted) {
   for (int tried = wanted; tried > 0;) {
     Trial trial;
     const int created = trial.create(tried);
-    const std::size_t more = kForStart + static_cast<std::size_t>(created) * kForThread;
-    // Where that was all, a quarter is left to the rest of the process.
-    if (has_address_space(more)) return created < wanted ? created * 3 / 4 : created;
+    // Where that was all, half of it is left to the rest of the process.
+    if (has_address_space(space_for(created))) return created < wanted ? created / 2 : created;
     tried = std::min(created, tried / 2);
   }
   return 0;

@@ -14,7 +14,8 @@ bool start_openmp();
 // the system would create now. libomp runs.
 int creatable_threads(int wanted);
 
-// Whether libomp starts with the environment as it is, and runs a loop: tried in a child.
+// Whether libomp starts with the environment as it is, and runs a loop, also after a fork: tried in
+// a child.
 bool openmp_survives();
 
 }  // namespace ufuse::codegen

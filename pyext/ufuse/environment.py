@@ -125,12 +125,6 @@ class _Hidden:
         os.environ.update(self._values)
 
 
-def _start_without(names: list[str]) -> None:
-    """Start libomp, which reads the environment then, without variables that it does not bear."""
-    with _Hidden(names):
-        _core.start_openmp()
-
-
 def check() -> None:
     """Warn of what cannot be used, and keep it from libomp."""
     found.extend(complaints())
@@ -142,6 +136,10 @@ def check() -> None:
         logging.getLogger("ufuse").warning("%s: %s", name, trouble)
     hidden = [name for name, _ in found if name.startswith(_OPENMP)]
     if hidden:
-        _start_without(hidden)
-        # libomp starts anew in a forked child.
-        os.register_at_fork(after_in_child=lambda: _start_without(hidden))
+        away = _Hidden(hidden)
+        with away:
+            _core.start_openmp()
+        # libomp starts anew in a forked child, before Python goes on there.
+        os.register_at_fork(
+            before=away.__enter__, after_in_parent=away.__exit__, after_in_child=away.__exit__
+        )

@@ -60,7 +60,7 @@ SIZE = 12_000_000
 function = ufuse.jit(globals()[case])
 arguments = [np.zeros(3)] if case == "after_a_write" else []
 # The loops are compiled; the next call is traced, or replayed.
-function(np.zeros(SIZE if replayed else SIZE + 1000), *arguments)
+function(np.zeros(SIZE if replayed else 200_000), *arguments)
 assert function._dispatcher.counts[2] == 1 or arguments
 x = np.linspace(-1, 1, SIZE)
 for argument in arguments:

@@ -2,6 +2,7 @@
 // per node.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <numeric>
@@ -196,7 +197,8 @@ TEST_CASE("interpreter: flags belong to the node that raises them, quiet rows ra
   std::vector<testing::Array> in = {array<double>(DType::Float64, {4}, {1, 0, largest, least}),
                                     array<double>(DType::Float64, {4}, {0, 0, 1, 1})};
   std::vector<Buffer> buffers = {in[0].buffer(), in[1].buffer()};
-  const std::vector<std::uint32_t> flags = Interpreter(&loops).node_flags(g, {buffers, {}, {}, {}});
+  const std::vector<std::uint32_t> flags =
+      Interpreter(&loops).node_flags(g, {buffers, {}, {}, {}, {}});
   REQUIRE(flags.size() == g.size());
   CHECK(flags[quotient.value] == (1 | 8));
   CHECK(flags[whole.value] == 0);
@@ -219,7 +221,7 @@ TEST_CASE("interpreter: a prepared graph outlives the graph and the loop table")
   double in[] = {1.5, -2.5}, out[2];
   std::vector<Buffer> inputs = {{in, DType::Float64, {2}, {8}}},
                       outputs = {{out, DType::Float64, {2}, {8}}};
-  executable->run({inputs, {}, outputs, {}});
+  executable->run({inputs, {}, outputs, {}, {}});
   CHECK(out[0] == 1);
   CHECK(out[1] == -2);
   REQUIRE(executable->report().groups.size() == 1);
