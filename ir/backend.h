@@ -40,10 +40,10 @@ class Watch {
 struct RunArgs {
   std::span<const Buffer> inputs;
   std::span<const Scalar> params;
-  std::span<const Buffer> outputs;  // one per graph.outputs, allocated by the caller
-  std::span<const int> alias;       // empty: none
-  std::span<const char> lasting;    // per output: its memory is somebody's already; empty: none
-  Watch* watch = nullptr;           // null: the run is not given up
+  std::span<const Buffer> outputs;     // one per graph.outputs, allocated by the caller
+  std::span<const int> alias;          // empty: none
+  std::span<const char> lasting = {};  // per output: its memory is somebody's already; empty: none
+  Watch* watch = nullptr;              // null: the run is not given up
 };
 
 // Floating-point flags raised, bit for bit as NumPy's NPY_FPE_*: divide by zero 1, overflow 2,

@@ -40,9 +40,9 @@ inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20;
 // hundredfold.
 inline constexpr double kWatched = 1e6;
 // Loops that are expected to take so long write into memory that lasts by a detour, so that they
-// can be given up, where each byte costs so many nanoseconds to compute: a copy costs a few percent
-// more.
-inline constexpr double kLong = 100e6, kWorthDetour = 8;
+// can be given up, where each byte costs so many nanoseconds to compute: a tenth of it pays for the
+// copy.
+inline constexpr double kLong = 100e6, kWorthDetour = 3;
 
 // What the interpreter takes, in nanoseconds: for a node, and for each of its elements. Up to
 // kWorthWaiting it answers instead of waiting for the compiler, which takes some 60 ms; first one

@@ -197,7 +197,8 @@ void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
       const bool no_memory = !quickly && error.matches(PyExc_MemoryError);
       quickly = true;
       if (tries < kTries && (interrupted || no_memory)) continue;
-      error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
+      if (!interrupted)
+        error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
       break;
     }
   }

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "40"))
+ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "20"))
 SEED = int(os.environ.get("UFUSE_FAULT_SEED", str(os.getpid())))
 
 BEGIN = """
