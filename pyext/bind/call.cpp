@@ -286,12 +286,17 @@ void Call::enter(bool scalar_operator) {
 }
 
 void Call::enter_method(const char* name) {
-  static auto* methods = new py::object(
-      py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods"));
-  const py::object code = methods->attr(name).attr("__code__");
+  static PyObject* imported = nullptr;  // no initialiser: see operator_function
+  if (imported == nullptr)
+    imported =
+        py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods")
+            .release()
+            .ptr();
+  const py::object methods = borrow(imported);
+  const py::object code = methods.attr(name).attr("__code__");
   const auto [it, is_new] =
       code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
-  if (is_new) codes_.push_back({code, methods->attr("__name__"), false});
+  if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
   // The call is the last thing that these functions do.
   const auto end = static_cast<std::int32_t>(py::len(code.attr("co_code")));
   session_.set_origin({it->second, end - 2});

@@ -3,6 +3,7 @@
 #include "pyext/bind/dispatcher.h"
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/lazy_number.h"
+#include "pyext/bind/operators.h"
 #include "pyext/bind/session.h"
 #include "pyext/bind/signals.h"
 
@@ -40,6 +41,7 @@ PYBIND11_MODULE(_core, m) {
   });
   ufuse::pyext::bind_lazy_array(m);
   ufuse::pyext::bind_number(m);
+  ufuse::pyext::operator_function("add");  // imports their module before there are threads
   ufuse::pyext::bind_session(m);
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);
