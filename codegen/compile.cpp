@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <string>
@@ -15,6 +14,7 @@
 #include "codegen/deferred.h"
 #include "codegen/emit/printer.h"
 #include "codegen/jit/fork.h"
+#include "codegen/launch.h"
 #include "codegen/runtime/memory.h"
 #include "codegen/runtime/preamble.h"
 #include "codegen/schedule/cost.h"
@@ -65,12 +65,6 @@ class Key {
   std::string text_;
 };
 
-struct BoundKernel {
-  std::shared_ptr<const Kernel> code;
-  loop::Kernel loops;  // its body is dropped once it is printed
-  std::vector<rt::Loop> calls;
-};
-
 ir::Report report_of(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts,
                      const Plan& plan) {
   ir::Report report;
@@ -92,130 +86,15 @@ ir::Report report_of(const ir::Graph& graph, const ir::LoopTable& loops, const i
   return report;
 }
 
-class CompiledGraph : public ir::Executable {
- public:
-  CompiledGraph(std::vector<BoundKernel> kernels, std::vector<Temp> temps, ir::Report report,
-                Threads& threads, ScratchPool& pool)
-      : kernels_(std::move(kernels)),
-        temps_(std::move(temps)),
-        report_(std::move(report)),
-        threads_(threads),
-        pool_(pool) {
-    share_memory();
-  }
-
-  ir::RunStatus run(const ir::RunArgs& args) const override {
-    ir::RunStatus status;
-    std::vector<Scratch> slots;
-    try {
-      for (std::size_t bytes : slots_) slots.push_back(pool_.take(bytes));
-    } catch (const std::bad_alloc&) {
-      status.redo = true;  // nothing is written yet
-      return status;
-    }
-    std::vector<void*> buffers;
-    std::vector<rt::Param> params;
-    for (const BoundKernel& kernel : kernels_) {
-      buffers.clear();
-      params.clear();
-      for (const loop::Buffer& b : kernel.loops.buffers) {
-        const auto i = static_cast<std::size_t>(b.index);
-        void* base = nullptr;
-        switch (b.role) {
-          case loop::Buffer::Role::Row:
-            continue;
-          case loop::Buffer::Role::Input:
-            base = args.inputs[i].data;
-            break;
-          case loop::Buffer::Role::Output:
-            base = args.outputs[i].data;
-            break;
-          case loop::Buffer::Role::Temp:
-            base = slots[slot_of_[i]].data();
-            break;
-        }
-        buffers.push_back(static_cast<char*>(base) +
-                          b.offset * static_cast<std::int64_t>(ir::size_of(b.dtype)));
-      }
-      for (std::uint32_t p : kernel.loops.params) {
-        rt::Param param;
-        std::memcpy(param.bits, args.params[p].bits, sizeof param.bits);
-        params.push_back(param);
-      }
-      rt::Args kernel_args{};
-      kernel_args.buffers = buffers.data();
-      kernel_args.sizes = kernel.loops.sizes.data();
-      kernel_args.params = params.data();
-      kernel_args.loops = kernel.calls.data();
-      kernel_args.threads = threads_.choose(kernel.loops.cost_ns);
-      kernel_args.stream = kernel.loops.streams;
-      const unsigned bits = (*kernel.code)(kernel_args);
-      status.fp |= bits & 0xf;
-      if ((bits & rt::kRedo) != 0) {
-        status.redo = true;
-        break;
-      }
-    }
-    return status;
-  }
-  const ir::Report& report() const override { return report_; }
-
- private:
-  // A temporary lives from its first kernel to its last; then another of about its size may have
-  // its memory.
-  void share_memory() {
-    std::vector<std::size_t> last_use(temps_.size());
-    const auto each_temp = [&](std::size_t k, const auto& visit) {
-      for (const loop::Buffer& b : kernels_[k].loops.buffers)
-        if (b.role == loop::Buffer::Role::Temp) visit(static_cast<std::size_t>(b.index));
-    };
-    for (std::size_t k = 0; k < kernels_.size(); ++k)
-      each_temp(k, [&](std::size_t i) { last_use[i] = k; });
-    constexpr std::size_t kNone = SIZE_MAX;
-    slot_of_.assign(temps_.size(), kNone);
-    std::vector<std::size_t> idle;
-    for (std::size_t k = 0; k < kernels_.size(); ++k) {
-      each_temp(k, [&](std::size_t i) {
-        if (slot_of_[i] == kNone) slot_of_[i] = slot_for(bytes_of(temps_[i]), idle);
-      });
-      each_temp(k, [&](std::size_t i) {
-        const bool is_idle = std::ranges::find(idle, slot_of_[i]) != idle.end();
-        if (last_use[i] == k && !is_idle) idle.push_back(slot_of_[i]);
-      });
-    }
-  }
-  static std::size_t bytes_of(const Temp& temp) {
-    return static_cast<std::size_t>(temp.elements) * ir::size_of(temp.dtype);
-  }
-  std::size_t slot_for(std::size_t bytes, std::vector<std::size_t>& idle) {
-    const auto fits = [&](std::size_t slot) {
-      return slots_[slot] >= bytes && slots_[slot] <= 2 * bytes;
-    };
-    if (const auto it = std::ranges::find_if(idle, fits); it != idle.end()) {
-      const std::size_t slot = *it;
-      idle.erase(it);
-      return slot;
-    }
-    slots_.push_back(bytes);
-    return slots_.size() - 1;
-  }
-
-  std::vector<BoundKernel> kernels_;
-  std::vector<Temp> temps_;
-  std::vector<std::size_t> slots_;    // bytes of each piece of memory for temporaries
-  std::vector<std::size_t> slot_of_;  // where each temporary lies
-  ir::Report report_;
-  Threads& threads_;
-  ScratchPool& pool_;
-};
-
 // A graph cut into kernels and printed, before anything is built.
 struct Printed {
   std::vector<BoundKernel> kernels;  // without code
   std::vector<Temp> temps;
+  std::vector<int> alias;
   ir::Report report;  // with the kernels' texts
 
-  Printed(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts) {
+  Printed(const ir::Graph& graph, const ir::LoopTable& loops, const ir::RunArgs& layouts)
+      : alias(layouts.alias.begin(), layouts.alias.end()) {
     Plan plan = make_plan(graph, loops, layouts);
     report = report_of(graph, loops, layouts, plan);
     temps = std::move(plan.temps);
@@ -282,7 +161,8 @@ struct Compiler::State {
       printed.report.groups[i].compile_ms = built[i].milliseconds;
     }
     return std::make_shared<CompiledGraph>(std::move(printed.kernels), std::move(printed.temps),
-                                           std::move(printed.report), threads, pool);
+                                           std::move(printed.alias), std::move(printed.report),
+                                           threads, pool);
   }
 
   // Begins to build all of a graph's kernels, side by side.

@@ -75,6 +75,8 @@ void Deferred::wait() const {
 
 ir::RunStatus Deferred::run(const ir::RunArgs& args) const { return look().executable->run(args); }
 
+double Deferred::expected_ns() const { return look().executable->expected_ns(); }
+
 const ir::Report& Deferred::report() const {
   const Stage& now = look();
   return now.state == Stage::Compiled ? now.executable->report() : now.report;

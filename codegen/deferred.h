@@ -37,6 +37,7 @@ class Deferred : public ir::Executable {
   ir::RunStatus run(const ir::RunArgs& args) const override;
   const ir::Report& report() const override;
   bool settled() const override;
+  double expected_ns() const override;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -24,6 +24,16 @@ struct Buffer {
   Dims strides;
 };
 
+// Who may want a run to end early: asked every few milliseconds of a long one, on the thread that
+// called run().
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  // Whether the run shall be given up now. `half_written`: memory that lasts would be left half
+  // written.
+  virtual bool stops(bool half_written) noexcept = 0;
+};
+
 // Which memory a graph will run on. `alias[k]` = index of the input that output k shall overwrite
 // in place (same memory, same shape and strides), or -1. Otherwise outputs overlap neither inputs
 // nor each other; inputs may overlap inputs. prepare() may look at everything here but the
@@ -32,8 +42,10 @@ struct Buffer {
 struct RunArgs {
   std::span<const Buffer> inputs;
   std::span<const Scalar> params;
-  std::span<const Buffer> outputs;  // one per graph.outputs, allocated by the caller
-  std::span<const int> alias;       // empty: none
+  std::span<const Buffer> outputs;     // one per graph.outputs, allocated by the caller
+  std::span<const int> alias;          // empty: none
+  std::span<const char> lasting = {};  // per output: its memory is somebody's already; empty: none
+  Watch* watch = nullptr;              // null: the run is not given up
 };
 
 // Floating-point flags raised, bit for bit as NumPy's NPY_FPE_*: divide by zero 1, overflow 2,
@@ -44,6 +56,8 @@ struct RunStatus {
   // or there is no memory for what is computed on the way: the caller must compute it anew with
   // NumPy itself. In-place outputs have not been written when this is set.
   bool redo = false;
+  // Given up: outputs hold anything.
+  bool stopped = false;
 };
 
 // What was built, as data; explain and the logs turn it into text.
@@ -81,6 +95,8 @@ class Executable {
   virtual const Report& report() const = 0;
   // False while it runs in another way than it will later: its times say nothing yet.
   virtual bool settled() const { return true; }
+  // Roughly how long a run takes on one thread, in nanoseconds.
+  virtual double expected_ns() const = 0;
   // Whether it was built for the caller: true for the first who asks. A backend may give the same
   // one for equal graphs, whose report then tells of work that an earlier request paid for.
   bool claim() const { return !claimed_.exchange(true, std::memory_order_relaxed); }

@@ -31,7 +31,8 @@ class Host {
   virtual std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) = 0;
   // Runs what was prepared last. The session's wants say what it computes; nothing has been written
-  // to memory that these are made of.
+  // to memory that these are made of. May throw when the run was given up: nothing that lasts has
+  // been written then.
   virtual ir::RunStatus run(Session& session, std::span<const Want> wants,
                             const ir::Executable& executable, const ir::RunArgs& args) = 0;
   // Computes the wants node by node with NumPy, into their memory, and tells the session what NumPy

@@ -175,7 +175,7 @@ void Session::run(std::vector<Want>& wants) {
   bool may_redo = false;
   std::optional<NodeId>& sole = request.sole;
   std::size_t computing = 0;
-  std::vector<NodeId> roots;
+  std::vector<NodeId> roots, computed_now;
   for (const Want& want : wants) roots.push_back(want.node);
   for (NodeId id : needed(roots)) {
     ir::Node node = graph_[id];
@@ -201,7 +201,7 @@ void Session::run(std::vector<Want>& wants) {
       ++computing;
       sole = id;
     }
-    info_[id.value].computed = true;
+    computed_now.push_back(id);
     renamed[id.value] = graph.add(std::move(node));
   }
   for (NodeId root : roots) graph.outputs.push_back(renamed.at(root.value));
@@ -213,6 +213,7 @@ void Session::run(std::vector<Want>& wants) {
   const bool once = !may_redo && (request.report_mask == 0 || sole);
   std::vector<Want> targets;
   std::vector<bool> was_given;
+  std::vector<char> lasting;
   for (Want& want : wants) {
     bool given = static_cast<bool>(want.memory);
     int same = -1;
@@ -243,12 +244,13 @@ void Session::run(std::vector<Want>& wants) {
       target.memory = host_.allocate(target.layout);
     }
     request.alias.push_back(direct ? std::max(same, -1) : -1);
+    lasting.push_back(direct);
     outputs.push_back(buffer_of(target.memory, target.layout));
     request.layouts.push_back(target.layout);
     targets.push_back(std::move(target));
   }
 
-  const ir::RunArgs args{inputs, params, outputs, request.alias};
+  const ir::RunArgs args{inputs, params, outputs, request.alias, lasting};
   request.executable = host_.prepare(graph, args);
   bool replay = !request.executable;
   if (request.executable) {
@@ -268,6 +270,7 @@ void Session::run(std::vector<Want>& wants) {
     host_.replay(*this, targets);
   }
 
+  for (NodeId id : computed_now) info_[id.value].computed = true;
   for (std::size_t i = 0; i < wants.size(); ++i) {
     Want& want = wants[i];
     if (!want.memory) {
@@ -352,22 +355,28 @@ void Session::finish(std::span<const LazyArray> results) {
   }
   compute(std::move(wanted), true);
   if (pure_) record_plan(results);
-  restart();
-  last_run_.reset();
-  for (const auto& weak : storages_)
-    if (const auto storage = weak.lock()) storage->session = nullptr;
-  storages_.clear();
-}
-
-void Session::write_dirty() {
-  Storages dirty = live();
-  std::erase_if(dirty, [](const auto& storage) { return !storage->is_dirty(); });
-  std::vector<Want> wants = wants_of(dirty);
-  run(wants);
+  end();
 }
 
 void Session::abort() {
   compute(live(), true);
+  end();
+}
+
+void Session::abort_with(std::span<const LazyArray> wanted) {
+  Storages due = live();
+  std::erase_if(due, [&](const auto& storage) {
+    return !storage->is_dirty() && std::ranges::none_of(wanted, [&](const LazyArray& array) {
+      return array.storage == storage;
+    });
+  });
+  std::vector<Want> wants = wants_of(due);
+  run(wants);
+  tell();
+  end();
+}
+
+void Session::end() {
   restart();
   last_run_.reset();
   for (const auto& weak : storages_)

@@ -131,9 +131,9 @@ class Session final : public numpy_shim::Context {
   void finish(std::span<const LazyArray> results);
   // The end by an exception: dirty memory is written, the rest is made concrete too.
   void abort();
-  // Where that failed, for want of memory: what is pending for memory of the caller's is written.
-  // Values that still need the old contents are lost.
-  void write_dirty();
+  // Where that takes too long, or failed for want of memory: what is pending for memory of the
+  // caller's is written, and these are made concrete. Other values are lost.
+  void abort_with(std::span<const LazyArray> wanted);
 
   void record(Event event);
   const std::vector<Event>& events() const { return events_; }
@@ -215,6 +215,7 @@ class Session final : public numpy_shim::Context {
   void overwritten(const ByteRange& range);
   void prune_computed();
   void restart();
+  void end();
   void record_run(const std::vector<bool>& given);
   std::optional<PlanPlace> place_of(const Memory& memory) const;
   void record_plan(std::span<const LazyArray> results);

@@ -23,13 +23,28 @@ struct Loop {
   void* data;
 };
 
+// Who is asked whether a long loop goes on. Each thread of the loop runs its part in pieces, and
+// asks before each of them.
+struct Watch {
+  // How many indices the next piece shall have; 0: none, the loop is given up. `caller`: the thread
+  // that called the kernel. `last`: of the piece before; `since`: kept for the thread, 0 at first.
+  Index (*next)(Watch* watch, bool caller, Index last, Index* since);
+  Index pieces;   // into which a thread's part is cut at first
+  bool given_up;  // the results are anything
+};
+
+struct Threads {
+  int count;               // the most that may be used; 1: no OpenMP call is made
+  Watch* watch = nullptr;  // null: the loop is short, and runs in one piece
+};
+
 struct Args {
   void* const*
       buffers;  // address of each operand's first element, inputs before outputs before scratch
   const Index* sizes;  // extents, strides and offsets in the kernel's own order
   const Param* params;
   const Loop* loops;
-  int threads;          // the most that may be used; 1: no OpenMP call is made
+  Threads threads;
   bool stream = false;  // results that can be go past the caches
 };
 

@@ -62,7 +62,7 @@ inline T sum(T acc, Index n, Index chunk, const F& f) {
                             [&](Index lo, Index m) { return pairwise_leaf<Sum>(lo, m, f); });
 }
 template <class T, class F>
-inline T parallel_sum(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
+inline T parallel_sum(T acc, Index n, Index chunk, const F& f, Threads threads, Flags& flags) {
   using Sum = typename Term<T>::type;
   flags.add(
       parallel_pairwise<Sum>(threads, acc, n, chunk, 64 * kLeaf<Sum>,
@@ -78,7 +78,8 @@ inline T sum_blocks(T acc, Index n, Index chunk, const F& f, Flags& flags) {
                                                [&](Index lo, Index m) { return f(lo, m, flags); });
 }
 template <class T, class F>
-inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, int threads, Flags& flags) {
+inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, Threads threads,
+                             Flags& flags) {
   using Sum = typename Term<T>::type;
   flags.add(parallel_pairwise<Sum>(
       threads, acc, n, chunk, 64 * kBlock, [&](Index lo, Index m, Flags& own) {
@@ -102,7 +103,7 @@ inline T fold(T acc, Index n, const F& f, const G& op) {
   return acc;
 }
 template <class T, class F, class G>
-inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, int threads,
+inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, Threads threads,
                        Flags& flags) {
   T part[kPieces];
   const Index pieces = piece_count(n);
@@ -130,7 +131,7 @@ inline bool any_or_all(Index lo, Index hi, const F& f) {
   return (found != 0) != kAll;
 }
 template <bool kAll, bool kStop, class F>
-inline bool parallel_any_or_all(Index n, const F& f, int threads, Flags& flags) {
+inline bool parallel_any_or_all(Index n, const F& f, Threads threads, Flags& flags) {
   bool known = kAll;  // read and written by all threads, only ever towards the answer
   const Index pieces = piece_count(n);
   flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
@@ -263,7 +264,7 @@ class Extremum {
     range(0, n, f);
   }
   template <class F>
-  void parallel_run(Index n, const F& f, int threads, Flags& flags) {
+  void parallel_run(Index n, const F& f, Threads threads, Flags& flags) {
     Extremum part[kPieces];
     const Index pieces = piece_count(n);
     flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
@@ -342,13 +343,14 @@ inline Index arg_extremum(Index n, const F& f) {
   return position(at, n - at < kStep ? n : at + kStep, f, best);
 }
 template <class T, bool kMax, class F>
-inline Index parallel_arg_extremum(Index n, const F& f, int threads, Flags& flags) {
+inline Index parallel_arg_extremum(Index n, const F& f, Threads threads, Flags& flags) {
   T part[kPieces];
   const Index pieces = piece_count(n);
   flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
     for (Index p = first; p < last; ++p)
       part[p] = extreme<T, kMax>(piece_start(n, pieces, p), piece_start(n, pieces, p + 1), f);
   }));
+  if (threads.watch && threads.watch->given_up) return 0;
   Index best = 0;
   for (Index p = 1; p < pieces; ++p)
     if (beats<kMax>(part[p], part[best])) best = p;

@@ -84,21 +84,36 @@ __attribute__((noinline)) unsigned run_range(const Body& body, Index lo, Index h
   return flags.bits();
 }
 
-// body(lo, hi, flags) over [0, n), cut between threads at multiples of `grain`. Returns the bits of
-// all of them.
+// The same, a piece at a time where somebody watches.
 template <class Body>
-unsigned parallel(int threads, Index n, Index grain, const Body& body) {
-  if (n <= 0) return 0;
-  const Index pieces = (n + grain - 1) / grain;
-  if (pieces < threads) threads = (int)pieces;
-  if (threads <= 1) return run_range(body, 0, n);
+unsigned run_watched(Watch* watch, bool caller, const Body& body, Index lo, Index hi, Index grain) {
+  if (!watch) return run_range(body, lo, hi);
   unsigned bits = 0;
-#pragma omp parallel num_threads(threads) reduction(| : bits)
+  Index since = 0, piece = (hi - lo) / watch->pieces + 1;
+  while (lo < hi && (piece = watch->next(watch, caller, piece, &since))) {
+    const Index most = (piece + grain - 1) / grain * grain;
+    const Index end = hi - lo < most ? hi : lo + most;
+    bits |= run_range(body, lo, end);
+    lo = end;
+  }
+  return bits;
+}
+
+// body(lo, hi, flags) over [0, n), cut between threads, and into pieces, at multiples of `grain`.
+// Returns the bits of all of them.
+template <class Body>
+unsigned parallel(Threads threads, Index n, Index grain, const Body& body) {
+  if (n <= 0) return 0;
+  const Index grains = (n + grain - 1) / grain;
+  const int count = grains < threads.count ? (int)grains : threads.count;
+  if (count <= 1) return run_watched(threads.watch, true, body, 0, n, grain);
+  unsigned bits = 0;
+#pragma omp parallel num_threads(count) reduction(| : bits)
   {
     const Index t = omp_get_thread_num(), team = omp_get_num_threads();
-    const Index lo = pieces * t / team * grain, end = pieces * (t + 1) / team * grain;
+    const Index lo = grains * t / team * grain, end = grains * (t + 1) / team * grain;
     const Index hi = end < n ? end : n;
-    if (lo < hi) bits |= run_range(body, lo, hi);
+    if (lo < hi) bits |= run_watched(threads.watch, t == 0, body, lo, hi, grain);
   }
   return bits;
 }
@@ -247,14 +262,14 @@ T pairwise_join(const T* part, Index n, Index limit, int depth) {
 // are cut at their own nodes. node(lo, count, flags) gives the sum of at most `limit` elements.
 // Adds to `acc`; returns the bits raised.
 template <class T, class Acc, class Node>
-unsigned parallel_pairwise(int threads, Acc& acc, Index n, Index chunk, Index limit,
+unsigned parallel_pairwise(Threads threads, Acc& acc, Index n, Index chunk, Index limit,
                            const Node& node) {
   constexpr Index kParts = 1024;
   if (n <= 0) return 0;
   if (chunk <= 0 || chunk > n) chunk = n;
   int depth = 0;
-  if (threads > 1)
-    while (depth < 10 && (n / chunk) << depth < 8 * threads && chunk >> depth > 2 * limit) ++depth;
+  const Index parts = threads.watch ? kParts : threads.count > 1 ? 8 * threads.count : 1;
+  while (depth < 10 && (n / chunk) << depth < parts && chunk >> depth > 2 * limit) ++depth;
   const Index batch = kParts >> depth;
   T part[kParts];
   Flags flags;
@@ -273,6 +288,7 @@ unsigned parallel_pairwise(int threads, Acc& acc, Index n, Index chunk, Index li
               pairwise_tree<T>(lo, count, limit, [&](Index at, Index m) { return node(at, m, f); });
       }
     });
+    if (threads.watch && threads.watch->given_up) break;
     for (Index run = 0; run < runs; ++run)
       acc = (Acc)((T)acc + pairwise_join(part + (run << depth), run_length(run), limit, depth));
   }

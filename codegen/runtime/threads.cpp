@@ -1,23 +1,22 @@
 // The measured costs of waking libomp's team, and the limits that a container sets.
 #include "codegen/runtime/threads.h"
 
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
-extern "C" {
-int omp_get_max_threads();
-int omp_in_parallel();
-}
+#include "codegen/jit/fork.h"
+#include "codegen/runtime/openmp.h"
+
+extern "C" int omp_in_parallel();
 
 namespace ufuse::codegen {
 namespace {
@@ -26,6 +25,8 @@ namespace {
 // sleeps must be woken.
 constexpr double kWorthAwake = 20e3, kWorthAsleep = 150e3;  // ns of work on one thread
 constexpr std::int64_t kAwake = 20'000'000;  // ns after a region; libomp's threads spin for 200 ms
+constexpr std::int64_t kAskAgain = 10'000'000'000;  // ns after threads could not be created
+constexpr int kMostThreads = 1 << 16;
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -52,51 +53,88 @@ double cgroup_cpus() {
   return quota > 0 && period > 0 ? static_cast<double>(quota) / static_cast<double>(period) : 0;
 }
 
-// Whether libomp can start in this process. It registers itself in a file of shared memory that is
-// named after the process, and ends the process where it cannot write there; an empty file, which a
-// process of the same number left behind when it was killed at that very point, is a bus error.
-bool openmp_can_start() {
-  constexpr std::uint64_t kRoom = 4096;
-  rlimit files{};
-  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < kRoom) return false;
-  struct statvfs memory {};
-  if (access("/dev/shm", W_OK) != 0 || statvfs("/dev/shm", &memory) != 0) return false;
-  if (memory.f_bavail * memory.f_frsize < kRoom) return false;
-  const std::string left =
-      "/dev/shm/__KMP_REGISTERED_LIB_" + std::to_string(getpid()) + "_" + std::to_string(getuid());
-  struct stat file {};
-  if (stat(left.c_str(), &file) == 0 && file.st_size == 0) unlink(left.c_str());
-  return true;
+// The first number of OMP_NUM_THREADS, which is for the outermost loops. 0: it is no such list.
+int threads_by_environment() {
+  const char* text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr) return 0;
+  std::string_view rest = text;
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  int count = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), count);
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  const bool good = error == std::errc() && count > 0 && (rest.empty() || rest.front() == ',');
+  return good ? std::min(count, kMostThreads) : 0;
+}
+
+int cpus_of_process() {
+  for (std::size_t most = CPU_SETSIZE; most <= kMostThreads; most *= 2) {
+    std::vector<unsigned char> set(CPU_ALLOC_SIZE(most));
+    auto* mask = reinterpret_cast<cpu_set_t*>(set.data());
+    if (sched_getaffinity(0, set.size(), mask) == 0)
+      return std::max(1, CPU_COUNT_S(set.size(), mask));
+  }
+  return 1;
 }
 
 int threads_by_default() {
-  const int openmp = std::max(1, omp_get_max_threads());  // OMP_NUM_THREADS, else the affinity mask
-  if (std::getenv("OMP_NUM_THREADS")) return openmp;
+  if (const int wanted = threads_by_environment()) return wanted;
+  const int available = cpus_of_process();
   const double cpus = cgroup_cpus();
-  return cpus > 0 ? std::clamp(static_cast<int>(std::ceil(cpus)), 1, openmp) : openmp;
+  return cpus > 0 ? std::clamp(static_cast<int>(std::ceil(cpus)), 1, available) : available;
 }
+
+// The team that libomp keeps for a thread that has run loops.
+struct Team {
+  unsigned generation = 0;  // a forked child has none of its threads
+  int size = 1;
+  std::int64_t refused_ns = -kAskAgain;  // when it was found that it cannot grow
+};
 
 }  // namespace
 
 Threads::Threads()
-    : can_start_(openmp_can_start()),
-      default_limit_(can_start_ ? threads_by_default() : 1),
-      limit_(default_limit_),
-      last_parallel_ns_(-kAwake) {}
+    : default_limit_(threads_by_default()), limit_(default_limit_), last_parallel_ns_(-kAwake) {}
 
 void Threads::set_limit(int threads) {
-  const int limit = threads < 1 || !can_start_ ? default_limit_ : threads;
-  limit_.store(limit, std::memory_order_relaxed);
+  limit_.store(threads < 1 ? default_limit_ : threads, std::memory_order_relaxed);
 }
 
 int Threads::choose(double work_ns) {
   const int most = limit();
-  if (most <= 1 || work_ns < kWorthAwake || omp_in_parallel()) return 1;
+  if (most <= 1 || work_ns < kWorthAwake) return 1;
   const std::int64_t now = now_ns();
   if (work_ns < kWorthAsleep && now - last_parallel_ns_.load(std::memory_order_relaxed) > kAwake)
     return 1;
-  last_parallel_ns_.store(now, std::memory_order_relaxed);
-  return most;
+  const int count = granted(most);
+  if (count > 1) last_parallel_ns_.store(now, std::memory_order_relaxed);
+  return count;
+}
+
+int Threads::granted(int wanted) {
+  thread_local Team team;
+  if (team.generation != fork_generation()) team = {fork_generation()};
+  if (team.size == 1 && !start_openmp()) {
+    const std::lock_guard lock(note_mutex_);
+    note_ = "OpenMP cannot be started: no shared memory, file or memory is left for it";
+    return 1;
+  }
+  if (omp_in_parallel()) return 1;
+  if (wanted <= team.size || now_ns() - team.refused_ns < kAskAgain)
+    return std::min(wanted, team.size);
+  team.size += creatable_threads(wanted - team.size);
+  if (team.size < wanted) {
+    team.refused_ns = now_ns();
+    const std::lock_guard lock(note_mutex_);
+    note_ =
+        "of " + std::to_string(wanted) + " threads the system gives " + std::to_string(team.size);
+  }
+  return std::min(wanted, team.size);
+}
+
+std::string Threads::note() const {
+  const std::lock_guard lock(note_mutex_);
+  return note_;
 }
 
 }  // namespace ufuse::codegen

@@ -39,6 +39,15 @@ inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20;
 // 10 ms for 400, and every value that crosses a cut is written to memory and read again.
 inline constexpr std::size_t kFewestNodes = 100, kMostNodes = 200;
 
+// Loops that are expected to take longer on one thread run in pieces, between which they can be
+// given up. Expected is what simple arithmetic takes: a call of some library may take a
+// hundredfold.
+inline constexpr double kWatched = 1e6;
+// Loops that are expected to take so long write into memory that lasts by a detour, so that they
+// can be given up, where each byte costs so many nanoseconds to compute: a tenth of it pays for the
+// copy.
+inline constexpr double kLong = 100e6, kWorthDetour = 3;
+
 // What the interpreter takes, in nanoseconds: for a node, and for each of its elements. Up to
 // kWorthWaiting it answers instead of waiting for the compiler, which takes some 60 ms; first one
 // waits as long as it takes to load a loop from the disk cache.

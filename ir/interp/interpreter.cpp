@@ -55,8 +55,14 @@ bool reports_flags(const Graph& g, const Node& node) {
 
 class Evaluation {
  public:
+  // Throws interp::GivenUp when the caller's watch says so.
   Evaluation(const Graph& g, const Loops& loops, const RunArgs& args)
-      : g_(g), loops_(loops), args_(args), values_(g.size()), flags_(g.size(), 0) {
+      : g_(g),
+        loops_(loops),
+        args_(args),
+        pulse_(args.watch),
+        values_(g.size()),
+        flags_(g.size(), 0) {
     std::vector<std::size_t> last_use(g.size(), 0);
     for (std::size_t i = 0; i < g.size(); ++i)
       for (NodeId operand : g[g.at(i)].inputs) last_use[operand.value] = i;
@@ -64,6 +70,7 @@ class Evaluation {
 
     for (std::size_t i = 0; i < g.size(); ++i) {
       const Node& node = g[g.at(i)];
+      pulse_.beat();
       clear_fp_flags();
       values_[i] = evaluate(node);
       if (reports_flags(g, node)) flags_[i] = read_fp_flags();
@@ -90,19 +97,19 @@ class Evaluation {
       case Op::Transpose:
       case Op::Slice:
       case Op::Reshape:
-        return interp::apply_map(node, operand(node, 0));
+        return interp::apply_map(node, operand(node, 0), pulse_);
       case Op::Cast:
         return elementwise(node, cast_loop(operand(node, 0).dtype, node.dtype));
       case Op::Ufunc:
         return block_call(node);
       case Op::Reduce: {
         const Value* initial = node.inputs.size() == 2 ? &operand(node, 1) : nullptr;
-        interp::Reduced reduced = interp::reduce(node, operand(node, 0), initial);
+        interp::Reduced reduced = interp::reduce(node, operand(node, 0), initial, pulse_);
         redo_ |= reduced.redo;
         return std::move(reduced.value);
       }
       case Op::ArgReduce:
-        return interp::arg_reduce(node, operand(node, 0));
+        return interp::arg_reduce(node, operand(node, 0), pulse_);
       default:
         return elementwise(node,
                            elementwise_loop(node.op, operand(node, node.inputs.size() - 1).dtype));
@@ -121,7 +128,7 @@ class Evaluation {
     for (int overwritten : args_.alias)
       if (overwritten == static_cast<int>(node.id)) {
         Value copy = interp::allocate(value.dtype, value.shape, interp::walking_order({value}));
-        interp::copy_elements(value, copy);
+        interp::copy_elements(value, copy, pulse_);
         return copy;
       }
     return value;
@@ -137,7 +144,7 @@ class Evaluation {
   Value elementwise(const Node& node, InnerLoop loop) const {
     std::vector<Value> operands = operands_of(node);
     operands.push_back(interp::allocate(node.dtype, node.shape, interp::walking_order(operands)));
-    interp::run_loop(loop, nullptr, operands);
+    interp::run_loop(loop, nullptr, operands, pulse_);
     return operands.back();
   }
 
@@ -149,12 +156,13 @@ class Evaluation {
     std::vector<Value> operands = operands_of(node);
     const Dims order = interp::walking_order(operands);
     for (Value& operand : operands)
-      if (!has_one_stride(operand.shape, operand.strides)) operand = interp::contiguous(operand);
+      if (!has_one_stride(operand.shape, operand.strides))
+        operand = interp::contiguous(operand, pulse_);
     for (DType dtype : entry.outputs)
       operands.push_back(interp::allocate(dtype, node.shape, order));
     const std::vector<Value> results(
         operands.begin() + static_cast<std::ptrdiff_t>(entry.inputs.size()), operands.end());
-    interp::run_loop(entry.loop, entry.data, operands);
+    interp::run_loop(entry.loop, entry.data, operands, pulse_);
     Value result = results[node.slot];
     if (results.size() > 1) calls_.emplace(key, results);
     return result;
@@ -169,6 +177,7 @@ class Evaluation {
   const Graph& g_;
   const Loops& loops_;
   const RunArgs& args_;
+  const interp::Pulse pulse_;
   std::vector<Value> values_;
   std::vector<std::uint32_t> flags_;
   std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<Value>> calls_;
@@ -217,29 +226,38 @@ class InterpretedGraph : public Executable {
   InterpretedGraph(const Graph& graph, Loops loops, Report report)
       : graph_(graph), loops_(std::move(loops)), report_(std::move(report)) {}
 
-  RunStatus run(const RunArgs& args) const override {
-    try {
-      return evaluated(args);
-    } catch (const std::bad_alloc&) {
-      return {.fp = 0, .redo = true};  // outputs are written when all is computed
-    }
-  }
-  const Report& report() const override { return report_; }
-
- private:
-  RunStatus evaluated(const RunArgs& args) const {
+  RunStatus run(const RunArgs& args) const override try {
     const Evaluation evaluation(graph_, loops_, args);
     RunStatus status;
     status.redo = evaluation.redo();
     for (std::uint32_t flags : evaluation.flags()) status.fp |= flags;
     if (status.redo) return status;
-    for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
-      const Buffer& buffer = args.outputs[k];
-      interp::copy_elements(
-          evaluation[graph_.outputs[k]],
-          {buffer.dtype, buffer.shape, buffer.strides, static_cast<char*>(buffer.data), {}});
+    // Memory that lasts is written last, and whole.
+    for (const bool lasting : {false, true}) {
+      const interp::Pulse pulse(lasting ? nullptr : args.watch);
+      for (std::size_t k = 0; k < graph_.outputs.size(); ++k) {
+        if (lasting != (k < args.lasting.size() && args.lasting[k] != 0)) continue;
+        const Buffer& buffer = args.outputs[k];
+        interp::copy_elements(
+            evaluation[graph_.outputs[k]],
+            {buffer.dtype, buffer.shape, buffer.strides, static_cast<char*>(buffer.data), {}},
+            pulse);
+      }
     }
     return status;
+  } catch (const std::bad_alloc&) {
+    RunStatus status;
+    status.redo = true;  // memory that lasts is written when all is computed
+    return status;
+  } catch (const interp::GivenUp&) {
+    RunStatus status;
+    status.stopped = true;
+    return status;
+  }
+  double expected_ns() const override {
+    constexpr double kNode = 1000, kByte = 0.25;
+    return kNode * static_cast<double>(graph_.size()) +
+           kByte * static_cast<double>(report_.bytes_moved);
   }
 
   Graph graph_;

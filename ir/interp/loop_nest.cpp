@@ -75,15 +75,23 @@ Dims walking_order(const std::vector<Value>& operands) {
   return inner_first;
 }
 
-void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands) {
+void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands, const Pulse& pulse) {
   if (count(operands[0].shape) == 0) return;
   const std::vector<Axis> axes = merged_axes(operands);
   std::vector<char*> at;
   for (const Value& x : operands) at.push_back(x.data);
   std::vector<std::int64_t> index(axes.size(), 0);
+  std::int64_t done = 0;  // elements since the last beat
   while (true) {
-    std::vector<char*> args = at;  // NumPy's loops may advance theirs
-    loop(args.data(), &axes[0].extent, axes[0].strides.data(), data);
+    for (std::int64_t i = 0; i < axes[0].extent; i += Pulse::kElements) {
+      const std::int64_t n = std::min(axes[0].extent - i, Pulse::kElements);
+      std::vector<char*> args = at;  // NumPy's loops may advance theirs
+      for (std::size_t k = 0; k < args.size(); ++k) args[k] += i * axes[0].strides[k];
+      loop(args.data(), &n, axes[0].strides.data(), data);
+      if ((done += n) < Pulse::kElements) continue;
+      pulse.beat();
+      done = 0;
+    }
     std::size_t d = 1;
     for (; d < axes.size(); ++d) {
       for (std::size_t k = 0; k < at.size(); ++k) at[k] += axes[d].strides[k];

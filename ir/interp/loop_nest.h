@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "ir/interp/pulse.h"
 #include "ir/interp/value.h"
 
 namespace ufuse::ir::interp {
@@ -14,6 +15,6 @@ namespace ufuse::ir::interp {
 Dims walking_order(const std::vector<Value>& operands);
 
 // Calls `loop` over all elements; `operands` are inputs, then outputs, all of one shape.
-void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands);
+void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands, const Pulse& pulse);
 
 }  // namespace ufuse::ir::interp

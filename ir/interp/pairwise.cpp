@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kBlock = 128;  // NumPy's PW_BLOCKSIZE
 
 template <class F>
-F pairwise(const F* a, std::int64_t n) {
+F pairwise(const F* a, std::int64_t n, const Pulse& pulse) {
   if (n < 8) {
     F sum = -F{0};
     for (std::int64_t i = 0; i < n; ++i) sum += a[i];
@@ -33,12 +33,13 @@ F pairwise(const F* a, std::int64_t n) {
   }
   std::int64_t half = n / 2;
   half -= half % 8;
-  return pairwise(a, half) + pairwise(a + half, n - half);
+  if (n > Pulse::kElements) pulse.beat();
+  return pairwise(a, half, pulse) + pairwise(a + half, n - half, pulse);
 }
 
 // n counts real numbers.
 template <class F>
-rt::complex<F> pairwise_complex(const F* a, std::int64_t n) {
+rt::complex<F> pairwise_complex(const F* a, std::int64_t n, const Pulse& pulse) {
   using C = rt::complex<F>;
   if (n < 8) {
     C sum = {-F{0}, -F{0}};
@@ -57,50 +58,51 @@ rt::complex<F> pairwise_complex(const F* a, std::int64_t n) {
   }
   std::int64_t half = n / 2;
   half -= half % 8;
-  return pairwise_complex(a, half) + pairwise_complex(a + half, n - half);
+  if (n > Pulse::kElements) pulse.beat();
+  return pairwise_complex(a, half, pulse) + pairwise_complex(a + half, n - half, pulse);
 }
 
 template <class F>
-void add_real(char* acc, const char* run, std::int64_t n) {
+void add_real(char* acc, const char* run, std::int64_t n, const Pulse& pulse) {
   F* total = reinterpret_cast<F*>(acc);
-  *total = *total + pairwise(reinterpret_cast<const F*>(run), n);
+  *total = *total + pairwise(reinterpret_cast<const F*>(run), n, pulse);
 }
 
 // The terms are float32, and only what an inner call of NumPy gives is rounded.
-void add_half(char* acc, const char* run, std::int64_t n) {
+void add_half(char* acc, const char* run, std::int64_t n, const Pulse& pulse) {
   const auto* halves = reinterpret_cast<const rt::f16*>(run);
   std::vector<float> terms(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < terms.size(); ++i) terms[i] = static_cast<float>(halves[i]);
   auto* total = reinterpret_cast<rt::f16*>(acc);
-  *total = rt::f16(static_cast<float>(*total) + pairwise(terms.data(), n));
+  *total = rt::f16(static_cast<float>(*total) + pairwise(terms.data(), n, pulse));
 }
 
 template <class F>
-void add_complex(char* acc, const char* run, std::int64_t n) {
+void add_complex(char* acc, const char* run, std::int64_t n, const Pulse& pulse) {
   F* total = reinterpret_cast<F*>(acc);
-  const rt::complex<F> sum = pairwise_complex(reinterpret_cast<const F*>(run), 2 * n);
+  const rt::complex<F> sum = pairwise_complex(reinterpret_cast<const F*>(run), 2 * n, pulse);
   total[0] = total[0] + sum.re;
   total[1] = total[1] + sum.im;
 }
 
 }  // namespace
 
-void add_pairwise(DType dtype, char* acc, const char* run, std::int64_t n) {
+void add_pairwise(DType dtype, char* acc, const char* run, std::int64_t n, const Pulse& pulse) {
   switch (dtype) {
     case DType::Float16:
-      return add_half(acc, run, n);
+      return add_half(acc, run, n, pulse);
     case DType::LongDouble:
-      return add_real<rt::ld>(acc, run, n);
+      return add_real<rt::ld>(acc, run, n, pulse);
     case DType::CLongDouble:
-      return add_complex<rt::ld>(acc, run, n);
+      return add_complex<rt::ld>(acc, run, n, pulse);
     case DType::Float32:
-      return add_real<rt::f32>(acc, run, n);
+      return add_real<rt::f32>(acc, run, n, pulse);
     case DType::Float64:
-      return add_real<rt::f64>(acc, run, n);
+      return add_real<rt::f64>(acc, run, n, pulse);
     case DType::Complex64:
-      return add_complex<rt::f32>(acc, run, n);
+      return add_complex<rt::f32>(acc, run, n, pulse);
     case DType::Complex128:
-      return add_complex<rt::f64>(acc, run, n);
+      return add_complex<rt::f64>(acc, run, n, pulse);
     default:
       throw InternalError("add_pairwise: not an inexact dtype");
   }

@@ -24,7 +24,7 @@ struct Table {
   std::int64_t rows, length;
 };
 
-Table table_of(const Value& x, const Dims& last) {
+Table table_of(const Value& x, const Dims& last, const Pulse& pulse) {
   Table table{{x.dtype, {}, {}, x.data, x.owner}, {}, 1, 1};
   const auto move = [&](std::size_t axis) {
     table.value.shape.push_back(x.shape[axis]);
@@ -40,15 +40,20 @@ Table table_of(const Value& x, const Dims& last) {
     move(static_cast<std::size_t>(a));
     table.length *= x.shape[a];
   }
-  table.value = contiguous(table.value);
+  table.value = contiguous(table.value, pulse);
   return table;
 }
 
 // acc = acc op x for n elements in order.
-void combine(InnerLoop loop, char* acc, char* run, std::int64_t n, std::int64_t itemsize) {
-  char* args[] = {acc, run, acc};
+void combine(InnerLoop loop, char* acc, char* run, std::int64_t n, std::int64_t itemsize,
+             const Pulse& pulse) {
   const std::int64_t strides[] = {0, itemsize, 0};
-  loop(args, &n, strides, nullptr);
+  for (std::int64_t i = 0; i < n; i += Pulse::kElements) {
+    char* args[] = {acc, run + i * itemsize, acc};
+    const std::int64_t count = std::min(n - i, Pulse::kElements);
+    loop(args, &count, strides, nullptr);
+    if (count == Pulse::kElements) pulse.beat();
+  }
 }
 
 // Does NumPy's vector order decide the bits of this minimum or maximum? `acc` is the result of the
@@ -82,20 +87,21 @@ std::int64_t run_length(const Node& node, const Value& x) {
 }
 
 void sum_pairwise(const Node& node, char* acc, const char* row, std::int64_t length,
-                  std::int64_t run) {
+                  std::int64_t run, const Pulse& pulse) {
   const auto itemsize = static_cast<std::int64_t>(size_of(node.dtype));
   const std::int64_t chunk = node.chunk == 0 ? run : node.chunk;
   for (std::int64_t start = 0; start < length; start += run)
     for (std::int64_t i = 0; i < run; i += chunk)
-      add_pairwise(node.dtype, acc, row + (start + i) * itemsize, std::min(chunk, run - i));
+      add_pairwise(node.dtype, acc, row + (start + i) * itemsize, std::min(chunk, run - i), pulse);
 }
 
 template <class T>
-std::int64_t first_extreme(const char* row, std::int64_t n, bool largest) {
+std::int64_t first_extreme(const char* row, std::int64_t n, bool largest, const Pulse& pulse) {
   T best;
   std::memcpy(&best, row, sizeof best);
   std::int64_t position = 0;
   for (std::int64_t i = 0; i < n; ++i) {
+    if (i % Pulse::kElements == Pulse::kElements - 1) pulse.beat();
     T x;
     std::memcpy(&x, row + i * static_cast<std::int64_t>(sizeof x), sizeof x);
     if (x != x) return i;
@@ -107,12 +113,13 @@ std::int64_t first_extreme(const char* row, std::int64_t n, bool largest) {
   return position;
 }
 
-std::int64_t first_extreme(DType dtype, const char* row, std::int64_t n, bool largest) {
+std::int64_t first_extreme(DType dtype, const char* row, std::int64_t n, bool largest,
+                           const Pulse& pulse) {
   switch (dtype) {
 #define DTYPE(id, name, ch, kind, size, cpp)             \
   case DType::id:                                        \
     if constexpr (is_accepted(DType::id, kBool | kReal)) \
-      return first_extreme<cpp>(row, n, largest);        \
+      return first_extreme<cpp>(row, n, largest, pulse); \
     break;
 #include "ir/dtypes.def"
 #undef DTYPE
@@ -122,8 +129,8 @@ std::int64_t first_extreme(DType dtype, const char* row, std::int64_t n, bool la
 
 }  // namespace
 
-Reduced reduce(const Node& node, const Value& x, const Value* initial) {
-  const Table table = table_of(x, node.ints);
+Reduced reduce(const Node& node, const Value& x, const Value* initial, const Pulse& pulse) {
+  const Table table = table_of(x, node.ints, pulse);
   const auto itemsize = static_cast<std::int64_t>(size_of(node.dtype));
   const bool starts_at_first =
       initial == nullptr && reduction_info(node.reduction).identity == Identity::None;
@@ -135,15 +142,20 @@ Reduced reduce(const Node& node, const Value& x, const Value* initial) {
       initial != nullptr ? initial->data : reinterpret_cast<const char*>(identity.bits);
 
   Reduced result{allocate(node.dtype, table.kept), false};
+  std::int64_t done = 0;  // elements since the last beat
   for (std::int64_t r = 0; r < table.rows; ++r) {
+    if ((done += table.length + 1) >= Pulse::kElements) {
+      pulse.beat();
+      done = 0;
+    }
     char* acc = result.value.data + r * itemsize;
     char* row = table.value.data + r * table.length * itemsize;
     std::memcpy(acc, starts_at_first ? row : start, size_of(node.dtype));
     if (table.length == 0) continue;
     if (node.order == Order::Pairwise)
-      sum_pairwise(node, acc, row, table.length, run);
+      sum_pairwise(node, acc, row, table.length, run, pulse);
     else
-      combine(loop, acc, row, table.length, itemsize);
+      combine(loop, acc, row, table.length, itemsize, pulse);
     if (node.order == Order::Extremum) {
       const char* first = initial != nullptr ? initial->data : nullptr;
       if (node.dtype == DType::Float32)
@@ -155,13 +167,18 @@ Reduced reduce(const Node& node, const Value& x, const Value* initial) {
   return result;
 }
 
-Value arg_reduce(const Node& node, const Value& x) {
-  const Table table = table_of(x, node.ints);
+Value arg_reduce(const Node& node, const Value& x, const Pulse& pulse) {
+  const Table table = table_of(x, node.ints, pulse);
   Value result = allocate(DType::Int64, table.kept);
   const auto bytes = table.length * static_cast<std::int64_t>(size_of(x.dtype));
+  std::int64_t done = 0;
   for (std::int64_t r = 0; r < table.rows; ++r) {
+    if ((done += table.length) >= Pulse::kElements) {
+      pulse.beat();
+      done = 0;
+    }
     const std::int64_t position =
-        first_extreme(x.dtype, table.value.data + r * bytes, table.length, node.id == 1);
+        first_extreme(x.dtype, table.value.data + r * bytes, table.length, node.id == 1, pulse);
     std::memcpy(result.data + r * 8, &position, 8);
   }
   return result;

@@ -1,6 +1,7 @@
 // Reductions of the interpreter, each in the order its node names.
 #pragma once
 
+#include "ir/interp/pulse.h"
 #include "ir/interp/value.h"
 
 namespace ufuse::ir::interp {
@@ -13,7 +14,7 @@ struct Reduced {
 };
 
 // `initial` is null when the node has no initial operand.
-Reduced reduce(const Node& node, const Value& x, const Value* initial);
-Value arg_reduce(const Node& node, const Value& x);
+Reduced reduce(const Node& node, const Value& x, const Value* initial, const Pulse& pulse);
+Value arg_reduce(const Node& node, const Value& x, const Pulse& pulse);
 
 }  // namespace ufuse::ir::interp

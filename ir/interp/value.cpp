@@ -67,6 +67,8 @@ void copy_units(const Value& from, const Value& to) {
   xt::noalias(target_view) = source_view;
 }
 
+constexpr std::int64_t kCopied = 16 * Pulse::kElements;  // at once
+
 std::int64_t common_unit(const Value& a, const Value& b) {
   auto unit = static_cast<std::int64_t>(std::min<std::size_t>(size_of(a.dtype), 8));
   for (const Value* value : {&a, &b})
@@ -125,8 +127,25 @@ Value scalar(DType dtype, const Scalar& bits) {
   return value;
 }
 
-void copy_elements(const Value& from, const Value& to) {
-  if (count(from.shape) == 0) return;
+void copy_elements(const Value& from, const Value& to, const Pulse& pulse) {
+  const std::int64_t elements = count(from.shape);
+  if (elements == 0) return;
+  if (elements > kCopied) {
+    // In two halves along the longest axis.
+    const auto axis =
+        static_cast<std::size_t>(std::ranges::max_element(from.shape) - from.shape.begin());
+    const std::int64_t half = from.shape[axis] / 2;
+    for (const bool second : {false, true}) {
+      Value source = from, target = to;
+      for (Value* part : {&source, &target}) {
+        part->shape[axis] = second ? from.shape[axis] - half : half;
+        if (second) part->data += half * part->strides[axis];
+      }
+      copy_elements(source, target, pulse);
+    }
+    return;
+  }
+  if (elements > kCopied / 4) pulse.beat();
   switch (common_unit(from, to)) {
     case 1:
       return copy_units<std::uint8_t>(from, to);
@@ -139,18 +158,18 @@ void copy_elements(const Value& from, const Value& to) {
   }
 }
 
-Value contiguous(const Value& value) {
+Value contiguous(const Value& value, const Pulse& pulse) {
   if (is_contiguous(value)) {
     Value same = value;
     same.strides = c_strides(value.shape, size_of(value.dtype));
     return same;
   }
   Value copy = allocate(value.dtype, value.shape);
-  copy_elements(value, copy);
+  copy_elements(value, copy, pulse);
   return copy;
 }
 
-Value apply_map(const Node& node, const Value& x) {
+Value apply_map(const Node& node, const Value& x, const Pulse& pulse) {
   const std::size_t nd = node.shape.size();
   Value y{x.dtype, node.shape, Dims(nd, 0), x.data, x.owner};
   switch (node.op) {
@@ -166,7 +185,7 @@ Value apply_map(const Node& node, const Value& x) {
       }
       return y;
     case Op::Reshape: {
-      y = contiguous(x);
+      y = contiguous(x, pulse);
       y.shape = node.shape;
       y.strides = c_strides(node.shape, size_of(x.dtype));
       return y;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "ir/graph.h"
+#include "ir/interp/pulse.h"
 
 namespace ufuse::ir::interp {
 
@@ -29,10 +30,11 @@ Value allocate(DType dtype, const Dims& shape);  // in C order
 Value scalar(DType dtype, const Scalar& bits);
 
 // Copies all elements. Both sides have the same dtype and shape and do not overlap.
-void copy_elements(const Value& from, const Value& to);
-Value contiguous(const Value& value);  // itself when it is in C order already
+void copy_elements(const Value& from, const Value& to, const Pulse& pulse);
+// Itself when it is in C order already.
+Value contiguous(const Value& value, const Pulse& pulse);
 
 // The index maps; node is Broadcast, Transpose, Slice or Reshape.
-Value apply_map(const Node& node, const Value& x);
+Value apply_map(const Node& node, const Value& x, const Pulse& pulse);
 
 }  // namespace ufuse::ir::interp

@@ -81,5 +81,6 @@ void set_num_threads(int threads) {
   compiler(true).threads().set_limit(threads);
 }
 int get_num_threads() { return compiler(false).threads().limit(); }
+std::string threads_note() { return compiler(false).threads().note(); }
 
 }  // namespace ufuse::pyext

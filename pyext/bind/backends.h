@@ -37,5 +37,7 @@ void set_backend(const std::string& name);
 std::string current_backend();
 void set_num_threads(int threads);
 int get_num_threads();
+// Why loops got fewer threads; empty: none did.
+std::string threads_note();
 
 }  // namespace ufuse::pyext

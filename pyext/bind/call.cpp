@@ -1,6 +1,7 @@
 // See call.h.
 #include "pyext/bind/call.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
 #include "pyext/bind/request_check.h"
+#include "pyext/bind/signals.h"
 #include "pyext/bind/ufunc_registry.h"
 
 namespace ufuse::pyext {
@@ -78,10 +80,8 @@ std::int64_t steady_ns() {
 Memory memory_of(PyObject* owner, void* data) {
   Py_INCREF(owner);
   return {data, std::shared_ptr<void>(owner, [](void* object) {
-            if (!Py_IsInitialized()) return;
-            const PyGILState_STATE state = PyGILState_Ensure();
-            Py_DECREF(static_cast<PyObject*>(object));
-            PyGILState_Release(state);
+            const WithGil lock;
+            if (lock.taken()) Py_DECREF(static_cast<PyObject*>(object));
           })};
 }
 
@@ -178,6 +178,39 @@ void Call::push(std::shared_ptr<Call> call) {
   calls.stack.push_back(std::move(call));
 }
 
+bool Call::is_open() const {
+  return std::ranges::any_of(calls.stack, [&](const auto& call) { return call.get() == this; });
+}
+
+// The user's exception is on its way: what computing the rest says must not hide it. Only a signal
+// takes its place, which has what nobody waits for left out.
+void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
+  constexpr int kTries = 4;
+  record(tracer::Event::Kind::Force, "exception");
+  quickly |= std::exchange(stopped_, false);
+  std::optional<py::error_already_set> signal;
+  for (int tries = 1;; ++tries) {
+    try {
+      may_stop_ = !quickly;
+      if (quickly)
+        session_.abort_with(due);
+      else
+        session_.abort();
+      break;
+    } catch (py::error_already_set& error) {
+      const bool interrupted = stopped_ || error.matches(PyExc_KeyboardInterrupt);
+      if (interrupted) signal.emplace(error);
+      const bool no_memory = !quickly && error.matches(PyExc_MemoryError);
+      quickly = true;
+      if (tries < kTries && (interrupted || no_memory)) continue;
+      if (!interrupted)
+        error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
+      break;
+    }
+  }
+  if (signal) throw py::error_already_set(*signal);
+}
+
 std::shared_ptr<Call> Call::pop() {
   std::shared_ptr<Call> call = std::move(calls.stack.back());
   calls.stack.pop_back();
@@ -259,12 +292,17 @@ void Call::enter(bool scalar_operator) {
 }
 
 void Call::enter_method(const char* name) {
-  static auto* methods = new py::object(
-      py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods"));
-  const py::object code = methods->attr(name).attr("__code__");
+  static PyObject* imported = nullptr;  // no initialiser: see operator_function
+  if (imported == nullptr)
+    imported =
+        py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods")
+            .release()
+            .ptr();
+  const py::object methods = borrow(imported);
+  const py::object code = methods.attr(name).attr("__code__");
   const auto [it, is_new] =
       code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
-  if (is_new) codes_.push_back({code, methods->attr("__name__"), false});
+  if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
   // The call is the last thing that these functions do.
   const auto end = static_cast<std::int32_t>(py::len(code.attr("co_code")));
   session_.set_origin({it->second, end - 2});
@@ -349,12 +387,17 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   runs_[row].run_from = steady_ns();
   ir::RunStatus status;
   {
-    const py::gil_scoped_release released;
-    status = executable.run(args);
+    WithoutGil released;
+    SignalWatch watch(released, may_stop_);
+    ir::RunArgs watched = args;
+    watched.watch = &watch;
+    status = executable.run(watched);
   }
-  if (PyErr_Occurred()) throw py::error_already_set();  // by an inner loop of some other library
+  stopped_ = status.stopped;
+  // Of a signal's handler, or of an inner loop of some other library.
+  if (PyErr_Occurred()) throw py::error_already_set();
   runs_[row].run_to = steady_ns();
-  if (check && !status.redo)
+  if (check && !status.redo && !status.stopped)
     check->compare(runs_[row].executable, args, place_of(session.origin()));
   return status;
 }

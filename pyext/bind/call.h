@@ -77,6 +77,12 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void hurry() { patience_ = std::chrono::nanoseconds(0); }
   static void push(std::shared_ptr<Call> call);
   static std::shared_ptr<Call> pop();
+  // Whether it is being traced on this thread; calls inside it may be, too.
+  bool is_open() const;
+
+  // Its end by an exception. `due`: what the caller will see of its values, whatever happens; the
+  // others are left out when `quickly`.
+  void abort(const std::vector<LazyArray>& due, bool quickly);
 
   // An argument as a lazy array (or itself when it is none); the same object gives the same lazy
   // array.
@@ -155,8 +161,10 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   ErrorState error_state_;
   bool traceable_ = true;
   bool immediate_ = false;
-  bool fast_ = false;   // numerics="fast"
-  bool debug_ = false;  // our own defects are raised
+  bool fast_ = false;     // numerics="fast"
+  bool debug_ = false;    // our own defects are raised
+  bool may_stop_ = true;  // a signal may end a run
+  bool stopped_ = false;  // one has ended the last
   py::list results_;
   std::size_t argument_count_ = 0;
   const NumberSites* number_sites_;

@@ -139,12 +139,13 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
   if (!call || call == before) return result;
+  const py::list results = call->results();
+  call->drop_results();  // before a signal's handler can run, and raise
   std::optional<Shape> shape;
   entry.numbers = std::move(call->numbers());
   if (call->session().plan() && call->argument_count() == signature.arguments.size() &&
       entry.numbers.are(signature.numbers) && entry.error_state.is_current())
-    shape = shape_of(result.ptr(), call->results(), signature.containers);
-  call->drop_results();
+    shape = shape_of(result.ptr(), results, signature.containers);
   state.fruitless = shape ? 0 : state.fruitless + 1;
   if (shape) {
     entry.recording = std::make_unique<Recording>(*call, std::move(*shape));

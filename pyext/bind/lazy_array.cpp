@@ -322,6 +322,9 @@ py::object real_of(PyObject* object) {
   tracer::Storage& storage = *array.storage;
   if (storage.session && storage.value) storage.session->force({&array, 1});
   if (lazy->real) return borrow(lazy->real);
+  if (!storage.session && storage.value)
+    throw std::runtime_error(
+        "this array was never computed: the call that made it was interrupted");
   py::object real;
   if (storage.literal) {
     real = scalar_object(array.layout.dtype, storage.literal->bits);

@@ -11,7 +11,10 @@
 namespace ufuse::pyext {
 
 PyObject* operator_function(const char* name) {
-  static PyObject* module = PyImport_ImportModule("operator");
+  // No initialiser: importing may hand the interpreter's lock to a thread that would wait here for
+  // this one.
+  static PyObject* module = nullptr;
+  if (module == nullptr) module = PyImport_ImportModule("operator");
   PyObject* function = PyObject_GetAttrString(module, name);
   Py_XDECREF(function);  // the module keeps it
   return function;

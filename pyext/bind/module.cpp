@@ -3,7 +3,9 @@
 #include "pyext/bind/dispatcher.h"
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/lazy_number.h"
+#include "pyext/bind/operators.h"
 #include "pyext/bind/session.h"
+#include "pyext/bind/signals.h"
 
 namespace ufuse::pyext {
 
@@ -27,6 +29,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The core of ufuse: lazy arrays, traced calls and the backends that compute them.";
   ufuse::pyext::import_numpy();
   ufuse::pyext::init_numpy_facts();
+  ufuse::pyext::init_signals();
   m.attr("__version__") = UFUSE_VERSION;
   m.attr("InternalError") = ufuse::pyext::borrow(ufuse::pyext::internal_error_type());
   py::register_exception_translator([](std::exception_ptr thrown) {
@@ -38,6 +41,7 @@ PYBIND11_MODULE(_core, m) {
   });
   ufuse::pyext::bind_lazy_array(m);
   ufuse::pyext::bind_number(m);
+  ufuse::pyext::operator_function("add");  // imports their module before there are threads
   ufuse::pyext::bind_session(m);
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);

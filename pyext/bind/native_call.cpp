@@ -136,9 +136,10 @@ void write_pending(Call& call, PyObject* object) {
 bool is_of_ufunc(PyObject* func) {
   if (PyObject_TypeCheck(func, &PyUFunc_Type)) return true;
   if (!PyCFunction_Check(func)) return false;
-  static auto* operators = new py::object(py::module_::import("_operator"));
+  static PyObject* operators = nullptr;  // no initialiser: see operator_function
+  if (operators == nullptr) operators = py::module_::import("_operator").release().ptr();
   PyObject* owner = PyCFunction_GET_SELF(func);
-  return owner && (owner == operators->ptr() || PyObject_TypeCheck(owner, &PyUFunc_Type));
+  return owner && (owner == operators || PyObject_TypeCheck(owner, &PyUFunc_Type));
 }
 
 std::string name_of(PyObject* func) {

@@ -355,7 +355,10 @@ void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Wan
   const std::vector<py::object> values = replay.values(wants);
   for (std::size_t i = 0; i < wants.size(); ++i) {
     const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
-    numpy().copyto(target, values[i], py::arg("casting") = "no");
+    // Not through Python, which handles signals: all are written, or none.
+    if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
+                         reinterpret_cast<PyArrayObject*>(values[i].ptr())) < 0)
+      throw py::error_already_set();
   }
   note(session, replay.raised);
 }

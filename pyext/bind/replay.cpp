@@ -7,6 +7,7 @@
 #include "numpy_shim/layout.h"
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
+#include "pyext/bind/signals.h"
 #include "pyext/bind/waiting.h"
 
 namespace ufuse::pyext {
@@ -15,6 +16,7 @@ namespace {
 // Below this much memory the loops take less time than giving the interpreter's lock away and
 // getting it back.
 constexpr std::size_t kKeepLockBytes = 64 * 1024;
+constexpr double kKeepLockNs = 1e6;  // loops that compute much on little memory take longer
 
 // A value that is the same in each call and that nobody can change.
 bool is_constant(PyObject* object) {
@@ -154,6 +156,7 @@ std::unique_ptr<Recording::AllSlots> Recording::take_slots() {
       slots.outputs.push_back(
           {nullptr, output.layout.dtype, output.layout.shape, output.layout.strides});
       slots.alias.push_back(output.alias);
+      slots.lasting.push_back(output.alias >= 0);
     }
     for (const tracer::PlanParam& param : run.params) slots.params.push_back(param.bits);
   }
@@ -233,16 +236,19 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
     slots.outputs[i].data =
         PyArray_DATA(reinterpret_cast<PyArrayObject*>(outputs_[first + i].ptr()));
   }
-  const ir::RunArgs args{slots.inputs, slots.params, slots.outputs, slots.alias};
+  ir::RunArgs args{slots.inputs, slots.params, slots.outputs, slots.alias, slots.lasting};
   await_in_child(*run.executable);
   ir::RunStatus status;
-  if (recording.bytes() <= kKeepLockBytes) {
+  if (recording.bytes() <= kKeepLockBytes && run.executable->expected_ns() <= kKeepLockNs) {
     status = run.executable->run(args);
   } else {
-    const py::gil_scoped_release released;
+    WithoutGil released;
+    SignalWatch watch(released);
+    args.watch = &watch;
     status = run.executable->run(args);
   }
-  if (PyErr_Occurred()) throw py::error_already_set();  // of a block call
+  // Of a signal's handler, or of a block call.
+  if (PyErr_Occurred()) throw py::error_already_set();
   const std::uint32_t raised = status.fp & run.report_mask;
   if (status.redo || (raised != 0 && !plan.sole)) return false;
   for (std::size_t i = 0; i < run.outputs.size(); ++i) {

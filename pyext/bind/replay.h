@@ -44,6 +44,7 @@ class Recording {
     std::vector<ir::Buffer> inputs, outputs;
     std::vector<ir::Scalar> params;
     std::vector<int> alias;
+    std::vector<char> lasting;  // written in place
   };
   using AllSlots = std::vector<Slots>;  // one per run
   std::unique_ptr<AllSlots> take_slots();

@@ -2,7 +2,9 @@
 // through lazy_*.cpp.
 #include "pyext/bind/session.h"
 
+#include "codegen/runtime/openmp.h"
 #include "pyext/bind/backends.h"
+#include "pyext/bind/gil.h"
 #include "pyext/bind/lazy_number.h"
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/request_check.h"
@@ -45,27 +47,87 @@ py::list finish(const py::list& results) {
   return real;
 }
 
-void abort() {
-  Call& call = active_call();
-  // Whatever goes wrong below: a call left open would be everybody's surroundings from now on.
+// Pending writes of a call that raised, and the call's end. A call left open would be everybody's
+// surroundings from now on.
+void end_by_exception(Call& call, const py::list& due, bool quickly) {
   struct End {
-    ~End() { Call::pop(); }
-  } end;
-  call.hurry();
-  call.record(tracer::Event::Kind::Force, "exception");
-  // The user's exception is on its way: what computing the rest says must not hide it.
-  try {
-    try {
-      call.session().abort();
-    } catch (py::error_already_set& error) {
-      // No memory for values that only the traceback's frames still hold: nobody waits for them,
-      // but for what the function has written.
-      if (!error.matches(PyExc_MemoryError)) throw;
-      call.session().write_dirty();
+    ~End() {
+      while (call.is_open()) Call::pop();  // those inside it, which an interrupt left open, first
     }
-  } catch (py::error_already_set& error) {
-    error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
+    Call& call;
+  } end{call};
+  call.hurry();
+  call.abort(lazies_in(due), quickly);
+}
+
+// Python's error, out of the way of what has to be done before it is raised.
+class Raised {
+ public:
+  Raised() { PyErr_Fetch(&type_, &value_, &trace_); }
+  ~Raised() {
+    for (PyObject* part : {type_, value_, trace_}) Py_XDECREF(part);
   }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+  bool is_there() const { return type_ != nullptr; }
+  bool is(PyObject* type) const { return is_there() && PyErr_GivenExceptionMatches(type_, type); }
+  py::object object() {
+    if (!is_there()) return py::none();
+    PyErr_NormalizeException(&type_, &value_, &trace_);
+    if (trace_ != nullptr) PyException_SetTraceback(value_, trace_);
+    return borrow(value_);
+  }
+  [[noreturn]] void restore() {
+    PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),
+                  std::exchange(trace_, nullptr));
+    throw py::error_already_set();
+  }
+
+ private:
+  PyObject *type_, *value_, *trace_;
+};
+
+// Calls what has to be done, again where Ctrl-C comes in between, which is raised at the end.
+py::object insist(py::handle function, const py::object& argument,
+                  std::unique_ptr<Raised>& raised) {
+  constexpr int kTries = 4;
+  for (int tries = 1;; ++tries) {
+    py::object made =
+        py::reinterpret_steal<py::object>(PyObject_CallOneArg(function.ptr(), argument.ptr()));
+    if (made) return made;
+    auto error = std::make_unique<Raised>();
+    const bool interrupted = error->is(PyExc_KeyboardInterrupt);
+    if (interrupted || !raised || !raised->is_there()) raised = std::move(error);
+    if (!interrupted || tries == kTries) return py::none();
+  }
+}
+
+// A traced call from beginning to end, in one frame that no signal can come in between: body(None)
+// runs the function and calls finish; where it raised, due(error) gives the values that the caller
+// will see all the same; settle(error or None) gives the result.
+py::object traced(bool fast, bool debug, py::handle body, py::handle due, py::handle settle) {
+  const auto call = std::make_shared<Call>();
+  call->set_options(fast, debug);
+  Call::push(call);
+  const py::object done =
+      py::reinterpret_steal<py::object>(PyObject_CallOneArg(body.ptr(), Py_None));
+  auto raised = std::make_unique<Raised>();
+  const bool quickly = raised->is(PyExc_KeyboardInterrupt);
+  const py::object error = raised->object();
+  if (call->is_open()) {
+    const py::object values = insist(due, error, raised);
+    try {
+      end_by_exception(*call, py::isinstance<py::list>(values) ? py::list(values) : py::list(),
+                       quickly);
+    } catch (py::error_already_set& interrupt) {
+      interrupt.restore();
+      raised = std::make_unique<Raised>();
+    }
+  }
+  py::object result = insist(settle, error, raised);
+  if (raised->is_there()) raised->restore();
+  return result;
 }
 
 py::object call_numpy(py::handle func, const py::tuple& args, const py::dict& kwargs,
@@ -242,6 +304,11 @@ void bind_session(py::module_& m) {
   m.def("begin", begin, py::arg("fast") = false, py::arg("debug") = false,
         "Begin a traced call on this thread; finish or abort must follow. The arguments are "
         "options of jit.");
+  m.def("traced", traced, py::arg("fast"), py::arg("debug"), py::arg("body"), py::arg("due"),
+        py::arg("settle"),
+        "A traced call: body(None), which ends with finish. Where it raised, due(error) gives the "
+        "lazy arrays that have to be computed all the same, and pending writes are done. Then the "
+        "result of settle(error or None). Whatever signals come, the call is closed at the end.");
   m.def(
       "session_active", [] { return Call::active() != nullptr; },
       "Whether a call is being traced on this thread.");
@@ -264,8 +331,9 @@ void bind_session(py::module_& m) {
   m.def(
       "mark_impure", [] { active_call().session().mark_impure(); },
       "The active call did more than its plan would: it is not to be replayed.");
-  m.def("abort", abort,
-        "End a traced call that raised: pending writes to the caller's arrays are done.");
+  m.def(
+      "abort", [] { end_by_exception(active_call(), py::list(), false); },
+      "End a traced call that raised: pending writes to the caller's arrays are done.");
   m.def("numpy_call", call_numpy, py::arg("func"), py::arg("args"), py::arg("kwargs"),
         py::arg("reason"), py::arg("pure"),
         "Call func on real arrays, recorded with a reason (a row of reasons()); arrays that nobody "
@@ -308,7 +376,7 @@ void bind_session(py::module_& m) {
   m.def(
       "finish_builds",
       [](double seconds) {
-        const py::gil_scoped_release released;
+        const WithoutGil released;
         finish_builds(std::chrono::milliseconds(static_cast<int>(seconds * 1e3)));
       },
       py::arg("seconds"),
@@ -317,6 +385,12 @@ void bind_session(py::module_& m) {
   m.def("set_num_threads", set_num_threads, py::arg("threads"),
         "The most threads a loop may use; below 1: the default.");
   m.def("get_num_threads", get_num_threads, "The most threads a loop may use.");
+  m.def("threads_note", threads_note,
+        "Why a loop got fewer threads than it may use; empty: none did.");
+  m.def("start_openmp", codegen::start_openmp,
+        "Start libomp, which reads the environment now; whether it runs.");
+  m.def("openmp_survives", codegen::openmp_survives,
+        "Whether libomp starts and runs a loop with this environment, tried in a child process.");
   py::class_<ChosenBackend>(m, "backend", "Context manager: another backend while it is open.")
       .def(py::init<std::string>(), py::arg("name"))
       .def("__enter__", &ChosenBackend::enter)

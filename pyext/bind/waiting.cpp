@@ -14,22 +14,23 @@ namespace {
 // Python is embedded; in a forked child, the only one.
 bool runs_handlers() { return getpid() == gettid(); }
 
-// Without the lock. Handlers may run any code; it is none of the call that waits.
+// Handlers may run any code; it is none of the call that waits.
 void look_for_signals() {
-  const py::gil_scoped_acquire lock;
   const Call::Aside aside;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-ir::Patience patience_for(std::chrono::nanoseconds left) {
+ir::Patience patience_for(std::chrono::nanoseconds left, WithoutGil& released) {
   ir::Patience patience{std::chrono::steady_clock::now() + left};
-  if (left.count() > 0 && runs_handlers()) patience.look_around = look_for_signals;
+  if (left.count() > 0 && runs_handlers())
+    patience.look_around = [&released] { released.within(look_for_signals); };
   return patience;
 }
 
 }  // namespace
 
-Waiting::Waiting(std::chrono::nanoseconds patience) : patience_(patience_for(patience)) {}
+Waiting::Waiting(std::chrono::nanoseconds patience)
+    : patience_(patience_for(patience, released_)) {}
 
 void await_in_child(const ir::Executable& executable) {
   if (codegen::fork_generation() == 0 || executable.settled()) return;

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "ir/backend.h"
-#include "pyext/bind/common.h"
+#include "pyext/bind/gil.h"
 
 namespace ufuse::pyext {
 
@@ -20,7 +20,7 @@ class Waiting {
   const ir::Patience& patience() const { return patience_; }
 
  private:
-  const py::gil_scoped_release released_;
+  WithoutGil released_;
   const ir::Patience patience_;
 };
 

@@ -96,7 +96,9 @@ def loops() -> Iterator[Check]:
         text, why = f"{text}: {known['trouble']}", "Name another one in UFUSE_CXX."
     yield Check("compiler", compiled and not known["trouble"], text, why)
     threads = ufuse.get_num_threads()
-    yield Check("OpenMP", True, f"{_openmp()}, {threads} thread{'s' * (threads != 1)}")
+    fewer = _core.threads_note()
+    text = f"{_openmp()}, {threads} thread{'s' * (threads != 1)}"
+    yield Check("OpenMP", not fewer, text, f"Loops get fewer: {fewer}.")
     yield kept()
     text = "same bits as NumPy" if same else "a result differs from NumPy's"
     how = group.origin if group.origin != "memory cache" else "compiled"

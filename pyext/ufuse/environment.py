@@ -1,17 +1,45 @@
-"""Do the environment variables that ufuse reads make sense?
+"""Do the environment variables that ufuse and libomp read make sense?
 
 Asked once, when the package is imported. A variable that does not is named in a warning of the
-logger ``ufuse`` (to stderr, unless the program configures ``logging``) and has no effect.
+logger ``ufuse`` (to stderr, unless the program configures ``logging``) and has no effect: libomp,
+which ends the process over some of them, is started without it. ``os.environ`` stays as it is.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+
+from . import _core
 
 _DEBUG_WORDS = ("check", "requests")
 _BACKENDS = ("deferred", "compiled", "interpreted", "numpy")
 found: list[tuple[str, str]] = []  # what ``check`` complained of
+
+_MOST_THREADS = 1 << 16  # libomp bears no more than some hundred thousand
+_OPENMP = ("OMP_", "KMP_", "GOMP_", "LIBOMP_")
+_SWITCH = r"(?i:true|false|yes|no|on|off|0|1)"
+_NUMBER = r"\d{1,6}"
+# What libomp is known to bear. Anything else is tried in a child process first.
+_BORNE = {
+    "OMP_NUM_THREADS": rf"{_NUMBER}(,{_NUMBER})*",
+    "OMP_THREAD_LIMIT": _NUMBER,
+    "OMP_MAX_ACTIVE_LEVELS": _NUMBER,
+    "OMP_DYNAMIC": _SWITCH,
+    "OMP_NESTED": _SWITCH,
+    "OMP_CANCELLATION": _SWITCH,
+    "OMP_WAIT_POLICY": r"(?i:active|passive)",
+    "OMP_PROC_BIND": r"(?i:true|false|master|primary|close|spread)",
+    "OMP_PLACES": r"(?i:threads|cores|sockets)",
+    "OMP_SCHEDULE": rf"(?i:static|dynamic|guided|auto)(,{_NUMBER})?",
+    "OMP_STACKSIZE": r"\d{1,5}[kK]|\d{1,2}[mM]",
+    "KMP_STACKSIZE": r"\d{1,5}[kK]|\d{1,2}[mM]",
+    "KMP_BLOCKTIME": rf"{_NUMBER}|infinite",
+    "KMP_DUPLICATE_LIB_OK": _SWITCH,
+    "KMP_INIT_AT_FORK": _SWITCH,
+    "KMP_WARNINGS": _SWITCH,
+}
 
 
 def complaints() -> Iterator[tuple[str, str]]:
@@ -22,9 +50,13 @@ def complaints() -> Iterator[tuple[str, str]]:
     tuple of str
         Name of the variable, and a sentence.
     """
-    threads = os.environ.get("OMP_NUM_THREADS", "")
-    if threads and not all(_is_count(word, 1, 1 << 31) for word in threads.split(",")):
+    threads = os.environ.get("OMP_NUM_THREADS")
+    if threads is not None and not all(
+        _is_count(n, 1, _MOST_THREADS + 1) for n in threads.split(",")
+    ):
         yield "OMP_NUM_THREADS", f"{threads!r} is no list of positive numbers; it is ignored"
+    for name in _unbearable():
+        yield name, f"libomp ends the process over {os.environ[name]!r}; it is ignored"
     size = os.environ.get("UFUSE_CACHE_SIZE", "")
     if size and not _is_count(size, 0, 1 << 40):
         yield "UFUSE_CACHE_SIZE", f"{size!r} is no number of MiB; it is ignored"
@@ -68,8 +100,48 @@ def _is_left_open(command: str) -> bool:
     return False
 
 
+def _unbearable() -> list[str]:
+    """The variables that libomp does not start with, but for ``OMP_NUM_THREADS``."""
+    unknown = [
+        name
+        for name, value in os.environ.items()
+        if name.startswith(_OPENMP)
+        and name != "OMP_NUM_THREADS"
+        and not re.fullmatch(_BORNE.get(name, "(?!)"), value.strip())
+    ]
+    if not unknown:
+        return []
+    with _Hidden(["OMP_NUM_THREADS"]):
+        if _core.openmp_survives():
+            return []
+        with _Hidden(unknown) as values:
+            guilty = []
+            for name in unknown:
+                os.environ[name] = values[name]
+                if not _core.openmp_survives():
+                    guilty.append(name)
+                del os.environ[name]
+        with _Hidden(guilty):
+            return guilty if guilty and _core.openmp_survives() else unknown
+
+
+class _Hidden:
+    """While it is entered, these variables are not there; it gives their values."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._values: dict[str, str] = {}
+
+    def __enter__(self) -> dict[str, str]:
+        self._values = {name: os.environ.pop(name) for name in self._names if name in os.environ}
+        return self._values
+
+    def __exit__(self, *_: object) -> None:
+        os.environ.update(self._values)
+
+
 def check() -> None:
-    """Warn of what cannot be used."""
+    """Warn of what cannot be used, and keep it from libomp."""
     found.extend(complaints())
     if not found:
         return
@@ -77,6 +149,12 @@ def check() -> None:
 
     for name, trouble in found:
         logging.getLogger("ufuse").warning("%s: %s", name, trouble)
-        if name == "OMP_NUM_THREADS":
-            # libomp ends the process, or takes any number, when it reads such a value.
-            os.environ.pop(name)
+    hidden = [name for name, _ in found if name.startswith(_OPENMP)]
+    if hidden:
+        away = _Hidden(hidden)
+        with away:
+            _core.start_openmp()
+        # libomp starts anew in a forked child, before Python goes on there.
+        os.register_at_fork(
+            before=away.__enter__, after_in_parent=away.__exit__, after_in_child=away.__exit__
+        )

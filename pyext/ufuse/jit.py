@@ -365,33 +365,71 @@ def run(
 
     ``recorded`` says that the call may leave a plan behind.
     """
-    arguments = tree.Arguments(recorded)
-    _core.begin(options.numerics == "fast", options.debug)
-    try:
-        lazy_args = [arguments.wrap(value) for value in args]
-        lazy_kwargs = {name: arguments.wrap(value) for name, value in kwargs.items()}
-        if parameters is not None:
-            parameters.wrap(lazy_args, lazy_kwargs)
-        result = callee(*lazy_args, **lazy_kwargs)
-        results = tree.Results(arguments)
-        results.collect(result)
-        changed = arguments.changed()
+    call = _Traced(callee, args, kwargs, parameters, recorded)
+    fast = options.numerics == "fast"
+    return _core.traced(fast, options.debug, call.body, call.due, call.settle)
+
+
+class _Traced:
+    """The steps of one traced call, for ``_core.traced``, which alone knows how they end.
+
+    A signal may end each step at any of its instructions. ``due`` and ``settle`` are then called
+    once more, so they can be.
+    """
+
+    def __init__(
+        self,
+        callee: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        parameters: Parameters | None,
+        recorded: bool,
+    ) -> None:
+        self._callee, self._args, self._kwargs = callee, args, kwargs
+        self._parameters = parameters
+        self._arguments = tree.Arguments(recorded)
+        self._results = tree.Results(self._arguments)
+        self._result: Any = None
+
+    def body(self, _: None) -> None:
+        """Run the function, and compute what it returns and what it wrote."""
+        wrap = self._arguments.wrap
+        lazy_args = [wrap(value) for value in self._args]
+        lazy_kwargs = {name: wrap(value) for name, value in self._kwargs.items()}
+        if self._parameters is not None:
+            self._parameters.wrap(lazy_args, lazy_kwargs)
+        self._result = self._callee(*lazy_args, **lazy_kwargs)
+        results = tree.Results(self._arguments)
+        results.collect(self._result)
+        changed = self._arguments.changed()
         if changed:
             _core.mark_impure()
         for container in changed:
             results.collect(container)
         results.computed(_core.finish(results.lazies))
-    except BaseException as error:
-        if _core.session_active():
-            _core.abort()
-        unwrap = tree.Results(arguments).unwrap
-        arguments.write_back(unwrap)
+        self._results = results
+
+    def due(self, error: BaseException) -> list[Any]:
+        """The lazy arrays that the caller of a function that raised will see."""
+        results = tree.Results(self._arguments)
+        for container in self._arguments.changed():
+            results.collect(container)
+        results.collect(error.args)
+        results.collect(vars(error))
+        return results.lazies
+
+    def settle(self, error: BaseException | None) -> Any:
+        """The end of the session is past: real objects for the caller."""
+        unwrap = self._results.unwrap
+        if error is not None:
+            unwrap = tree.Results(self._arguments).unwrap
+        self._arguments.write_back(unwrap)
+        if error is None:
+            return unwrap(self._result)
         error.args = unwrap(error.args)
         for name, value in vars(error).items():
             vars(error)[name] = unwrap(value)
-        raise
-    arguments.write_back(results.unwrap)
-    return results.unwrap(result)
+        return None
 
 
 @overload

@@ -38,5 +38,8 @@ def without_ours(traceback: types.TracebackType | None) -> types.TracebackType |
         traceback = traceback.tb_next
     following: types.TracebackType | None = None
     for entry in reversed(kept):
-        following = types.TracebackType(following, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        # A signal may come between two lines, where there is none.
+        line: int | None = entry.tb_lineno
+        line = -1 if line is None else line
+        following = types.TracebackType(following, entry.tb_frame, entry.tb_lasti, line)
     return following

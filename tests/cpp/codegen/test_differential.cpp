@@ -86,7 +86,7 @@ class Program {
   std::vector<int> alias;
   std::vector<std::vector<char>> memory;
 
-  ir::RunArgs args() const { return {inputs, {}, outputs, alias}; }
+  ir::RunArgs args() const { return {inputs, {}, outputs, alias, {}}; }
   std::vector<std::vector<char>> run(ir::Backend& backend, ir::RunStatus& status) {
     for (std::size_t i = 0; i < memory.size(); ++i)
       std::copy(before_[i].begin(), before_[i].end(), memory[i].begin());

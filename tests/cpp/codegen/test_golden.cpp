@@ -109,7 +109,7 @@ TEST_CASE("golden loops and C++") {
     const ir::Graph graph = ir::parse(golden.sections["graph"], &memory.loops);
     const codegen::Compiler compiler(memory.loops);
     const ir::Report report =
-        compiler.describe(graph, {memory.inputs, {}, memory.outputs, memory.alias});
+        compiler.describe(graph, {memory.inputs, {}, memory.outputs, memory.alias, {}});
     std::string loops, cpp;
     for (const ir::GroupReport& group : report.groups) {
       loops += group.loops + "\n";

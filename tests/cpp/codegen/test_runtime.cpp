@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cfenv>
 #include <cmath>
@@ -36,10 +37,24 @@ struct Call {
   std::vector<rt::Index> sizes;
   std::vector<rt::Loop> loops;
   int threads = 1;
+  rt::Watch* watch = nullptr;
   unsigned run(const Kernel& kernel) const {
-    return kernel({buffers.data(), sizes.data(), nullptr, loops.data(), threads});
+    return kernel({buffers.data(), sizes.data(), nullptr, loops.data(), {threads, watch}});
   }
 };
+
+// Has a loop run in pieces of seven, and gives it up after so many questions of the caller's.
+struct Watcher : rt::Watch {
+  explicit Watcher(int questions) : Watch{next, 3, false}, left(questions) {}
+  static rt::Index next(rt::Watch* watch, bool caller, rt::Index, rt::Index*) {
+    auto& self = static_cast<Watcher&>(*watch);
+    std::atomic_ref<bool> given_up(watch->given_up);
+    if (caller && --self.left < 0) given_up = true;
+    return given_up ? 0 : 7;
+  }
+  int left;
+};
+constexpr int kNever = 1 << 30;
 
 TEST_CASE("runtime: each element is in one range") {
   const auto kernel = compiled(
@@ -57,9 +72,21 @@ TEST_CASE("runtime: each element is in one range") {
         CAPTURE(grain);
         std::vector<int> count(static_cast<std::size_t>(n) + 1, 0);
         CHECK(Call{{count.data()}, {n, grain}, {}, threads}.run(*kernel) == 0);
+        Watcher watcher(kNever);
+        CHECK(Call{{count.data()}, {n, grain}, {}, threads, &watcher}.run(*kernel) == 0);
+        CHECK(!watcher.given_up);
         count.pop_back();
-        for (const int times : count) CHECK(times == 1);
+        for (const int times : count) CHECK(times == 2);
       }
+  for (const int threads : {1, 3}) {
+    std::vector<int> count(100'000, 0);
+    Watcher watcher(10);
+    CHECK(Call{{count.data()}, {100'000, 1}, {}, threads, &watcher}.run(*kernel) == 0);
+    CHECK(watcher.given_up);
+    CHECK(std::ranges::count(count, 1) >= 70);
+    CHECK(std::ranges::count(count, 0) > 0);
+    CHECK(std::ranges::max(count) == 1);
+  }
 }
 
 // x[i] = x[i] / y[i]; the loop between is a block call.
@@ -254,6 +281,11 @@ TEST_CASE_TEMPLATE("runtime: pairwise sums have NumPy's bits", T, float, double,
         for (const rt::Index limit : {128, 512}) {
           got = T(0);
           CHECK(Call{{x.data(), &got}, {n, chunk, limit}, {}, threads}.run(*parallel) == 0);
+          CHECK(same_bits(got, want));
+          got = T(0);
+          Watcher watcher(kNever);
+          CHECK(Call{{x.data(), &got}, {n, chunk, limit}, {}, threads, &watcher}.run(*parallel) ==
+                0);
           CHECK(same_bits(got, want));
         }
     }

@@ -144,7 +144,7 @@ inline Outcome run(const Graph& g, std::vector<Array> inputs,
   std::vector<Buffer> in, out;
   for (Array& a : inputs) in.push_back(a.buffer());
   for (Array& a : outcome.outputs) out.push_back(a.buffer());
-  const RunArgs args{in, params, out, {}};
+  const RunArgs args{in, params, out, {}, {}};
   outcome.status = Interpreter(loops).prepare(g, args)->run(args);
   return outcome;
 }

@@ -2,6 +2,7 @@
 // per node.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <numeric>
@@ -77,7 +78,7 @@ TEST_CASE(
   std::vector<Buffer> in = {a.buffer(), b.buffer()};
   std::vector<Buffer> outs = {{out.data() + 11, DType::Float64, {2, 3}, {-48, -16}},
                               {plain.data(), DType::Float64, {2, 3}, {24, 8}}};
-  const RunArgs args{in, {}, outs, {}};
+  const RunArgs args{in, {}, outs, {}, {}};
   Interpreter().prepare(g, args)->run(args);
   CHECK(plain == std::vector<double>{4, 2, 0, 16, 14, 12});
   CHECK(out == std::vector<double>{-1, 7, -1, 11, -1, 15, -1, -4, -1, 0, -1, 4});
@@ -108,6 +109,39 @@ TEST_CASE("interpreter: params, constants, 0-d and empty arrays") {
   CHECK(values_of<double>(e, {testing::empty(DType::Float64, {0, 4})}).empty());
 }
 
+namespace {
+
+struct Stopper : Watch {
+  explicit Stopper(int left) : left(left) {}
+  bool stops(bool) noexcept override { return --left < 0; }
+  int left;
+};
+
+}  // namespace
+
+TEST_CASE("interpreter: a run that is given up leaves lasting memory as it was") {
+  Graph g;
+  const NodeId x = input(g, 0, DType::Float64, {100'000});
+  const NodeId y = elementwise(g, Op::Sqrt, {elementwise(g, Op::Add, {x, x})});
+  g.outputs = {y, arg_reduce(g, true, y, 0)};
+  for (int asked = 0;; ++asked) {
+    std::vector<double> memory(100'000, 8.0);
+    std::int64_t largest = -1;
+    const std::vector<Buffer> in = {{memory.data(), DType::Float64, {100'000}, {8}}};
+    const std::vector<Buffer> out = {in[0], {&largest, DType::Int64, {}, {}}};
+    const std::vector<int> alias = {0, -1};
+    const std::vector<char> lasting = {1, 0};
+    Stopper stopper(asked);
+    const RunArgs args{in, {}, out, alias, lasting, &stopper};
+    const RunStatus status = Interpreter().prepare(g, args)->run(args);
+    CHECK(std::ranges::count(memory, status.stopped ? 8.0 : 4.0) == 100'000);
+    if (status.stopped) continue;
+    CHECK(largest == 0);
+    CHECK(asked > 3);
+    break;
+  }
+}
+
 TEST_CASE("interpreter: block calls run once for all their outputs, on the operand's own strides") {
   int calls = 0;
   LoopTable loops;
@@ -133,7 +167,7 @@ TEST_CASE("interpreter: outputs may overwrite inputs that other outputs still ne
   testing::Array a = grid(2, 2), b = testing::empty(DType::Float64, {2, 2}), c = b;
   std::vector<Buffer> in = {a.buffer()}, out = {a.buffer(), b.buffer(), c.buffer()};
   const std::vector<int> alias = {0, -1, -1};
-  const RunArgs args{in, {}, out, alias};
+  const RunArgs args{in, {}, out, alias, {}};
   Interpreter().prepare(g, args)->run(args);
   const double wanted[] = {-0.0, -2, -1, -3};
   for (std::size_t i = 0; i < 4; ++i) {
@@ -163,7 +197,8 @@ TEST_CASE("interpreter: flags belong to the node that raises them, quiet rows ra
   std::vector<testing::Array> in = {array<double>(DType::Float64, {4}, {1, 0, largest, least}),
                                     array<double>(DType::Float64, {4}, {0, 0, 1, 1})};
   std::vector<Buffer> buffers = {in[0].buffer(), in[1].buffer()};
-  const std::vector<std::uint32_t> flags = Interpreter(&loops).node_flags(g, {buffers, {}, {}, {}});
+  const std::vector<std::uint32_t> flags =
+      Interpreter(&loops).node_flags(g, {buffers, {}, {}, {}, {}});
   REQUIRE(flags.size() == g.size());
   CHECK(flags[quotient.value] == (1 | 8));
   CHECK(flags[whole.value] == 0);
@@ -186,7 +221,7 @@ TEST_CASE("interpreter: a prepared graph outlives the graph and the loop table")
   double in[] = {1.5, -2.5}, out[2];
   std::vector<Buffer> inputs = {{in, DType::Float64, {2}, {8}}},
                       outputs = {{out, DType::Float64, {2}, {8}}};
-  executable->run({inputs, {}, outputs, {}});
+  executable->run({inputs, {}, outputs, {}, {}});
   CHECK(out[0] == 1);
   CHECK(out[1] == -2);
   REQUIRE(executable->report().groups.size() == 1);

@@ -266,7 +266,7 @@ TEST_CASE(
     std::vector<Buffer> in = {{in_place.data(), DType::Float64, {n}, {8}}};
     std::vector<Buffer> out = {{&result, DType::Float64, {}, {}}, in[0]};
     const std::vector<int> alias = {-1, 0};
-    const RunArgs args{in, {}, out, alias};
+    const RunArgs args{in, {}, out, alias, {}};
     CHECK(Interpreter().prepare(g, args)->run(args).redo == c.redo);
     if (c.redo)
       CHECK(std::memcmp(in_place.data(), c.values.data(), c.values.size() * 8) == 0);

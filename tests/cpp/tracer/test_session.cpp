@@ -53,6 +53,7 @@ class TestHost final : public Host {
   }
   ir::RunStatus run(Session&, std::span<const Want>, const ir::Executable& executable,
                     const ir::RunArgs& args) override {
+    if (interrupts && --interrupts == 0) throw Interrupt{};
     ++runs;
     ir::RunStatus status = executable.run(args);
     status.fp |= pretended_flags;
@@ -66,6 +67,8 @@ class TestHost final : public Host {
 
   ir::LoopTable loops;
   ir::Interpreter interpreter{&loops};
+  struct Interrupt {};
+  int interrupts = 0;  // the run that is given up; 0: none
   int allocations = 0, copies = 0, runs = 0, replays = 0;
   std::uint32_t pretended_flags = 0;
   std::size_t last_graph_size = 0, last_outputs = 0;
@@ -175,6 +178,33 @@ TEST_CASE_FIXTURE(Fixture, "an exception finds the caller's memory as NumPy woul
   session.assign(x, session.operand(apply("add", x, 1)));
   session.abort();
   CHECK(Values(memory.begin(), memory.begin() + 4) == Values{1, 2, 3, 4});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a run that is given up can be asked for again") {
+  const LazyArray x = argument(0, 4);
+  const LazyArray y = apply("add", x, 1);
+  session.assign(x, session.operand(apply("multiply", y, 2)));
+  host.interrupts = 1;
+  CHECK_THROWS_AS(values(y), TestHost::Interrupt);
+  CHECK(memory[1] == 1);
+  CHECK(values(y) == Values{1, 2, 3, 4});
+  session.finish({});
+  CHECK(Values(memory.begin(), memory.begin() + 4) == Values{2, 4, 6, 8});
+}
+
+TEST_CASE_FIXTURE(Fixture, "an interrupted call writes what is due, and no more") {
+  const LazyArray x = argument(0, 4);
+  const LazyArray lost = apply("add", x, 1), due = apply("add", x, 2);
+  session.assign(x, number(7));
+  host.interrupts = 1;
+  const LazyArray results[] = {lost};
+  CHECK_THROWS_AS(session.finish(results), TestHost::Interrupt);
+  CHECK(memory[1] == 1);
+  session.abort_with({&due, 1});
+  CHECK(Values(memory.begin(), memory.begin() + 4) == Values{7, 7, 7, 7});
+  CHECK(due.storage->memory);
+  CHECK(!lost.storage->memory);
+  CHECK(lost.storage->session == nullptr);
 }
 
 TEST_CASE_FIXTURE(Fixture, "values from before a write keep what they saw") {

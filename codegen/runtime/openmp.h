@@ -1,0 +1,21 @@
+// What does libomp need that it might not get?
+//
+// libomp ends the process when it cannot register itself, cannot create a thread, or finds in the
+// environment what it did not expect. So each of these is tried before libomp does it. Used by
+// Threads, and by pyext when it is imported.
+#pragma once
+
+namespace ufuse::codegen {
+
+// Starts libomp in this process unless it runs; false: it cannot be started now.
+bool start_openmp();
+
+// Of `wanted` threads that libomp would create, with the stacks that it would give them, how many
+// the system would create now. libomp runs.
+int creatable_threads(int wanted);
+
+// Whether libomp starts with the environment as it is, and runs a loop, also after a fork: tried in
+// a child.
+bool openmp_survives();
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,76 @@
+// See signals.h.
+#include "pyext/bind/signals.h"
+
+#include <fenv.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "pyext/bind/call.h"
+
+namespace ufuse::pyext {
+namespace {
+
+constexpr std::int64_t kEvery = 20'000'000;                    // ns
+constexpr std::chrono::milliseconds kPatience{1000}, kNap{1};  // at the very end
+
+std::atomic<int> running{0};                // loops
+std::atomic<unsigned long> main_thread{0};  // Python's, which handles signals
+
+// A child has none of the parent's other threads; the one that forked is its main thread.
+void after_fork() {
+  running = 0;
+  main_thread = PyThread_get_thread_ident();
+}
+
+// Called when the interpreter is gone. What ends the process next, libomp among others, takes
+// things away that loops on other threads still use; they end as soon as they look.
+void wait_for_loops() {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (running > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kNap);
+}
+
+}  // namespace
+
+SignalWatch::SignalWatch(WithoutGil& released, bool may_stop)
+    : released_(released),
+      looks_(may_stop && PyThread_get_thread_ident() == main_thread),
+      looked_(steady_ns()) {
+  ++running;
+}
+SignalWatch::~SignalWatch() { --running; }
+
+bool SignalWatch::stops(bool half_written) noexcept {
+  if (released_.is_late()) return true;
+  if (!looks_ || half_written) return false;
+  if (raised_) return true;
+  const std::int64_t now = steady_ns();
+  if (now - looked_ < kEvery) return false;
+  raised_ = released_.within([&] { return handler_raises(); });
+  looked_ = steady_ns();
+  return raised_;
+}
+
+// Handlers are anybody's code: it is no part of the call that this thread may be tracing, and the
+// flags that it raises are not the loop's.
+bool SignalWatch::handler_raises() {
+  if (PyErr_Occurred()) return true;  // by an inner loop of some other library
+  fenv_t flags;
+  fegetenv(&flags);
+  const Call::Aside aside;
+  const bool raises = PyErr_CheckSignals() != 0;
+  fesetenv(&flags);
+  return raises;
+}
+
+void init_signals() {
+  const py::object main = py::module_::import("threading").attr("main_thread")();
+  main_thread = main.attr("ident").cast<unsigned long>();
+  pthread_atfork(nullptr, nullptr, after_fork);
+  Py_AtExit(wait_for_loops);  // where there is no room for it, the end is as it would be without us
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,36 @@
+// How is Ctrl-C answered while a loop runs without Python's lock, and who still runs loops when
+// Python ends? One of these stands beside each run of loops that lasts.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/backend.h"
+#include "pyext/bind/gil.h"
+
+namespace ufuse::pyext {
+
+// On Python's main thread it runs, every 20 ms, the handlers of the signals that have come; where
+// one raises, Python's error is set and the run ends. On any thread the run ends when Python does.
+class SignalWatch final : public ir::Watch {
+ public:
+  // `may_stop`: unset where the run has to be finished whatever comes.
+  explicit SignalWatch(WithoutGil& released, bool may_stop = true);
+  ~SignalWatch() override;
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  bool stops(bool half_written) noexcept override;
+
+ private:
+  bool handler_raises();
+
+  WithoutGil& released_;
+  const bool looks_;  // for signals
+  bool raised_ = false;
+  std::int64_t looked_;  // when, in nanoseconds
+};
+
+// Once, when the module is imported.
+void init_signals();
+
+}  // namespace ufuse::pyext
