@@ -259,7 +259,9 @@ class InterpretedGraph : public Executable {
     return kNode * static_cast<double>(graph_.size()) +
            kByte * static_cast<double>(report_.bytes_moved);
   }
+  const Report& report() const override { return report_; }
 
+ private:
   Graph graph_;
   Loops loops_;
   Report report_;

@@ -1,9 +1,9 @@
 """Does each request give what NumPy gives?
 
 A request is what is computed at one time of a traced call, by one or a few loops. With
-``UFUSE_DEBUG=requests`` NumPy computes every one of them as well, and the first that differs by a
-bit ends the call with ``InternalError``; what is needed to look into it is left in a folder. This is
-for hunting wrong values: whatever shows once in a thousand runs is caught where it happens. The
+``UFUSE_DEBUG=requests`` NumPy computes every one of them as well. The first that differs by a bit
+ends the call with ``InternalError``, and what is needed to look into it is left in a folder. This
+is for hunting wrong values: what shows once in a thousand runs is caught where it happens. The
 project's own tests run this way.
 """
 
@@ -35,11 +35,12 @@ def judge(row: dict[str, Any]) -> None:
     Parameters
     ----------
     row : dict
-        ``expected`` and ``results``, NumPy's and ours, as lists of arrays; ``operands`` before and
-        ``operands_now`` after the loops ran; ``parameters``, the bits of each; ``overwritten``, for each
-        result the operand that it was written over, or -1; the addresses ``operands_at`` and
-        ``results_at``; ``graph``; ``sources`` and ``origins`` of the loops; ``file`` and ``line``; and
-        ``again()``, which runs the same loops once more on the operands as they were.
+        ``expected`` and ``results``, NumPy's and ours, as lists of arrays; ``operands`` before
+        and ``operands_now`` after the loops ran; ``parameters``, the bits of each;
+        ``overwritten``, for each result the operand that it was written over, or -1; the
+        addresses ``operands_at`` and ``results_at``; ``graph``; ``sources`` and ``origins`` of
+        the loops; ``file`` and ``line``; and ``again()``, which runs the same loops once more on
+        the operands as they were.
 
     Raises
     ------

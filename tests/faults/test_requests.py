@@ -1,5 +1,7 @@
-"""Is a wrong value noticed where it is made? ``UFUSE_DEBUG=requests`` compares what jitted functions
-compute with NumPy, request by request."""
+"""Is a wrong value noticed where it is made?
+
+``UFUSE_DEBUG=requests`` compares what jitted functions compute with NumPy, request by request.
+"""
 
 import os
 import subprocess
