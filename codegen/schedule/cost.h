@@ -35,8 +35,8 @@ inline constexpr std::int64_t kParallelExtent = 64;    // a loop this long feeds
 // would read it first. Worth 1.25x to 1.5x where memory is the limit.
 inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20;
 
-// A graph of more nodes is cut into parts of this many: g++ takes some 5 ms a node for 100 nodes and
-// 10 ms for 400, and every value that crosses a cut is written to memory and read again.
+// A graph of more nodes is cut into parts of this many: g++ takes some 5 ms a node for 100 nodes
+// and 10 ms for 400, and every value that crosses a cut is written to memory and read again.
 inline constexpr std::size_t kFewestNodes = 100, kMostNodes = 200;
 
 // Loops that are expected to take longer on one thread run in pieces, between which they can be
