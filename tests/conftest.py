@@ -15,8 +15,9 @@ import itertools
 import random
 import zlib
 
+import numpy as np
 import pytest
-from ufuse import requests
+from ufuse import _core, requests
 
 # What each sample leaves out: folders and files below tests/. Of a test with many sets of
 # parameters it runs those that show each combination of all parameters but one (see `_sampled`).
@@ -43,11 +44,24 @@ def pytest_configure():
 
 
 @pytest.fixture(autouse=True)
-def requests_are_right():
-    """No request of the test differs from NumPy, whatever the test makes of the exception."""
-    known = len(requests.found)
+def nothing_is_left():
+    """No request of the test differs from NumPy, whatever the test makes of the exception.
+
+    No call is left open, and NumPy's error state is as it was.
+    """
+    known, state = len(requests.found), np.geterr()
     yield
     assert requests.found[known:] == []
+    assert not _core.session_active()
+    assert np.geterr() == state
+
+
+@pytest.fixture
+def unwatched():
+    """For tests of memory and addresses: what the comparison holds meanwhile would be counted."""
+    _core.set_request_judge(None)
+    yield
+    requests.watch()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -164,10 +164,12 @@ void init_numpy_facts() {
   if (made->major >= 2) {
     const py::module_ umath = py::module_::import("numpy._core.umath");
     made->error_variable = umath.attr("_extobj_contextvar");
+    made->make_error_state = umath.attr("_make_extobj");
     made->geterr = umath.attr("_get_extobj_dict");
   } else {
     made->geterr = made->module.attr("geterr");
     made->geterrobj = made->module.attr("geterrobj");
+    made->seterrobj = made->module.attr("seterrobj");
   }
   facts() = std::move(made);
 }

@@ -45,9 +45,10 @@ struct NumpyFacts {
   bool old_reduce_order = false;  // NumPy <= 2.2
   std::size_t most_axes = 64;     // of an array
   py::object result_type, no_value, copyto;
-  py::object geterr;          // in NumPy 2 all of the error state
-  py::object error_variable;  // NumPy 2: the context variable of the error state
-  py::object geterrobj;       // before
+  py::object geterr;  // in NumPy 2 all of the error state
+  // NumPy 2: the context variable of the error state, and what makes a value for it.
+  py::object error_variable, make_error_state;
+  py::object geterrobj, seterrobj;  // before: the list
 };
 const NumpyFacts& numpy();
 // Whether NumPy's operators write their results over large temporaries in this process: it finds

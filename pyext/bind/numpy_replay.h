@@ -23,7 +23,7 @@ class WarningLog {
 
  private:
   py::list lines_;
-  py::object errstate_, log_;
+  py::object log_;
 };
 
 // Fills the wants' memory, and tells the session what its nodes warn of.

@@ -102,6 +102,8 @@ def _value_bytes(x: Any) -> Any:
     """A row for each element: the bytes that carry its value, which of x86's long double are ten in
     sixteen. A NaN is a NaN: which one survives where two meet is the C compiler's choice, also
     inside NumPy."""
+    if x.size == 0:
+        return np.empty((0, x.itemsize), np.uint8)
     x = _with_one_nan(x)
     rows = np.frombuffer(x.tobytes(), np.uint8).reshape(x.size, x.itemsize)
     if x.dtype.char in "gG" and np.finfo(x.dtype).nmant == 63:

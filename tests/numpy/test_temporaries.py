@@ -12,6 +12,8 @@ import pytest
 import ufuse
 from same import check, jitted
 
+pytestmark = pytest.mark.usefixtures("unwatched")
+
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 30, 60)).transpose(2, 0, 1)
 Y = RNG.normal(size=X.shape)
