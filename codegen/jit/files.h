@@ -2,7 +2,7 @@
 //
 // Plain calls of the system on descriptors. Neither streams nor std::filesystem: they ask the C++
 // library's locale, and a process may hold two such libraries whose locales do not fit together.
-// Used by cache.cpp, folders.cpp, work_folder.cpp, loader.cpp, toolchain.cpp and jit.cpp.
+// Used by the rest of this folder.
 #pragma once
 
 #include <cstddef>

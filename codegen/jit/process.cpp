@@ -20,6 +20,8 @@
 #include <thread>
 #include <utility>
 
+#include "codegen/jit/files.h"
+
 extern char** environ;
 
 namespace ufuse::codegen {
@@ -30,24 +32,6 @@ using std::chrono::milliseconds;
 
 // What is kept of the output, and how much of it is more than any compiler has to say.
 constexpr std::size_t kMaxOutput = 256 << 10, kFlood = 16 << 20;
-
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { close(); }
-  void close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 struct Pipe {
   Fd read, write;
@@ -232,7 +216,7 @@ class Pipeline {
     Pipe output;
     if (!make_pipe(output)) return {Finished::NotStarted, 0, std::strerror(errno)};
     start(programs, environment, output.write.get());
-    output.write.close();
+    output.write = Fd();
     if (result_.kind == Finished::Ok)
       result_.kind = drain(output.read.get(), deadline_, cancel_, result_.output);
     killed_ = result_.kind != Finished::Ok;
