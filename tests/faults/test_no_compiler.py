@@ -252,7 +252,7 @@ def test_home_that_cannot_be_written(place):
 @needs_compiler
 def test_home_without_a_folder(place):
     del place.variables["UFUSE_CACHE_DIR"]
-    place.variables["HOME"] = "/nonexistent/home"
+    place.variables["HOME"] = "/proc/nonexistent/home"
     place.run("chain")
     place.variables["HOME"] = str(place.home)
     assert "compiled" in place.run("chain")
