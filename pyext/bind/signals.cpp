@@ -36,9 +36,7 @@ void wait_for_loops() {
 }  // namespace
 
 SignalWatch::SignalWatch(WithoutGil& released, bool may_stop)
-    : released_(released),
-      looks_(may_stop && PyThread_get_thread_ident() == main_thread),
-      looked_(steady_ns()) {
+    : released_(released), looks_(may_stop && handles_signals()), looked_(steady_ns()) {
   ++running;
 }
 SignalWatch::~SignalWatch() { --running; }
@@ -65,6 +63,8 @@ bool SignalWatch::handler_raises() {
   fesetenv(&flags);
   return raises;
 }
+
+bool handles_signals() { return PyThread_get_thread_ident() == main_thread; }
 
 void init_signals() {
   const py::object main = py::module_::import("threading").attr("main_thread")();

@@ -30,6 +30,9 @@ class SignalWatch final : public ir::Watch {
   std::int64_t looked_;  // when, in nanoseconds
 };
 
+// Whether this is Python's main thread, the only one on which handlers run.
+bool handles_signals();
+
 // Once, when the module is imported.
 void init_signals();
 

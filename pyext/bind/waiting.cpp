@@ -1,18 +1,13 @@
 // See waiting.h.
 #include "pyext/bind/waiting.h"
 
-#include <unistd.h>
-
 #include "codegen/jit/fork.h"
 #include "codegen/schedule/cost.h"
 #include "pyext/bind/call.h"
+#include "pyext/bind/signals.h"
 
 namespace ufuse::pyext {
 namespace {
-
-// Python runs the handlers of signals on its main thread, which is the process's first one unless
-// Python is embedded; in a forked child, the only one.
-bool runs_handlers() { return getpid() == gettid(); }
 
 // Handlers may run any code; it is none of the call that waits.
 void look_for_signals() {
@@ -22,7 +17,7 @@ void look_for_signals() {
 
 ir::Patience patience_for(std::chrono::nanoseconds left, WithoutGil& released) {
   ir::Patience patience{std::chrono::steady_clock::now() + left};
-  if (left.count() > 0 && runs_handlers())
+  if (left.count() > 0 && handles_signals())
     patience.look_around = [&released] { released.within(look_for_signals); };
   return patience;
 }
