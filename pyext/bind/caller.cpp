@@ -7,6 +7,7 @@
 #include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/session.h"
+#include "pyext/bind/site.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -123,25 +124,6 @@ py::object numpy_method(const std::string& name, bool pure) {
   return steal(PyInstanceMethod_New(call.ptr()));
 }
 
-bool is_lazy_scalar(py::handle object) {
-  return is_lazy(object.ptr()) && as_lazy(object.ptr())->array.scalar;
-}
-
-// A ufunc that is told of `out=...`, which __array_ufunc__ is not: an array where a scalar would be
-// given.
-py::object ufunc_into(py::handle ufunc, const py::args& args, const py::kwargs& kwargs) {
-  const bool wants_array = kwargs.contains("out") && py::object(kwargs["out"]).is(py::ellipsis());
-  const py::object result = ufunc(*args, **kwargs);
-  if (!wants_array) return result;
-  if (!PyTuple_CheckExact(result.ptr())) return as_array(result.ptr());
-  py::tuple made(py::len(result));
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const py::object item = result[py::int_(i)];
-    made[i] = as_array(item.ptr());
-  }
-  return made;
-}
-
 // NumPy 1's implement_array_function; the second callable is what it would get as `func`.
 py::object implement(py::handle func, py::handle implementation, py::handle,
                      const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
@@ -151,14 +133,15 @@ py::object implement(py::handle func, py::handle implementation, py::handle,
   return steal(PyObject_Call(implementation.ptr(), args.ptr(), kwargs.ptr()));
 }
 
-// func(*args, **kwargs), and `wrapper` around the result where it is a lazy scalar.
-py::object scalar_through(py::handle wrapper, py::handle func, const py::args& args,
-                          const py::kwargs& kwargs) {
-  const py::object result = func(*args, **kwargs);
-  return is_lazy_scalar(result) ? wrapper(result) : result;
-}
-
 }  // namespace
+
+py::object into_array(const py::object& result) {
+  if (!PyTuple_CheckExact(result.ptr())) return as_array(result.ptr());
+  const auto given = borrow(result.ptr()).cast<py::tuple>();
+  py::tuple made(given.size());
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = as_array(py::object(given[i]).ptr());
+  return made;
+}
 
 void bind_caller(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
@@ -168,9 +151,6 @@ void bind_caller(py::module_& m) {
       "instance_method",
       [](py::handle callable) { return steal(PyInstanceMethod_New(callable.ptr())); },
       py::arg("callable"), "Any callable as a method of a type.");
-  m.def("ufunc_into", ufunc_into, "ufunc(*args, **kwargs) where out= may be `...`.");
-  m.def("scalar_through", scalar_through,
-        "func(*args, **kwargs), and wrapper(result) where it is a lazy scalar.");
   m.def("implement", implement, "NumPy 1's implement_array_function.");
 }
 

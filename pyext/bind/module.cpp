@@ -5,6 +5,7 @@
 #include "pyext/bind/lazy_number.h"
 #include "pyext/bind/operators.h"
 #include "pyext/bind/session.h"
+#include "pyext/bind/site.h"
 #include "pyext/bind/signals.h"
 
 namespace ufuse::pyext {
@@ -45,5 +46,6 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_session(m);
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);
+  ufuse::pyext::bind_site(m);
   ufuse::pyext::bind_dispatcher(m);
 }

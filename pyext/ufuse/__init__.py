@@ -3,7 +3,7 @@
 import atexit
 import os
 
-from . import _core, environment, methods, swap
+from . import _core, callees, environment, methods
 from ._core import InternalError, ndarray
 from .jit import jit
 from .threads import get_num_threads, set_num_threads
@@ -20,7 +20,8 @@ __all__ = [
 
 environment.check()  # before a loop starts libomp, which does not survive every OMP_NUM_THREADS
 _core.set_backend(environment.backend())
-_core.set_array_function(swap.array_function)
+_core.set_callees(callees.stand_in)
+_core.set_array_function(callees.array_function)
 methods.install()
 # A thread that is in the compiler's way at the end would leave its files behind; two seconds are
 # enough for some twenty loops, which the next process then finds in the disk cache.

@@ -1,8 +1,7 @@
 """Which functions of NumPy have a native form or a stand-in of their own?
 
-``table()`` maps NumPy's function or class to what twins call in its place; ``extra_names`` gives a
-few functions of NumPy another view of one or two of their globals. A handler takes what NumPy's
-function takes. When an argument has no native form it returns ``NotImplemented``: NumPy's own call,
+``table()`` maps NumPy's function or class to what call sites run in its place. A handler takes what
+NumPy's function takes. When an argument has no native form it returns ``NotImplemented``: NumPy's own call,
 without a frame of ours, answers and words the errors; so a handler never has to be complete, only
 right.
 """
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, filters, swap
+from . import _core, callees, filters
 
 Handler = Callable[..., Any]
 
@@ -306,95 +305,13 @@ def _wrapfunc(obj: Any, method: str, *args: Any, **kwds: Any) -> Any:
     return twin.twin_of(real).function(obj, method, *args, **kwds)
 
 
-# NumPy's `_methods`: mean, var and std end with `ret.dtype.type(ret / rcount)` for scalars, which
-# would compute `ret` at once, because a dtype's type is a class. Inside these functions a lazy
-# scalar has a dtype whose type is a cast.
-_MOMENTS = ("_mean", "_var", "_std")
-
-
-class _Moment:
-    """A lazy scalar inside `_mean`, `_var` and `_std`."""
-
-    def __init__(self, lazy: Any) -> None:
-        self._lazy = lazy
-
-    @property
-    def dtype(self) -> _Moment:
-        return self
-
-    def type(self, value: Any) -> Any:
-        """What stands for ``ret.dtype.type(value)``."""
-        return value if value.dtype == self._lazy.dtype else value.astype(self._lazy.dtype)
-
-    def __truediv__(self, count: Any) -> Any:
-        return self._lazy / count
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        inputs = tuple(x._lazy if isinstance(x, _Moment) else x for x in inputs)
-        return getattr(ufunc, method)(*inputs, **kwargs)
-
-
-class _UfuncInto(functools.partial[Any]):
-    """A ufunc that is told of `out=...`, as its methods are; its facts are the ufunc's own."""
-
-    def __new__(cls, ufunc: np.ufunc) -> _UfuncInto:
-        return super().__new__(cls, _core.ufunc_into, ufunc)
-
-    def __getattr__(self, name: str) -> Any:
-        return into(getattr(self.args[0], name))
-
-
-def into(value: Any) -> Any:
-    """A ufunc or a method of one that is told of `out=...`; anything else as it is."""
-    if isinstance(value, np.ufunc):
-        return _UfuncInto(value)
-    if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, np.ufunc):
-        return functools.partial(_core.ufunc_into, value)
-    return value
-
-
-class _ArrayUfuncs:
-    """A module whose ufuncs know the two ways of `out=` that ``__array_ufunc__`` is not told."""
-
-    def __init__(self, module: types.ModuleType) -> None:
-        self.__dict__["_ufuse_module"] = module
-
-    def __getattr__(self, name: str) -> Any:
-        value = swap.swap(getattr(self.__dict__["_ufuse_module"], name))
-        value = self.__dict__[name] = into(value)
-        return value
-
-
-def extra_names(function: types.FunctionType) -> dict[str, Any]:
-    """Names that one function of NumPy needs swapped in another way than the rules say."""
-    real, code = function.__globals__, function.__code__
-    extra: dict[str, Any] = {}
-    if real.get("__name__") == numpy_methods.__name__ and function.__name__ in _MOMENTS:
-        for name in {"umr_sum", "_var"}.intersection(code.co_names):
-            callee = swap.swap(real[name])
-            extra[name] = functools.partial(_core.scalar_through, _Moment, callee)
-    if Ellipsis in code.co_consts and any(
-        type(names) is tuple and "out" in names for names in code.co_consts
-    ):
-        for name in code.co_names:
-            value = real.get(name)
-            if isinstance(value, np.ufunc):
-                extra[name] = into(value)
-            elif isinstance(value, types.ModuleType) and swap.is_library(value.__name__):
-                extra[name] = _ArrayUfuncs(value)
-    if code.co_filename == swap.DISPATCHER_FILE:
-        # What others override is NumPy's function; the dispatcher itself names its stand-in.
-        extra["implement_array_function"] = functools.partial(_core.implement, function)
-    return extra
-
-
 @functools.cache
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
     found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
     teller: Any
     for teller in (warnings.warn, warnings.simplefilter, warnings.filterwarnings):
-        found[teller] = swap.caller(teller, "flush", pure=False)
+        found[teller] = callees.caller(teller, "flush", pure=False)
     for name in _PLAIN:
         function = getattr(_umath, name, None)
         if function is not None:
@@ -407,10 +324,10 @@ def table() -> dict[Any, Any]:
             real = getattr(place, name, None)
             if real is None:
                 continue
-            found[real] = swap.Handled(real, functools.partial(handler, real))
+            found[real] = callees.Handled(real, functools.partial(handler, real))
             implementation = getattr(real, "__wrapped__", None)
             if implementation is not None:
-                found[implementation] = swap.Handled(
+                found[implementation] = callees.Handled(
                     implementation, functools.partial(handler, implementation)
                 )
     return found

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, scan, swap, trace, tree, twin
+from . import _core, callees, scan, trace, tree, twin
 from .parameters import Parameters, parameters
+from .source.text import NoSource
 from .trace import without_ours
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _surroundings(function: types.FunctionType) -> list[Any]:
     """All that the scan of a function looks at: its code, and what its names stand for."""
     values = [function.__globals__.get(name, ...) for name in twin.names_used(function.__code__)]
     values += [value for _, _, value in twin.free_variables(function)]
-    held = [value if swap.is_code(value) else type(value) for value in values]
+    held = [value if callees.is_code(value) else type(value) for value in values]
     return [function.__code__, *held]
 
 
@@ -139,7 +140,7 @@ class Function:
         """What stands for this function inside another traced function."""
         plan = self.plan()
         if plan.reason is not None:
-            return swap.caller(self.__wrapped__, plan.reason, pure=False)
+            return callees.caller(self.__wrapped__, plan.reason, pure=False)
         if self._args or self._keywords:
             return functools.partial(plan.callee, *self._args, **self._keywords)
         return plan.callee
@@ -173,11 +174,14 @@ class Function:
                 self._seen = seen
                 plan = Plan(function, found.reason, found.detail, found.line, False)
             else:
-                made = twin.twin_of(function)
-                plan = Plan(made.function, None, "", 0, found.pure)
+                try:
+                    made = twin.twin_of(function)
+                    plan = Plan(made.function, None, "", 0, found.pure)
+                except NoSource as error:
+                    self._seen = seen
+                    plan = Plan(function, "no_source", str(error), 0, False)
         else:
-            callee = swap.swap(function)
-            plan = Plan(callee, None, "", 0, False)
+            plan = Plan(callees.callee(function), None, "", 0, False)
         self._dispatcher, self._codes, self._parameters = None, [], None
         guards = made.guards(set()) if plan.pure else None
         if plan.reason is None and guards is None:

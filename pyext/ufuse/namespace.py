@@ -7,6 +7,7 @@ difference raises ``Mismatch``. Classes, constants and everything else are NumPy
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, compare, environment, handlers, swap, trace, tree
+from . import _core, callees, compare, environment, trace, tree
 from .copies import copied
 from .jit import Options, run, tame
 
@@ -47,10 +48,12 @@ class Eager:
 
     __wrapped__: Callable[..., Any]
     _full_name: str
+    _site: Callable[..., Any]
     __name__: str
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
-        self.__dict__.update(__wrapped__=function, _full_name=name)
+        site = functools.partial(_core.site, function)
+        self.__dict__.update(__wrapped__=function, _full_name=name, _site=site)
         self._describe()
 
     def _describe(self) -> None:
@@ -92,11 +95,8 @@ class Eager:
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not tame():
             return self.__wrapped__(*args, **kwargs)
-        callee = swap.swap(self.__wrapped__)
-        if kwargs.get("out") is ...:
-            callee = handlers.into(callee)
         with _core.backend("interpreted"):
-            return run(callee, args, kwargs, _OPTIONS, recorded=False)
+            return run(self._site, args, kwargs, _OPTIONS, recorded=False)
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call made in a traced one: by a jitted function, or by an object that NumPy asks.
@@ -106,7 +106,7 @@ class Eager:
         given = tree.Results(tree.Arguments())
         given.collect((args, kwargs))
         if given.lazies:
-            return swap.swap(self.__wrapped__)(*args, **kwargs)
+            return self._site(*args, **kwargs)
         return _core.unwrap(_core.numpy_call(self.__wrapped__, args, kwargs, "user_call", False))
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -212,7 +212,7 @@ def eager(value: Any, name: str) -> Any:
     if isinstance(value, types.ModuleType):
         return module_of(value)
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, np.ufunc)) or (
-        swap.is_dispatcher(value)
+        callees.is_dispatcher(value)
     ):
         module = getattr(value, "__module__", None) or ""
         return _of(value, name) if not module.startswith("numpy.testing") else value
@@ -221,7 +221,7 @@ def eager(value: Any, name: str) -> Any:
 
 def module_of(module: types.ModuleType) -> types.ModuleType:
     """``ufuse.numpy`` or a submodule of it, for NumPy's module of the same name."""
-    if not swap.is_library(module.__name__) or module.__name__.startswith("numpy.testing"):
+    if not callees.is_library(module.__name__) or module.__name__.startswith("numpy.testing"):
         return module
     name = f"ufuse.{module.__name__}"
     made = sys.modules.get(name)

@@ -16,12 +16,13 @@ from __future__ import annotations
 import builtins
 import dis
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _core, scan, swap
+from . import _core, twin
+from .source import sites
 
 
 class Parameters(NamedTuple):
@@ -269,7 +270,7 @@ class _Walk:
         self.stack.append(None)
         if isinstance(function, np.ufunc) and not keywords:
             return
-        if not isinstance(function, types.FunctionType) or not _is_traced(function):
+        if not isinstance(function, types.FunctionType) or not twin.is_traced(function):
             self.look(arguments)
             return
         self.reader.function(function)
@@ -282,11 +283,6 @@ class _Walk:
                 self.flow(argument, (id(code), code.co_varnames[at]))
             else:
                 self.look([argument])
-
-
-def _is_traced(function: types.FunctionType) -> bool:
-    """Whether a helper of the user's runs with what it is given."""
-    return not swap.is_stable(function) and scan.scan(function).reason is None
 
 
 def _named(code: types.CodeType) -> tuple[str, ...]:
@@ -322,9 +318,20 @@ def parameters(function: types.FunctionType) -> Parameters:
     return Parameters(
         tuple(i for i in range(code.co_argcount) if is_operand(code.co_varnames[i])),
         tuple(filter(is_operand, _named(code))),
-        tuple(
-            (code, int(place))
-            for (at, place), code in reader.sites.items()
-            if (at, place) not in reader.looked_at
-        ),
+        tuple(_sites(reader)),
     )
+
+
+def _sites(reader: _Reader) -> Iterator[tuple[types.CodeType, int]]:
+    """Where the results of operations go into operations only, in the code that runs: the twins'."""
+    offsets: dict[types.FunctionType, dict[int, int]] = {}
+    functions = {id(function.__code__): function for function in reader.read}
+    for at, place in reader.sites:
+        if (at, place) in reader.looked_at:
+            continue
+        function = functions[at]
+        made = twin.instrumented(function)
+        if function not in offsets:
+            offsets[function] = sites.moved_offsets(function.__code__, made)
+        if int(place) in offsets[function]:
+            yield made, offsets[function][int(place)]

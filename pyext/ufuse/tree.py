@@ -241,14 +241,15 @@ class Results:
                     items.append((yield self._unwrapped(item)))
                 made = type(value)(items)
         elif isinstance(value, types.FunctionType):
-            made, cells = twin.restored(value)
-            self._done[id(value)] = made
-            for real, cell in cells:
+            made = self._done[id(value)] = twin.restored(value)
+            for cell in value.__closure__ or ():
                 try:
                     content = cell.cell_contents
                 except ValueError:
                     continue
-                real.cell_contents = yield self._unwrapped(content)
+                real = yield self._unwrapped(content)
+                if real is not content:
+                    cell.cell_contents = real
         self._keep.append(value)
         self._done[id(value)] = made
         return made

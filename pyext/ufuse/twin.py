@@ -1,45 +1,32 @@
 """How does a Python function get to see lazy arrays instead of NumPy's own?
 
-A *twin* shares its original's code object; its globals are a dictionary in which the names that the
-code uses are swapped (``swap.py`` holds the rules), and its closure has cells swapped likewise.
-NumPy's own Python functions are twinned in the same way, so most of NumPy is traced through NumPy's
-source, keyword handling and messages included. ``jit`` asks for twins; nothing here records or runs
-an operation.
-
-Callables and modules are swapped when the twin is made and checked by identity before each call
-(``Twin.refresh``). All other globals of user code are read from the real module at the moment of
-use, so a counter that somebody else changes in the middle of a call is seen as it is.
+The *twin* of a function has the same source, globals, variables of enclosing functions and default
+values; only its call sites ask what to run (``source/sites.py``). So each name means what it means
+in Python, and ``f is g`` is true where it is in Python. NumPy's own Python functions have twins
+likewise: most of NumPy is traced through NumPy's source, keyword handling and messages included.
+``jit`` and ``callees`` ask for twins; nothing here records or runs an operation.
 """
 
 from __future__ import annotations
 
 import atexit
 import builtins
+import functools
 import types
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from . import locking, scan, swap
+from . import _core, callees, locking, scan
 from .names import is_fixed, is_pure
+from .source import sites
+from .source.text import NoSource
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
 _MISSING = object()
+DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
-
-
-class LiveGlobals(dict[str, Any]):
-    """Globals of a twin of user code: swapped names, and everything else as the module has it now.
-
-    ``LOAD_GLOBAL`` takes CPython's general path for a dict subclass, which honours ``__missing__``.
-    """
-
-    __slots__ = ("real",)
-    real: dict[str, Any]
-
-    def __missing__(self, name: str) -> Any:
-        return self.real[name]
 
 
 def names_used(code: types.CodeType) -> Iterator[str]:
@@ -62,100 +49,45 @@ class Twin:
     ----------
     function : types.FunctionType
         The twin itself.
+
+    Raises
+    ------
+    NoSource
+        Where the function's source is not known for certain.
     """
 
     def __init__(self, original: types.FunctionType) -> None:
         self.original = weakref.ref(original)
-        self.function: types.FunctionType
-        self._code: types.CodeType
-        self._names: list[tuple[str, Any]] = []
-        self._cells: list[tuple[types.CellType, types.CellType | None, Any]] = []
-        self._children: list[Twin] = []
-        self._stable = swap.is_stable(original)
-
-    def build(self) -> None:
-        """Make the function and swap what its code names; called once, under the lock."""
-        original = self.original()
-        assert original is not None
         self._code = original.__code__
-        real = original.__globals__
-        names: dict[str, Any]
-        if self._stable:
-            names = {}
-        else:
-            names = LiveGlobals()
-            names.real = real
-        names["__builtins__"] = swap.builtins_for(self._stable)
-        for name in ("__name__", "__package__", "__spec__", "__file__"):
-            if name in real:
-                names[name] = real[name]
-        # Shared, so that a warning shown "once per place" is shown once for both.
-        names["__warningregistry__"] = real.setdefault("__warningregistry__", {})
-        self.function = types.FunctionType(
-            self._code, names, original.__name__, original.__defaults__, self._closure(original)
-        )
-        self.function.__kwdefaults__ = original.__kwdefaults__
-        self.function.__qualname__ = original.__qualname__
-        self.function.__module__ = original.__module__
-        self.function.__doc__ = original.__doc__
-        self.function.__dict__.update(original.__dict__)
+        self._defaults = original.__defaults__, original.__kwdefaults__
+        self._stable = callees.is_stable(original)
+        self.function = _made(original)
+        # Callables and modules that the code names, on which the verdict of the scan rests.
+        self._names: list[tuple[str, Any]] = []
+        self._cells: list[tuple[types.CellType, Any]] = []
+        self._children: list[Twin] = []
 
-    def fill(self) -> None:
-        """Swap the globals and cells; after registration, because a function may name itself."""
+    def look(self) -> None:
+        """Note what the code names; after registration, because a function may name itself."""
         original = self.original()
-        assert original is not None
-        real, names = original.__globals__, self.function.__globals__
-        extra = swap.extra_names(original)
-        names.update(extra)
-        self._names.clear()
-        self._children.clear()
+        if original is None or self._stable:
+            return
+        real = original.__globals__
         for name in set(names_used(self._code)):
-            if name in extra:
-                self._guard(name, real.get(name, _MISSING))
-                continue
             value = real.get(name, _MISSING)
-            if value is _MISSING:
-                # A builtin, an attribute's name, or nothing.
-                names.pop(name, None)
-                self._guard(name, _MISSING)
-            elif self._stable:
-                names[name] = swap.late(value, names, name)
-            elif swap.is_code(value):
-                names[name] = self._swap(value)
-                self._guard(name, value)
-            else:
-                names.pop(name, None)
-                self._guard(name, swap.DATA)
-        for _cell, twin_cell, value in self._cells:
-            if twin_cell is not None:
-                twin_cell.cell_contents = self._swap(value)
-
-    def _guard(self, name: str, value: Any) -> None:
-        if not self._stable and (value is not _MISSING or not hasattr(builtins, name)):
-            self._names.append((name, value))
-
-    def _swap(self, value: Any) -> Any:
-        swapped = swap.swap(value)
-        inner = getattr(value, "_function", value)
-        if isinstance(swapped, types.FunctionType) and isinstance(inner, types.FunctionType):
-            child = _twins.get(inner)
-            if child is not None and child is not self:
-                self._children.append(child)
-        return swapped
-
-    def _closure(self, original: types.FunctionType) -> tuple[types.CellType, ...]:
-        """Cells of the twin: new ones for what is swapped, the real ones for data."""
-        closure = []
-        self._cells = []
+            if value is not _MISSING or not hasattr(builtins, name):
+                self._names.append((name, self._held(value)))
         for cell, _, value in free_variables(original):
-            if swap.is_code(value):
-                twin_cell = types.CellType()
-                closure.append(twin_cell)
-                self._cells.append((cell, twin_cell, value))
-            else:
-                closure.append(cell)
-                self._cells.append((cell, None, swap.DATA))
-        return tuple(closure)
+            self._cells.append((cell, self._held(value)))
+
+    def _held(self, value: Any) -> Any:
+        if value is _MISSING or not callees.is_code(value):
+            return value if value is _MISSING else DATA
+        inner = getattr(value, "_function", value)
+        if isinstance(inner, types.FunctionType) and inner is not self.original():
+            if is_traced(inner):
+                self._children.append(twin_of(inner))
+        return value
 
     def up_to_date(self, seen: set[int]) -> bool:
         """Whether code, swapped names and cells of this twin and its helpers are as they were."""
@@ -167,20 +99,14 @@ class Twin:
             return True
         if original.__code__ is not self._code:
             return False
-        if original.__defaults__ is not self.function.__defaults__:
-            return False
-        if original.__kwdefaults__ is not self.function.__kwdefaults__:
+        if (original.__defaults__, original.__kwdefaults__) != self._defaults:
             return False
         real = original.__globals__
-        for name, value in self._names:
-            current = real.get(name, _MISSING)
-            if current is not value and (value is not swap.DATA or swap.is_code(current)):
-                return False
+        if not all(_is_as_held(real.get(name, _MISSING), held) for name, held in self._names):
+            return False
         contents = {id(cell): current for cell, _, current in free_variables(original)}
-        for cell, _, value in self._cells:
-            current = contents.get(id(cell))
-            if current is not value and (value is not swap.DATA or swap.is_code(current)):
-                return False
+        if not all(_is_as_held(contents.get(id(cell)), held) for cell, held in self._cells):
+            return False
         return all(child.up_to_date(seen) for child in self._children)
 
     def guards(self, seen: set[int]) -> list[Guard] | None:
@@ -235,21 +161,96 @@ def free_variables(function: types.FunctionType) -> list[tuple[types.CellType, s
     return rows
 
 
+def _is_as_held(current: Any, held: Any) -> bool:
+    return current is held or (held is DATA and not callees.is_code(current))
+
+
+def is_traced(function: types.FunctionType) -> bool:
+    """Whether a function of the user's is traced where it is called."""
+    if callees.is_stable(function) or not callees.is_own(function) or is_instrumented(function):
+        return False
+    if scan.scan(function).reason is not None:
+        return False
+    try:
+        instrumented(function)
+    except NoSource:
+        return False
+    return True
+
+
+def is_instrumented(function: types.FunctionType) -> bool:
+    """Whether a function was made by a twin's code, or is a twin."""
+    return sites.original_of(function.__code__) is not None
+
+
+# The code of twins, by the original code's address.
+_codes: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType]] = {}
+
+
+def instrumented(function: types.FunctionType) -> types.CodeType:
+    """The code of the function's twin; functions made by one ``def`` share it.
+
+    Raises
+    ------
+    NoSource
+        Where the source is not known for certain.
+    """
+    code = function.__code__
+    known = _codes.get(id(code))
+    if known is not None and known[0]() is code:
+        return known[1]
+    made = sites.instrumented(function, _core.site)
+    key = id(code)
+    _codes[key] = (weakref.ref(code, lambda _, known=_codes: known.pop(key, None)), made)
+    return made
+
+
+def _made(original: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
+    """A function like another one, with other code: that of its twin, if none is given."""
+    code = instrumented(original) if code is None else code
+    cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
+    made = types.FunctionType(
+        code,
+        original.__globals__,
+        original.__name__,
+        original.__defaults__,
+        tuple(cells[name] for name in code.co_freevars),
+    )
+    made.__kwdefaults__ = original.__kwdefaults__
+    made.__qualname__ = original.__qualname__
+    made.__module__ = original.__module__
+    made.__doc__ = original.__doc__
+    made.__annotations__ = original.__annotations__
+    made.__dict__.update(original.__dict__)
+    return made
+
+
 def twin_of(function: types.FunctionType) -> Twin:
-    """The up-to-date twin of a Python function, made when there is none."""
+    """The up-to-date twin of a Python function, made when there is none.
+
+    Raises
+    ------
+    NoSource
+        Where the function's source is not known for certain.
+    """
     with locking.tables:
         twin = _twins.get(function)
         if twin is None or not twin.up_to_date(set()):
             forget(twin)
-            twin = Twin(function)
-            _twins[function] = twin
-            try:
-                twin.build()
-                twin.fill()
-            except BaseException:
-                _twins.pop(function, None)
-                raise
+            twin = _twins[function] = Twin(function)
+            twin.look()
         return twin
+
+
+@functools.cache
+def dispatcher_twin(function: types.FunctionType) -> types.FunctionType:
+    """NumPy 1's dispatcher of a function, which has no source: what it ends with is ours."""
+    names = dict(function.__globals__)
+    names["implement_array_function"] = functools.partial(_core.implement, function)
+    made = types.FunctionType(function.__code__, names, function.__name__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__doc__ = function.__doc__
+    return made
 
 
 def forget(twin: Twin | None) -> None:
@@ -267,35 +268,13 @@ def _let_go() -> None:
     """Functions known here would keep their modules' names alive until NumPy's are gone, and with
     them objects whose ``__del__`` calls NumPy."""
     _twins.clear()
-    swap.let_go()
+    dispatcher_twin.cache_clear()
 
 
-def restored(
-    function: types.FunctionType,
-) -> tuple[types.FunctionType, list[tuple[types.CellType, types.CellType]]]:
+def restored(function: types.FunctionType) -> types.FunctionType:
     """A function made by a twin's code, as the original code would have made it.
 
-    Parameters
-    ----------
-    function : types.FunctionType
-        A closure that a traced call returns.
-
-    Returns
-    -------
-    types.FunctionType
-        With cells that are empty yet, since what they are to hold may be made of the function.
-    list of (types.CellType, types.CellType)
-        Each of them, and the twin's.
+    Variables of enclosing functions stay the same ones, so functions that share one still do.
     """
-    names = function.__globals__
-    if not isinstance(names, LiveGlobals):
-        return function, []
-    cells = [(types.CellType(), cell) for cell in function.__closure__ or ()]
-    closure = tuple(real for real, _ in cells)
-    real = types.FunctionType(
-        function.__code__, names.real, function.__name__, function.__defaults__, closure
-    )
-    real.__kwdefaults__ = function.__kwdefaults__
-    real.__qualname__ = function.__qualname__
-    real.__doc__ = function.__doc__
-    return real, cells
+    code = sites.original_of(function.__code__)
+    return function if code is None else _made(function, code)

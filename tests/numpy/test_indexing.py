@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from arrays import LAYOUTS, array
 from same import check
+from texts import function_of
 
 READS = [
     "\nx[0]",
@@ -132,9 +133,7 @@ SINGLE = [text for text in PAIRS if text.split(" ")[0][0] in "xn"]
 
 
 def _writer(text):
-    space = {"np": np}
-    exec(f"def function(x, y):\n    {text}\n    return x\n", space)
-    return space["function"]
+    return function_of(f"def function(x, y):\n    {text}\n    return x\n", {"np": np})
 
 
 @pytest.mark.parametrize("dtype", ["d", "l", "f", "D", "B"])

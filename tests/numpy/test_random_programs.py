@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from arrays import array
 from same import check
+from texts import function_of
 
 SEED = int(os.environ.get("SEED", "1"))
 PROGRAMS = int(os.environ.get("PROGRAMS", "120"))
@@ -123,10 +124,8 @@ def test_program(seed):
     given = [array(dtype, layout, shape, seed=k) for k, layout in enumerate(layouts)]
     given = [np.nan_to_num(x, nan=0.5, posinf=2, neginf=-2) % 5 for x in given]
     given = [np.asarray(x, dtype) for x in given]
-    space = {"np": np}
-    exec(compile(text, f"<program {seed}>", "exec"), space)
     try:
-        check(space["program"], *given)
+        check(function_of(text, {"np": np}), *given)
     except BaseException:
         print(f"seed {seed}, {dtype} {shape} {layouts}\n{text}")
         raise

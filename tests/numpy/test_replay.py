@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import ufuse
 from same import check, same
+from texts import function_of
 
 FACTOR = 2.0
 PATTERN = ""
@@ -313,7 +314,8 @@ def test_named_defaults_that_are_replaced():
 @pytest.mark.parametrize("f", [np.mean, np.std, np.var])
 def test_counts_that_numpy_works_out_of_the_shape(f, axis):
     # A function without a closure: those are traced each time.
-    native = ufuse.jit(eval(f"lambda x: np.{f.__name__}(x, axis)", {"np": np, "axis": axis}))
+    text = f"def counted(x):\n    return np.{f.__name__}(x, axis)\n"
+    native = ufuse.jit(function_of(text, {"np": np, "axis": axis}))
     for _ in range(4):
         same(native(X), f(X, axis))
     assert native._dispatcher.counts[0] > 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import ufuse
 from same import check, same
+from texts import function_of
 
 X = np.linspace(0.5, 2.0, 12).reshape(3, 4)
 NOTES = []
@@ -139,7 +140,7 @@ def test_a_value_that_changes_at_each_call():
 
 def test_globals_that_change_now_and_then_are_replayed_again():
     names = {"k": 2.0}
-    f = eval("lambda x: x * k", names)
+    f = function_of("def f(x):\n    return x * k\n", names)
     native = ufuse.jit(f)
     for names["k"] in (2.0, 3.0, 2.0):
         for _ in range(3):

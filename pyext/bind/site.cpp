@@ -1,0 +1,307 @@
+// What happens at a call site of traced code? `site(f, *args, **kwargs)` stands there for
+// f(*args, **kwargs). Outside of traced calls it is that call. Inside, it runs what
+// ufuse/callees.py names for the object f: its answer is asked for once and kept as long as f is
+// what it was. The function has no Python frame, so warnings, tracebacks and `stacklevel` see the
+// frames that plain Python would have.
+#include "pyext/bind/site.h"
+
+#include <array>
+#include <unordered_map>
+
+#include "pyext/bind/lazy_ops.h"
+#include "pyext/bind/session.h"
+
+namespace ufuse::pyext {
+namespace {
+
+enum class Way : std::uint8_t {
+  Itself,     // f
+  StandIn,    // another callable
+  CallsBack,  // f, with the callables among its arguments as call sites
+};
+
+// What runs for one object; a function may be given other code and defaults.
+struct Row {
+  py::object reference;  // a weak one; the object itself where there is none
+  bool weak = false;
+  Way way = Way::Itself;
+  py::object stand_in;
+  py::object code, defaults, named;
+
+  bool is_for(PyObject* f) const {
+    PyObject* object = weak ? PyWeakref_GET_OBJECT(reference.ptr()) : reference.ptr();
+    if (object != f) return false;
+    if (!PyFunction_Check(f)) return true;
+    auto* function = reinterpret_cast<PyFunctionObject*>(f);
+    return function->func_code == code.ptr() && function->func_defaults == defaults.ptr() &&
+           function->func_kwdefaults == named.ptr();
+  }
+};
+
+using Rows = std::unordered_map<PyObject*, Row>;
+// By address. Never freed: objects may die after this module's variables.
+Rows& rows() {
+  static auto* known = new Rows;
+  return *known;
+}
+
+PyObject* the_resolver = nullptr;  // callees.stand_in
+
+PyObject* forget(PyObject* address, PyObject*) {
+  rows().erase(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kForget = {"forget", forget, METH_O, nullptr};
+
+void identify(Row& row, PyObject* f) {
+  const py::object address = steal(PyLong_FromVoidPtr(f));
+  const py::object callback = steal(PyCFunction_New(&kForget, address.ptr()));
+  row.reference = py::reinterpret_steal<py::object>(PyWeakref_NewRef(f, callback.ptr()));
+  row.weak = static_cast<bool>(row.reference);
+  if (!row.weak) {
+    PyErr_Clear();
+    row.reference = borrow(f);
+  }
+  if (!PyFunction_Check(f)) return;
+  auto* function = reinterpret_cast<PyFunctionObject*>(f);
+  row.code = borrow(function->func_code);
+  if (function->func_defaults) row.defaults = borrow(function->func_defaults);
+  if (function->func_kwdefaults) row.named = borrow(function->func_kwdefaults);
+}
+
+// A function of NumPy 2 under the __array_function__ protocol.
+bool is_dispatcher(PyObject* f) {
+  return std::string_view(Py_TYPE(f)->tp_name).ends_with("._ArrayFunctionDispatcher");
+}
+
+// Whether the object stands for the same each time: not those that are made at each use, like
+// methods, nor those that can be changed, like partials.
+bool is_kept(PyObject* f) {
+  if (PyFunction_Check(f) || PyType_Check(f) || PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
+  if (PyCFunction_Check(f)) {
+    PyObject* owner = PyCFunction_GET_SELF(f);
+    return owner == nullptr || PyModule_Check(owner);
+  }
+  return is_dispatcher(f);
+}
+
+Row row_of(PyObject* f) {
+  const auto found = rows().find(f);
+  if (found != rows().end() && found->second.is_for(f)) return found->second;
+  const py::object answer = steal(PyObject_CallOneArg(the_resolver, f));
+  Row row;
+  if (answer.ptr() == Py_Ellipsis)
+    row.way = Way::CallsBack;
+  else if (!answer.is_none())
+    row.way = Way::StandIn;
+  if (row.way == Way::StandIn) row.stand_in = answer;
+  if (is_kept(f)) {
+    identify(row, f);
+    rows()[f] = row;
+  }
+  return row;
+}
+
+PyObject* call_itself(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
+  return PyObject_Vectorcall(f, args, count, keywords);
+}
+
+// Objects of these types cannot be compared, so what stands in for one is never looked at.
+bool is_callback(PyObject* argument) {
+  return PyFunction_Check(argument) || PyCFunction_Check(argument) || PyMethod_Check(argument) ||
+         PyObject_TypeCheck(argument, &PyUFunc_Type) || is_dispatcher(argument);
+}
+
+PyObject* call_back(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
+  static const auto* partial =
+      new py::object(py::module_::import("functools").attr("partial"));
+  static const auto* site = new py::object(py::module_::import("ufuse._core").attr("site"));
+  std::vector<py::object> replaced;
+  const std::size_t size =
+      count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0);
+  std::vector<PyObject*> given(args, args + size);
+  for (PyObject*& argument : given)
+    if (is_callback(argument)) {
+      replaced.push_back((*partial)(*site, borrow(argument)));
+      argument = replaced.back().ptr();
+    }
+  return PyObject_Vectorcall(f, given.data(), count, keywords);
+}
+
+bool wants_array(PyObject* const* args, std::size_t count, PyObject* keywords) {
+  if (keywords == nullptr) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
+    if (args[count + static_cast<std::size_t>(i)] == Py_Ellipsis &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), "out") == 0)
+      return true;
+  return false;
+}
+
+bool is_of_ufunc(PyObject* f) {
+  if (PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
+  if (!PyCFunction_Check(f)) return false;
+  PyObject* owner = PyCFunction_GET_SELF(f);
+  return owner != nullptr && PyObject_TypeCheck(owner, &PyUFunc_Type);
+}
+
+// `np.float32(x)` of a lazy scalar: a cast, which is no reason to compute it now. NumPy's own code
+// ends means and variances so.
+py::object cast_of(PyObject* f, PyObject* argument) {
+  if (!is_lazy(argument) || !as_lazy(argument)->array.scalar) return {};
+  if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(f), &PyGenericArrType_Type)) return {};
+  const py::object dtype = py::handle(argument).attr("dtype");
+  if (py::object(dtype.attr("type")).is(py::handle(f))) return borrow(argument);
+  const auto* from = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
+  const py::object to = py::reinterpret_steal<py::object>(
+      reinterpret_cast<PyObject*>(PyArray_DescrFromTypeObject(f)));
+  if (!to) {
+    PyErr_Clear();
+    return {};
+  }
+  const bool floats = PyTypeNum_ISFLOAT(from->type_num) &&
+                      PyTypeNum_ISFLOAT(reinterpret_cast<PyArray_Descr*>(to.ptr())->type_num);
+  if (!floats) return {};
+  return py::handle(argument).attr("astype")(to);
+}
+
+PyObject* call_class(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords,
+                     bool& done) {
+  done = false;
+  if (keywords != nullptr || count != 1) return nullptr;
+  done = true;
+  PyObject* argument = args[0];
+  if (f == reinterpret_cast<PyObject*>(&PyType_Type)) {
+    if (is_lazy(argument)) return py::object(py::handle(argument).attr("__class__")).release().ptr();
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(argument));
+    return Py_NewRef(type);
+  }
+  if (py::object made = cast_of(f, argument)) return made.release().ptr();
+  done = false;
+  return nullptr;
+}
+
+PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count,
+                      PyObject* keywords) {
+  PyObject* self = PyMethod_GET_SELF(method);
+  PyObject* function = PyMethod_GET_FUNCTION(method);
+  if (is_lazy(self) || !PyFunction_Check(function)) {
+    if (is_lazy(self)) return call_itself(method, args, count, keywords);
+    const Row row = row_of(method);
+    return call_itself(row.way == Way::StandIn ? row.stand_in.ptr() : method, args, count,
+                       keywords);
+  }
+  const std::size_t named =
+      keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  std::vector<PyObject*> given{function, self};
+  given.insert(given.end(), args, args + count + named);
+  return site(given.data(), count + 2, keywords);
+}
+
+PyObject* site_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("site needs a callable");
+    return site(args, static_cast<std::size_t>(count), keywords);
+  });
+}
+
+// A class of the user's: the object is made as Python makes it, and what initialises it is a call
+// site.
+PyObject* construct(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 1 || !PyType_Check(PyTuple_GET_ITEM(args, 0)))
+      throw py::type_error("construct needs a class");
+    auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(args, 0));
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    const py::object made = steal(type->tp_new(type, rest.ptr(), kwargs));
+    const py::object initialise =
+        py::handle(reinterpret_cast<PyObject*>(type)).attr("__init__");
+    const Row row = row_of(initialise.ptr());
+    PyObject* function =
+        row.way == Way::StandIn ? row.stand_in.ptr() : initialise.ptr();
+    py::list given;
+    given.append(made);
+    for (py::handle each : borrow(rest.ptr())) given.append(each);
+    const py::tuple packed(given);
+    const py::object nothing = steal(PyObject_Call(function, packed.ptr(), kwargs));
+    if (!nothing.is_none()) {
+      PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'",
+                   Py_TYPE(nothing.ptr())->tp_name);
+      throw py::error_already_set();
+    }
+    return py::object(made).release().ptr();
+  });
+}
+
+// Calls a function of Python's that would tell the user again what is questionable in a text; who
+// sees warnings, and which were seen, stays as it is.
+PyObject* quietly(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("quietly needs a callable");
+    const py::module_ warnings = py::module_::import("warnings");
+    const py::object filters = warnings.attr("filters");
+    py::list silent;
+    silent.append(py::make_tuple("ignore", py::none(), borrow(PyExc_Warning), py::none(), 0));
+    warnings.attr("filters") = silent;
+    PyObject* result =
+        PyObject_Vectorcall(args[0], args + 1, static_cast<std::size_t>(count - 1), nullptr);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    warnings.attr("filters") = filters;
+    PyErr_Restore(type, value, trace);
+    return result;
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"site", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(site_function)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "site(f, /, *args, **kwargs): f(*args, **kwargs) at a call site of traced code."},
+    {"construct", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(construct)),
+     METH_VARARGS | METH_KEYWORDS,
+     "construct(cls, /, *args, **kwargs): cls(*args, **kwargs) whose __init__ is a call site."},
+    {"quietly", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(quietly)), METH_FASTCALL,
+     "quietly(f, /, *args): f(*args) during which nobody is warned."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
+  PyObject* f = args[0];
+  ++args, --count;
+  if (Call::active() == nullptr) return call_itself(f, args, count, keywords);
+  if (PyMethod_Check(f)) return call_method(f, args, count, keywords);
+  if (PyType_Check(f)) {
+    bool done = false;
+    PyObject* result = call_class(f, args, count, keywords, done);
+    if (done) return result;
+  }
+  const Row row = row_of(f);
+  switch (row.way) {
+    case Way::StandIn:
+      return call_itself(row.stand_in.ptr(), args, count, keywords);
+    case Way::CallsBack:
+      return call_back(f, args, count, keywords);
+    case Way::Itself:
+      break;
+  }
+  PyObject* result = call_itself(f, args, count, keywords);
+  if (result == nullptr || !wants_array(args, count, keywords) || !is_of_ufunc(f)) return result;
+  return into_array(steal(result)).release().ptr();
+}
+
+void bind_site(py::module_& m) {
+  if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
+  m.def(
+      "set_callees",
+      [](py::object resolver) {
+        rows().clear();
+        Py_XDECREF(the_resolver);
+        the_resolver = resolver.release().ptr();
+      },
+      py::arg("resolver"),
+      "resolver(f) gives what runs at call sites of f: another callable, None for f itself, `...` "
+      "for f itself with call sites for the callables among its arguments.");
+}
+
+}  // namespace ufuse::pyext

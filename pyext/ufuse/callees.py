@@ -1,0 +1,439 @@
+"""What runs where traced code calls ``f``?
+
+``stand_in(f)`` says so, by what ``f`` is and not by what it is called: NumPy's C functions have
+their handler or run on real arrays; Python functions of NumPy and of the user have their twins;
+builtins whose meaning is known run themselves; everything else is given real arrays. Call sites
+(``_core.site``) ask once for each object. The native handlers stand in ``handlers.py``, the twins
+in ``twin.py``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import functools
+import sys
+import sysconfig
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _core, names, scan
+from .source.text import NoSource
+
+# Where NumPy 1 compiles the dispatcher of each function under ``__array_function__``.
+DISPATCHER_FILE = "<__array_function__ internals>"
+_LIBRARIES = ("numpy", "scipy")
+
+# Modules of NumPy whose Python code looks into arrays in ways a lazy array cannot follow (memory,
+# classes with state, text): their functions are called with real arrays.
+_OPAQUE = [
+    "numpy.ma",
+    "numpy.testing",
+    "numpy.f2py",
+    "numpy.distutils",
+    "numpy.matrixlib",
+    "numpy.rec",
+    "numpy.char",
+    "numpy.ctypeslib",
+    "numpy._core.records",
+    "numpy.core.records",
+    "numpy._core.arrayprint",
+    "numpy.core.arrayprint",
+    "numpy._core.defchararray",
+    "numpy.core.defchararray",
+    "numpy.lib.npyio",
+    "numpy.lib._npyio_impl",
+    "numpy.lib.format",
+    "numpy.lib._format_impl",
+    "numpy.lib.recfunctions",
+    "numpy.lib.utils",
+    "numpy.lib._utils_impl",
+    "numpy._core.memmap",
+    "numpy.core.memmap",
+    "numpy._core.strings",
+    "numpy.strings",
+    "numpy._core.getlimits",
+    "numpy.core.getlimits",
+    "numpy.core.overrides",
+    "numpy._core.overrides",
+    "numpy.lib.index_tricks",
+    "numpy.lib._index_tricks_impl",
+    "numpy._core._internal",
+    "numpy.core._internal",
+    "numpy.lib._user_array_impl",
+    "numpy.lib.user_array",
+    "numpy.lib.introspect",
+    "numpy._core.multiarray",
+    "numpy.core.multiarray",
+    "numpy._core.einsumfunc",
+    "numpy.core.einsumfunc",
+]
+# Modules of other packages whose Python code is written for arrays alone: their functions have
+# twins. A row may stand here when the package's own tests pass with it.
+_TRANSPARENT = ["scipy.signal.windows", "scipy.special._logsumexp"]
+# Builtins, and others of Python's library, that call what they are given.
+_CALL_BACK = (functools.reduce, builtins.map, builtins.filter) + (
+    builtins.sorted,
+    builtins.min,
+    builtins.max,
+)
+_CALL_BACK_NAMES = {
+    *(("itertools", name) for name in ("accumulate", "starmap", "groupby")),
+    *(("itertools", name) for name in ("takewhile", "dropwhile", "filterfalse")),
+}
+# Modules in C whose functions take lazy arrays as any other object.
+_KNOWN_MODULES = frozenset(
+    ["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "sys"]
+    + ["_warnings", "gc", "_weakref", "_thread", "_copy", "copy", "_contextvars", "atexit", "posix"]
+    + ["_random", "_bisect", "_heapq", "_abc", "_typing", "_imp", "_ast", "_signal", "faulthandler"]
+)
+# Objects whose methods in C take lazy arrays: they keep them, or look at them by their operators.
+_KNOWN_OWNERS = (
+    *(list, tuple, dict, set, frozenset, str, bytes, bytearray, range, slice),
+    *(collections.deque, collections.OrderedDict, collections.defaultdict, types.MappingProxyType),
+    *(type, types.GeneratorType, np.dtype, np.ufunc, BaseException),
+)
+
+_Dispatcher: type | None = type(np.sum) if not isinstance(np.sum, types.FunctionType) else None
+_CODE = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    type,
+    np.ufunc,
+    functools.partial,
+    functools._lru_cache_wrapper,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    *((_Dispatcher,) if _Dispatcher else ()),
+)
+_HANDLED = (types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
+# What a context manager used as a decorator makes: NumPy 1's ``errstate`` among others.
+_DECORATED = contextlib.ContextDecorator()(lambda: None).__code__
+_INSTALLED = tuple(
+    {
+        folder.rstrip("/") + "/"
+        for name in ("stdlib", "platstdlib", "purelib", "platlib")
+        if (folder := sysconfig.get_path(name))
+    }
+)
+
+
+def is_library(module: Any) -> bool:
+    """Whether a module's name belongs to NumPy or SciPy, whose globals do not change."""
+    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+
+
+def is_stable(function: types.FunctionType) -> bool:
+    """Whether the globals of a function are NumPy's or SciPy's own, which do not change."""
+    return function.__code__.co_filename == DISPATCHER_FILE or is_library(
+        function.__globals__.get("__name__")
+    )
+
+
+def is_own(function: types.FunctionType) -> bool:
+    """Whether a function is the user's: of no package that was installed, or of one with a jitted
+    function."""
+    module = function.__globals__.get("__name__")
+    if isinstance(module, str) and module.partition(".")[0] in jitted_packages:
+        return True
+    name = function.__code__.co_filename
+    return not name.startswith(_INSTALLED) and not any(
+        part in name for part in ("/site-packages/", "/dist-packages/")
+    )
+
+
+# Packages with a jitted function: all of their functions are traced.
+jitted_packages: set[str] = set()
+
+
+def is_code(value: Any) -> bool:
+    """Whether a value is a module or a callable, which is guarded; anything else is data."""
+    return isinstance(value, _CODE) or hasattr(type(value), "__ufuse_inner__")
+
+
+def is_dispatcher(value: Any) -> bool:
+    """Whether a value is a function under NumPy's ``__array_function__`` protocol in C."""
+    return _Dispatcher is not None and isinstance(value, _Dispatcher)
+
+
+def is_opaque(module: str) -> bool:
+    """Whether the Python functions of a module of NumPy or SciPy get real arrays."""
+    if module.partition(".")[0] == "numpy":
+        return _is_in(module, _OPAQUE)
+    return not _is_in(module, _TRANSPARENT)
+
+
+def _is_in(module: str, rows: list[str]) -> bool:
+    return any(module == name or module.startswith(name + ".") for name in rows)
+
+
+def _is_standard(module: Any) -> bool:
+    if not isinstance(module, str):
+        return False
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top == "ufuse"
+
+
+# What is called.
+
+
+def stand_in(value: Any) -> Any:
+    """What runs in the place of ``value``.
+
+    Returns
+    -------
+    callable or None or Ellipsis
+        None: ``value`` itself. ``...``: ``value`` itself, but callables among its arguments are
+        call sites.
+    """
+    found = _found(value)
+    return None if found is value else found
+
+
+def callee(value: Any) -> Any:
+    """What a function of ufuse's calls in the place of ``value``."""
+    found = _found(value)
+    return value if found is ... else found
+
+
+def _found(value: Any) -> Any:
+    handler = _handler(value)
+    if handler is not None:
+        return handler
+    if isinstance(value, type):
+        return _of_class(value)
+    if isinstance(value, np.ufunc):
+        python = all(set(each) <= set("O->") for each in value.types)  # np.frompyfunc
+        return caller(value, "user_call", pure=False) if python else value
+    if isinstance(value, types.FunctionType):
+        return _of_function(value)
+    if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return _of_builtin(value)
+    if is_dispatcher(value):
+        found = _of_dispatcher(value, getattr(value, "_implementation", None))
+        return Handled(value, found) if isinstance(found, types.FunctionType) else found
+    inner = getattr(type(value), "__ufuse_inner__", None)
+    if inner is not None:
+        return inner(value)
+    if isinstance(value, StandIn):
+        return value
+    if isinstance(value, types.MethodType):
+        return _of_method(value)
+    if isinstance(value, functools.partial):
+        return functools.partial(_core.site, value.func, *value.args, **value.keywords)
+    if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        owner = value.__objclass__
+        known = owner in _KNOWN_OWNERS or owner is object or owner is _core.ndarray
+        return value if known else caller(value, "user_call", pure=False)
+    call = getattr(type(value), "__call__", None)
+    if isinstance(call, types.FunctionType) and is_own(call):
+        return functools.partial(_core.site, call, value)
+    if not callable(value):
+        return value  # raises
+    return caller(value, "user_call", pure=False)
+
+
+def _handler(value: Any) -> Any:
+    from . import handlers
+
+    if type(value) in _HANDLED or is_dispatcher(value):  # others' `==` may be anything
+        return handlers.table().get(value)
+    return None
+
+
+def _of_class(value: type) -> Any:
+    if value in _CALL_BACK or (value.__module__, value.__name__) in _CALL_BACK_NAMES:
+        return ...
+    init = value.__init__  # type: ignore[misc]
+    if isinstance(init, types.FunctionType) and type(value) is type:
+        # A class of the user's: what sets its attributes is a call like others.
+        if value.__new__ is object.__new__ and is_own(init):
+            return functools.partial(_core.construct, value)
+    module = str(value.__module__)
+    standard = is_library(module) or _is_standard(module)
+    if not standard and not issubclass(value, (tuple, BaseException)):
+        return caller(value, "user_call", pure=False)
+    if names.is_strict(module):
+        return caller(value, "user_call", pure=False)
+    return value
+
+
+def _of_method(value: types.MethodType) -> Any:
+    owner, function = value.__self__, value.__func__
+    if isinstance(owner, _core.ndarray):
+        return value
+    if is_library(type(owner).__module__):
+        return caller(value, "not_native", pure=False)  # of NumPy's global random generator
+    return functools.partial(_core.site, function, owner)
+
+
+def _of_function(function: types.FunctionType) -> Any:
+    from . import twin
+
+    if twin.is_instrumented(function):
+        return function
+    wrapped = getattr(function, "__wrapped__", None)
+    if function.__code__.co_filename == DISPATCHER_FILE and wrapped is not None:
+        implementation = _of_dispatcher(function, wrapped)
+        if isinstance(implementation, types.FunctionType):
+            # NumPy 1's dispatcher is a Python frame that `stacklevel` counts: keep it.
+            return twin.dispatcher_twin(function)
+        return implementation
+    module = function.__globals__.get("__name__")
+    if names.is_strict(module):
+        return caller(function, "user_call", pure=True)
+    if _is_standard(module) and function.__code__ is not _DECORATED:
+        return function
+    if is_library(module):
+        if is_opaque(str(module)):
+            return caller(function, "not_native")
+    elif not is_own(function):
+        return caller(function, "user_call", pure=False)
+    if function.__code__.co_flags & 0x2A0:
+        return function if is_library(module) else caller(function, "user_call", pure=False)
+    if not is_library(module):
+        found = scan.scan(function)
+        if found.reason is not None:
+            return caller(function, found.reason, pure=False)
+    try:
+        return twin.twin_of(function).function
+    except NoSource:
+        return caller(function, "no_source", pure=is_library(module))
+
+
+def _of_dispatcher(public: Any, implementation: Any) -> Any:
+    """A function under NumPy's ``__array_function__`` dispatcher: its implementation's stand-in."""
+    if isinstance(implementation, types.FunctionType):
+        if "like" in (implementation.__kwdefaults__ or ()):
+            return caller(public, "not_native")  # asks its first argument, and drops it
+        found = _handler(implementation) or _of_function(implementation)
+        # An opaque implementation is called under its public name, as NumPy would.
+        if isinstance(found, Caller):
+            return caller(public, found.reason)
+        return found
+    return caller(public, "not_native")
+
+
+def _of_builtin(function: Any) -> Any:
+    owner = function.__self__
+    if isinstance(owner, types.ModuleType | None):
+        module = function.__module__ or getattr(owner, "__name__", None)
+        if function in _CALL_BACK:
+            return ...
+        if function is builtins.round:
+            return caller(function, "array", pure=True)
+        if is_library(module):
+            return caller(function, "not_native")
+        if module in _KNOWN_MODULES or module == "ufuse._core":
+            return function
+        return caller(function, "user_call", pure=names.is_strict(module))
+    if isinstance(owner, (np.ufunc, _core.ndarray)):
+        return function
+    kind = owner if isinstance(owner, type) else type(owner)
+    if is_library(kind.__module__):
+        return caller(function, "not_native", pure=False)
+    if isinstance(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
+        return function
+    if _is_standard(kind.__module__) and not names.is_strict(kind.__module__):
+        return function
+    return caller(function, "user_call", pure=False)
+
+
+def array_function(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
+    """``__array_function__`` of lazy arrays: NumPy's functions called by code that has no twin."""
+    found = callee(function)
+    if found is function or not _core.session_active():
+        return _core.numpy_call(function, args, kwargs, "not_native", False)
+    return found(*args, **kwargs)
+
+
+class StandIn(functools.partial):
+    """A callable in the place of a library's; everything else about it is the library's own."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+class Handled(StandIn):
+    """What stands for a function of NumPy that has a native form or a twin.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's own, called where an argument may override it (``__array_function__``) or where the
+        stand-in returns ``NotImplemented``.
+    stand_in : callable
+        What is called otherwise.
+    """
+
+    def __new__(cls, function: Callable[..., Any], stand_in: Callable[..., Any]) -> Handled:
+        self = super().__new__(cls, _core.call_handled, function, stand_in, is_pure(function))
+        self.__wrapped__ = function
+        return self
+
+
+class Caller(StandIn):
+    """Calls a function with real arrays, at the place where it stands.
+
+    A partial of ``_core.call_numpy``: the call has no Python frame of its own, so NumPy's warnings
+    name the user's line.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    reason : str
+        Row of ``reasons.def``.
+    pure : bool
+        False when the call may write to its arguments or depends on hidden state.
+    """
+
+    reason: str
+    __name__: str
+
+    def __new__(cls, function: Callable[..., Any], reason: str, pure: bool) -> Caller:
+        self = super().__new__(cls, _core.call_numpy, function, reason, pure)
+        self.__wrapped__ = function
+        self.reason = reason
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__doc__ = getattr(function, "__doc__", None)
+        return self
+
+
+def caller(function: Callable[..., Any], reason: str, pure: bool | None = None) -> Caller:
+    """The ``Caller`` of a function."""
+    return Caller(function, reason, is_pure(function) if pure is None else pure)
+
+
+# C functions of NumPy that write to an argument.
+_WRITERS = frozenset(
+    [
+        "copyto",
+        "put",
+        "place",
+        "_place",
+        "_insert",  # np.place of NumPy 1
+        "putmask",
+        "fill_diagonal",
+        "put_along_axis",
+        "shuffle",
+        "at",
+        "sort",
+        "partition",
+    ]
+)
+
+
+def is_pure(function: Callable[..., Any]) -> bool:
+    """Whether a function of NumPy leaves its arguments as they are."""
+    return getattr(function, "__name__", "") not in _WRITERS

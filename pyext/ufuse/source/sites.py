@@ -1,0 +1,106 @@
+"""The same code in which each call ``f(x)`` asks ``site(f, x)`` first.
+
+``instrumented(function, site)`` gives the code object; file name, lines and columns are those of
+the source, so tracebacks, warnings, debuggers and coverage show the user's own. ``site`` is a
+constant of the code and has no Python frame. Names, variables and everything else stay as they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .text import compiled, nested, source_of
+
+# Stands for `site` until the code object is made.
+_PLACE = b"\0ufuse: call site"
+# The code objects that were made, by their address, with the original of each.
+_originals: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType]] = {}
+
+
+class _Sites(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "super" and not node.args:
+            return node  # it looks into the frame of its caller
+        site = ast.copy_location(ast.Constant(_PLACE), node.func)
+        return ast.copy_location(ast.Call(site, [node.func, *node.args], node.keywords), node)
+
+
+def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> types.CodeType:
+    """The code of a function with ``site`` at its call sites.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+        Its source is read.
+    site : callable
+        ``site(f, *args, **kwargs)`` is called in the place of ``f(*args, **kwargs)``.
+
+    Returns
+    -------
+    types.CodeType
+        Variables of enclosing functions are in the order of ``co_freevars``.
+
+    Raises
+    ------
+    NoSource
+        Where the source is not known for certain.
+    """
+    code = function.__code__
+    tree, index = source_of(function)
+    made = list(nested(compiled(_Sites().visit(tree), code)))[index]
+    return _filled(made, code, site)
+
+
+def original_of(code: types.CodeType) -> types.CodeType | None:
+    """The code that ``instrumented`` made a code object from; None for any other."""
+    known = _originals.get(id(code))
+    return known[1] if known is not None and known[0]() is code else None
+
+
+def _filled(made: types.CodeType, original: types.CodeType, site: Any) -> types.CodeType:
+    # In the order in which they stand: the rewriting neither adds nor removes any.
+    inner = (each for each in original.co_consts if isinstance(each, types.CodeType))
+    constants = tuple(
+        _filled(each, next(inner), site)
+        if isinstance(each, types.CodeType)
+        else site
+        if isinstance(each, bytes) and each == _PLACE
+        else each
+        for each in made.co_consts
+    )
+    code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
+    key = id(code)
+    _originals[key] = (
+        weakref.ref(code, lambda _, known=_originals: known.pop(key, None)),
+        original,
+    )
+    return code
+
+
+def moved_offsets(original: types.CodeType, made: types.CodeType) -> dict[int, int]:
+    """Where the operators of a code object stand in the one that was made from it.
+
+    Returns
+    -------
+    dict
+        Offsets of instructions in ``made`` by those in ``original``.
+    """
+    there = dict(_operators(made))
+    return {at: there[key] for key, at in _operators(original) if key in there}
+
+
+def _operators(code: types.CodeType) -> Iterator[tuple[Any, int]]:
+    """Each operator's place in the text, and its offset; what stands twice is counted."""
+    seen: dict[Any, int] = {}
+    for i in dis.get_instructions(code):
+        if i.opname.startswith(("BINARY_OP", "UNARY_")):
+            place = (i.opname, i.arg, i.positions)
+            seen[place] = seen.get(place, 0) + 1
+            yield (place, seen[place]), i.offset

@@ -1,0 +1,272 @@
+"""Where is the source of a function, and is it really what the function runs?
+
+A file may have changed since it was imported, and a code object may have been made by a program. So
+the text is compiled unchanged, and only a function whose own byte code comes out has source. Of a
+``def`` the lines from its first one on are read, as far as they make a whole statement; of a
+``lambda`` the whole file is, and where several stand on a line the one with equal code is meant.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+import re
+import types
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ufuse import _core
+
+_FUTURES = 0
+for _name in __future__.all_feature_names:
+    _FUTURES |= getattr(__future__, _name).compiler_flag
+# So many lines may follow the last one with code: brackets, strings and comments.
+_TRAILING_LINES = 400
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class NoSource(Exception):
+    """There is no source, or it is not the code; the message says which."""
+
+
+class Source(NamedTuple):
+    """The source of one function.
+
+    Attributes
+    ----------
+    tree : ast.Module
+        The function and what is needed around it, so that its variables mean what they mean in its
+        file. It may be changed.
+    index : int
+        Which of the code objects in the compiled tree is the function's, counted by ``nested``.
+    """
+
+    tree: ast.Module
+    index: int
+
+
+def nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code objects inside a code object, from the outside in."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from nested(constant)
+
+
+def compiled(tree: ast.Module, like: types.CodeType) -> types.CodeType:
+    """A module's tree compiled with the file name and language features of a code object.
+
+    Nothing warns: what there is to say about the text was said when it was imported.
+    """
+    flags = like.co_flags & _FUTURES
+    made = _core.quietly(compile, tree, like.co_filename, "exec", flags, True)
+    assert isinstance(made, types.CodeType)
+    return made
+
+
+def source_of(function: types.FunctionType) -> Source:
+    """The source of a function.
+
+    Raises
+    ------
+    NoSource
+        Where there is none, or it is not what the function runs.
+    """
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise NoSource(f"there is no source of {code.co_filename}")
+    candidates = _lambdas(lines, code) if code.co_name == "<lambda>" else _definitions(lines, code)
+    used = {name for each in (code, *nested(code)) for name in each.co_names}
+    for definition in candidates:
+        tree = _surrounded(definition, code)
+        around = tree.body
+        tried = []
+        for imported in _imported(lines, code):
+            names = sorted(used & imported)
+            if names in tried:
+                continue
+            tried.append(names)
+            # Python compiles methods of what a module imports in another way.
+            ahead = [ast.Import([ast.alias(name) for name in names])] if names else []
+            tree.body = [*map(ast.fix_missing_locations, ahead), *around]
+            for index, found in enumerate(nested(compiled(tree, code))):
+                if found.co_name == code.co_name and _same(found, code):
+                    return Source(tree, index)
+    raise NoSource(f"the text of {code.co_filename} is not what was imported")
+
+
+def _parsed(text: str, code: types.CodeType) -> ast.Module:
+    flags = ast.PyCF_ONLY_AST | (code.co_flags & _FUTURES)
+    made = _core.quietly(compile, text, code.co_filename, "exec", flags, True)
+    assert isinstance(made, ast.Module)
+    return made
+
+
+def _imported(lines: list[str], code: types.CodeType) -> Iterator[set[str]]:
+    """The names that a file imports: by a glance at its lines, by a longer one, for certain."""
+    yield _imported_at(lines, re.compile("(import|from)\\s"), code)
+    yield _imported_at(lines, re.compile("\\s*(import|from)\\s"), code)
+    try:
+        tree = _parsed("".join(lines), code)
+    except (SyntaxError, ValueError):
+        return
+    yield _names_imported(tree)
+
+
+def _imported_at(lines: list[str], begin: re.Pattern[str], code: types.CodeType) -> set[str]:
+    names = set()
+    for at, line in enumerate(lines):
+        if not begin.match(line):
+            continue
+        end = at + 1
+        if "(" in line:
+            while end < len(lines) and ")" not in lines[end - 1]:
+                end += 1
+        try:
+            names |= _names_imported(_parsed("".join(lines[at:end]).strip(), code))
+        except (SyntaxError, ValueError):
+            continue
+    return names
+
+
+def _names_imported(tree: ast.Module) -> set[str]:
+    """What a module's own statements import, those of its functions not counted."""
+    names = set()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                names.add(alias.asname or alias.name.partition(".")[0])
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            pending.extend(ast.iter_child_nodes(node))
+    return names
+
+
+def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]:
+    """The ``def`` that begins at the code's first line."""
+    first = code.co_firstlineno - 1
+    if first >= len(lines):
+        return
+    # Below `if 1:` a statement may be indented.
+    indented = lines[first][:1].isspace()
+    ahead = "if 1:\n" if indented else ""
+    last = _last_line(code)
+    for end in range(last, min(last + _TRAILING_LINES, len(lines)) + 1):
+        try:
+            tree = _parsed(ahead + "".join(lines[first:end]), code)
+        except (SyntaxError, ValueError):
+            continue
+        ast.increment_lineno(tree, first - (1 if indented else 0))
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield node
+                return
+        return
+
+
+def _last_line(code: types.CodeType) -> int:
+    last = code.co_firstlineno
+    for each in (code, *nested(code)):
+        for _, end, _, _ in each.co_positions():
+            last = max(last, end or 0)
+    return last
+
+
+def _lambdas(lines: list[str], code: types.CodeType) -> Iterator[Definition]:
+    """All ``lambda`` at the code's first line."""
+    try:
+        tree = _parsed("".join(lines), code)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
+            yield node
+
+
+def _surrounded(definition: Definition, code: types.CodeType) -> ast.Module:
+    """A module in which the function's code comes out as in its own.
+
+    Variables of enclosing functions are those of one function around it; a class around it makes
+    names with two underscores, and what ``super()`` needs, as they are.
+    """
+    body: ast.stmt
+    if isinstance(definition, ast.Lambda):
+        _without_defaults(definition.args)
+        body = ast.copy_location(ast.Expr(definition), definition)
+    else:
+        _without_defaults(definition.args)
+        definition.decorator_list = []
+        definition.returns = None
+        if hasattr(definition, "type_params"):
+            definition.type_params = []
+        body = definition
+    outer, _, _ = code.co_qualname.rpartition(".")
+    owner = outer.rpartition(".")[2]
+    if owner and owner != "<locals>":
+        body = _class(owner, body)
+    free = [name for name in code.co_freevars if name != "__class__"]
+    if "__class__" in code.co_freevars and not isinstance(body, ast.ClassDef):
+        body = _class("_", body)
+    if free:
+        body = _function("_", free, body)
+    return ast.fix_missing_locations(ast.Module([body], []))
+
+
+def _without_defaults(arguments: ast.arguments) -> None:
+    """Default values and annotations belong to the code around a function."""
+    nothing = ast.Constant(None)
+    arguments.defaults = [nothing for _ in arguments.defaults]
+    arguments.kw_defaults = [each and nothing for each in arguments.kw_defaults]
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    for each in (*every, arguments.vararg, arguments.kwarg):
+        if each is not None:
+            each.annotation = None
+
+
+def _class(name: str, body: ast.stmt) -> ast.ClassDef:
+    made = ast.parse(f"class {name}: pass").body[0]
+    assert isinstance(made, ast.ClassDef)
+    made.body = [body]
+    return made
+
+
+def _function(name: str, parameters: list[str], body: ast.stmt) -> ast.FunctionDef:
+    made = ast.parse(f"def {name}(): pass").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.args.args = [ast.arg(each) for each in parameters]
+    made.body = [body]
+    return made
+
+
+_COMPARED = (
+    "co_code",
+    "co_names",
+    "co_varnames",
+    "co_freevars",
+    "co_cellvars",
+    "co_argcount",
+    "co_posonlyargcount",
+    "co_kwonlyargcount",
+    "co_exceptiontable",
+)
+
+
+def _same(a: types.CodeType, b: types.CodeType) -> bool:
+    """Whether two code objects do the same."""
+    if any(getattr(a, name) != getattr(b, name) for name in _COMPARED):
+        return False
+    return len(a.co_consts) == len(b.co_consts) and all(
+        map(_same_constant, a.co_consts, b.co_consts)
+    )
+
+
+def _same_constant(a: object, b: object) -> bool:
+    if isinstance(a, types.CodeType) and isinstance(b, types.CodeType):
+        return _same(a, b)
+    # In words, because 0.0 == -0.0 and a NaN is equal to nothing; a set's order says nothing.
+    return type(a) is type(b) and (a == b if isinstance(a, frozenset) else repr(a) == repr(b))
