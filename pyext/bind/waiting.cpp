@@ -3,16 +3,13 @@
 
 #include "codegen/jit/fork.h"
 #include "codegen/schedule/cost.h"
-#include "pyext/bind/call.h"
 #include "pyext/bind/signals.h"
 
 namespace ufuse::pyext {
 namespace {
 
-// Handlers may run any code; it is none of the call that waits.
 void look_for_signals() {
-  const Call::Aside aside;
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  if (handler_raises()) throw py::error_already_set();
 }
 
 ir::Patience patience_for(std::chrono::nanoseconds left, WithoutGil& released) {
