@@ -14,6 +14,7 @@
 #include "codegen/deferred.h"
 #include "codegen/emit/printer.h"
 #include "codegen/jit/fork.h"
+#include "codegen/jit/process.h"
 #include "codegen/launch.h"
 #include "codegen/runtime/memory.h"
 #include "codegen/runtime/preamble.h"
@@ -203,11 +204,17 @@ Compiler::~Compiler() = default;
 Threads& Compiler::threads() { return state_->threads; }
 Jit& Compiler::jit() { return *state_->jit; }
 
+std::chrono::milliseconds Compiler::longest_wait() {
+  static const std::chrono::seconds wait{
+      Environment::now().count("UFUSE_PATIENCE", cost::kLongestWait, cost::kMostPatience)};
+  return wait;
+}
+
 std::shared_ptr<Jit> Compiler::default_jit() {
   JitConfig config;
   config.preamble = runtime_preamble();
   config.half = runtime_half();
-  config.slow = cost::kLongestWait;
+  config.slow = std::max<std::chrono::milliseconds>(longest_wait(), cost::kNotSlow);
   return std::make_shared<Jit>(std::move(config));
 }
 

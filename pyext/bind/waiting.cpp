@@ -1,8 +1,8 @@
 // See waiting.h.
 #include "pyext/bind/waiting.h"
 
+#include "codegen/compile.h"
 #include "codegen/jit/fork.h"
-#include "codegen/schedule/cost.h"
 #include "pyext/bind/signals.h"
 
 namespace ufuse::pyext {
@@ -26,7 +26,7 @@ Waiting::Waiting(std::chrono::nanoseconds patience)
 
 void await_in_child(const ir::Executable& executable) {
   if (codegen::fork_generation() == 0 || executable.settled()) return;
-  const Waiting waiting(codegen::cost::kLongestWait);
+  const Waiting waiting(codegen::Compiler::longest_wait());
   executable.await(waiting.patience());
 }
 
