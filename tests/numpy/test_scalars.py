@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 from arrays import DTYPES, array
-from same import check
+from same import check, check_all
 
 OPERATORS = {
     "add": "+",
@@ -35,9 +35,9 @@ PYTHON = [True, 0, 2, -1, 2.5, 0.0, -0.0, 1e300, 1j, 127, 128, -129, 2**40]
 def test_python_numbers(name, dtype):
     operation = getattr(operator, name)
     x = array(dtype, shape=(6,))
-    for number in PYTHON:
-        check(lambda x, number: operation(x, number), x, number)
-        check(lambda x, number: operation(number, x), x, number)
+    check_all(lambda x, number: operation(x, number), [(x, number) for number in PYTHON])
+    check_all(lambda x, number: operation(number, x), [(x, number) for number in PYTHON])
+    check(lambda x, number: operation(x, number), x, 2)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
