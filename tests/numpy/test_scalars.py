@@ -57,12 +57,12 @@ def test_numpy_scalars(name):
     ]
     for a in scalars:
         check(lambda a, x: (function(a, x), function(x, a)), a, np.arange(1.0, 5.0))
-        for b in scalars:
-            check(operation, a, b)
-            # A long double hands operator.pow to the ufunc, whose warning has other words; at a
-            # call ours cannot tell them apart.
-            known = name == "pow" and isinstance(a, (np.longdouble, np.clongdouble))
-            check(lambda a, b: function(a, b), a, b, _warnings=not known)
+        pairs = [(a, b) for b in scalars]
+        check_all(operation, pairs)
+        # A long double hands operator.pow to the ufunc, whose warning has other words; at a
+        # call ours cannot tell them apart.
+        known = name == "pow" and isinstance(a, (np.longdouble, np.clongdouble))
+        check_all(lambda a, b: function(a, b), pairs, _warnings=not known)
         check(lambda a: (function(a, 2), function(2, a)), a)
 
 
