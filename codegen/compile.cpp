@@ -14,6 +14,7 @@
 #include "codegen/deferred.h"
 #include "codegen/emit/printer.h"
 #include "codegen/jit/fork.h"
+#include "codegen/jit/process.h"
 #include "codegen/launch.h"
 #include "codegen/runtime/memory.h"
 #include "codegen/runtime/preamble.h"
@@ -86,6 +87,17 @@ ir::Report report_of(const ir::Graph& graph, const ir::LoopTable& loops, const i
   return report;
 }
 
+// The rest was for the text.
+loop::Kernel needed_by_launches(loop::Kernel printed) {
+  loop::Kernel k;
+  k.buffers = std::move(printed.buffers);
+  k.sizes = std::move(printed.sizes);
+  k.params = std::move(printed.params);
+  k.cost_ns = printed.cost_ns;
+  k.streams = printed.streams;
+  return k;
+}
+
 // A graph cut into kernels and printed, before anything is built.
 struct Printed {
   std::vector<BoundKernel> kernels;  // without code
@@ -102,12 +114,11 @@ struct Printed {
       ir::GroupReport group;
       group.source = print_cpp(k, loops);
       group.loops = loop::print(k);
-      group.ops = k.ops;
+      group.ops = std::move(k.ops);
       report.groups.push_back(std::move(group));
       BoundKernel bound;
       for (std::uint32_t row : k.calls) bound.calls.push_back({loops[row].loop, loops[row].data});
-      k.body.clear();
-      bound.loops = std::move(k);
+      bound.loops = needed_by_launches(std::move(k));
       kernels.push_back(std::move(bound));
     }
   }
@@ -170,11 +181,9 @@ struct Compiler::State {
                                         bool awaited,
                                         std::shared_ptr<const ir::Executable> meanwhile) {
     Printed printed(graph, loops, layouts);
-    std::vector<std::string> sources;
-    for (const ir::GroupReport& group : printed.report.groups) sources.push_back(group.source);
     ir::Report report = printed.report;
     return std::make_shared<const Deferred>(
-        *jit, std::move(sources), numerics, awaited,
+        *jit, numerics, awaited,
         [this, printed = std::move(printed)](std::vector<Built> built) {
           return bind(printed, std::move(built));
         },
@@ -203,11 +212,17 @@ Compiler::~Compiler() = default;
 Threads& Compiler::threads() { return state_->threads; }
 Jit& Compiler::jit() { return *state_->jit; }
 
+std::chrono::milliseconds Compiler::longest_wait() {
+  static const std::chrono::seconds wait{
+      Environment::now().count("UFUSE_PATIENCE", cost::kLongestWait, cost::kMostPatience)};
+  return wait;
+}
+
 std::shared_ptr<Jit> Compiler::default_jit() {
   JitConfig config;
   config.preamble = runtime_preamble();
   config.half = runtime_half();
-  config.slow = cost::kLongestWait;
+  config.slow = std::max<std::chrono::milliseconds>(longest_wait(), cost::kNotSlow);
   return std::make_shared<Jit>(std::move(config));
 }
 

@@ -2,6 +2,7 @@
 // one; tracer runs through it as an ir::Backend. This folder sees neither Python nor tracer.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "codegen/jit/jit.h"
@@ -18,6 +19,10 @@ class Compiler : public ir::Backend {
   ~Compiler() override;
   // One that knows the text every kernel starts with.
   static std::shared_ptr<Jit> default_jit();
+
+  // A call waits no longer than this for the compiler, whatever the compiler does:
+  // $UFUSE_PATIENCE in seconds, or 5 s. What it is when it is first asked for, it stays.
+  static std::chrono::milliseconds longest_wait();
 
   // Waits for the compiler, however long it takes.
   std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,

@@ -31,10 +31,9 @@ bool is_ready(const std::shared_future<Built>& build) {
 
 }  // namespace
 
-Deferred::Deferred(Jit& jit, std::vector<std::string> sources, Numerics numerics, bool awaited,
-                   Bind bind, std::shared_ptr<const ir::Executable> meanwhile, ir::Report report)
+Deferred::Deferred(Jit& jit, Numerics numerics, bool awaited, Bind bind,
+                   std::shared_ptr<const ir::Executable> meanwhile, ir::Report report)
     : jit_(jit),
-      sources_(std::move(sources)),
       numerics_(numerics),
       bind_(std::move(bind)),
       meanwhile_(std::move(meanwhile)),
@@ -103,8 +102,8 @@ std::unique_ptr<Deferred::Stage> Deferred::next(const Stage& now) const {
 std::unique_ptr<Deferred::Stage> Deferred::begun(Clock::duration pause, bool awaited) const {
   auto made = std::make_unique<Stage>();
   made->generation = fork_generation();
-  for (const std::string& source : sources_)
-    made->builds.push_back(jit_.get_async(source, numerics_, awaited));
+  for (const ir::GroupReport& group : report_.groups)
+    made->builds.push_back(jit_.get_async(*group.source, numerics_, awaited));
   made->executable = meanwhile_;
   made->report = said(report_, "compiling");
   made->pause = pause;

@@ -17,13 +17,13 @@ namespace ufuse::codegen {
 
 class Deferred : public ir::Executable {
  public:
-  // Makes the compiled executable of its kernels, in the order of `sources`.
+  // Makes the compiled executable of its kernels, in the order of the report's groups.
   using Bind = std::function<std::shared_ptr<const ir::Executable>(std::vector<Built>)>;
 
-  // Begins to build `sources`, before those that nobody waits for if `awaited`; `report` is what
-  // can be said of them now. `jit` must outlive it. `meanwhile` may be null where it is never run
-  // before wait() has returned.
-  Deferred(Jit& jit, std::vector<std::string> sources, Numerics numerics, bool awaited, Bind bind,
+  // Begins to build the source of each group of `report`, which is what can be said of them now;
+  // before those that nobody waits for if `awaited`. `jit` must outlive it. `meanwhile` may be null
+  // where it is never run before wait() has returned.
+  Deferred(Jit& jit, Numerics numerics, bool awaited, Bind bind,
            std::shared_ptr<const ir::Executable> meanwhile, ir::Report report);
   ~Deferred() override;
   Deferred(const Deferred&) = delete;
@@ -66,7 +66,6 @@ class Deferred : public ir::Executable {
   const ir::Report& without_loops() const;
 
   Jit& jit_;
-  const std::vector<std::string> sources_;
   const Numerics numerics_;
   const Bind bind_;
   const std::shared_ptr<const ir::Executable> meanwhile_;

@@ -18,7 +18,7 @@ namespace ufuse::codegen {
 
 struct BoundKernel {
   std::shared_ptr<const Kernel> code;
-  loop::Kernel loops;  // its body is dropped once it is printed
+  loop::Kernel loops;  // what is left of it once it is printed
   std::vector<rt::Loop> calls;
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/support/shared.h"
 
 namespace ufuse::ir {
 
@@ -60,18 +61,19 @@ struct RunStatus {
   bool stopped = false;
 };
 
-// What was built, as data; explain and the logs turn it into text.
+// What was built, as data; explain and the logs turn it into text. Thousands are kept at once, and
+// those of one loop share its texts.
 struct GroupReport {
-  std::string source;            // C++ text; empty for the interpreter
-  std::string loops;             // loop IR, printed
-  std::vector<std::string> ops;  // what was fused, in order
-  std::string origin;            // "compiled", "memory cache", "disk cache", "interpreter"
+  Shared<std::string> source;            // C++ text; empty for the interpreter
+  Shared<std::string> loops;             // loop IR, printed
+  Shared<std::vector<std::string>> ops;  // what was fused, in order
+  std::string origin;                    // "compiled", "memory cache", "disk cache", "interpreter"
   double compile_ms = 0;
   // Why it is not compiled, if so: a row of tracer/reasons.def (its id), or empty, and more words.
   std::string reason, note;
 };
 struct Report {
-  std::string graph;  // what was asked for, printed
+  Shared<std::string> graph;  // what was asked for, printed
   std::vector<GroupReport> groups;
   std::int64_t bytes_moved =
       0;  // estimate of what the groups read and write, intermediates included

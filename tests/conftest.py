@@ -12,6 +12,7 @@ request (``ufuse.requests``), so that a wrong value is reported where it is made
 """
 
 import itertools
+import os
 import random
 import zlib
 
@@ -40,6 +41,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure():
+    # What a test expects of a loop must not depend on how busy the machine is: here, and in all
+    # processes that tests start, calls wait for the compiler as long as it takes. Tests of what
+    # happens otherwise say so (`impatient` in faults/).
+    os.environ.setdefault("UFUSE_PATIENCE", "1000")
     requests.watch()
 
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "codegen/jit/folders.h"
+#include "codegen/jit/process.h"
 
 namespace ufuse::codegen {
 namespace {
@@ -258,15 +258,7 @@ std::string default_cache_folder() {
 }
 
 std::uint64_t default_cache_bytes() {
-  std::uint64_t mebibytes = 256;
-  if (const char* text = std::getenv("UFUSE_CACHE_SIZE")) {
-    std::uint64_t value;
-    const char* end = text + std::strlen(text);
-    const auto parsed = std::from_chars(text, end, value);
-    if (parsed.ec == std::errc() && parsed.ptr == end && value < (std::uint64_t{1} << 40))
-      mebibytes = value;
-  }
-  return mebibytes << 20;
+  return Environment::now().count("UFUSE_CACHE_SIZE", 256, std::uint64_t{1} << 40) << 20;
 }
 
 }  // namespace ufuse::codegen

@@ -204,6 +204,15 @@ std::string Environment::get(std::string_view name, std::string_view otherwise) 
   return std::string(otherwise);
 }
 
+std::uint64_t Environment::count(std::string_view name, std::uint64_t otherwise,
+                                 std::uint64_t end) const {
+  const std::string text = get(name);
+  std::uint64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && rest == text.data() + text.size();
+  return whole && value < end ? value : otherwise;
+}
+
 namespace {
 
 // One run of all programs; each with a shell that tells how it ended, if `watch`.

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ class Environment {
   static Environment now();
   // `otherwise` where it is not set.
   std::string get(std::string_view name, std::string_view otherwise = {}) const;
+  // `otherwise` where it is not set to a whole number below `end`.
+  std::uint64_t count(std::string_view name, std::uint64_t otherwise, std::uint64_t end) const;
   const std::vector<std::string>& entries() const { return entries_; }
 
  private:

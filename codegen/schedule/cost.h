@@ -56,7 +56,10 @@ inline constexpr double kWorthWaiting = 10e6;
 // What compiling a part after the first takes, which is worth interpreting just as long.
 inline constexpr double kCompiledPart = 1e9;
 inline constexpr std::chrono::milliseconds kPatience{4};
-// A call waits no longer than this for the compiler, whatever it does.
-inline constexpr std::chrono::milliseconds kLongestWait{5000};
+// A call waits no longer than this for the compiler, whatever it does; the user may choose
+// another number of seconds below a year.
+inline constexpr std::uint64_t kLongestWait = 5, kMostPatience = 31'536'000;
+// A compiler is slow where one build takes longer than a call waits, but for the most impatient.
+inline constexpr std::chrono::seconds kNotSlow{1};
 
 }  // namespace ufuse::codegen::cost

@@ -201,6 +201,7 @@ Report report_on(const Graph& g, const LoopTable* loops) {
   Report report;
   report.graph = print(g, loops);
   GroupReport group;
+  std::vector<std::string> ops;
   group.origin = "interpreter";
   for (std::size_t i = 0; i < g.size(); ++i) {
     const Node& node = g[g.at(i)];
@@ -209,7 +210,7 @@ Report report_on(const Graph& g, const LoopTable* loops) {
     const bool is_view =
         node.op == Op::Broadcast || node.op == Op::Transpose || node.op == Op::Slice;
     if (is_view) continue;
-    group.ops.push_back(name_of(node, loops));
+    ops.push_back(name_of(node, loops));
     report.bytes_moved += bytes_of(node);
     for (NodeId operand : node.inputs) report.bytes_moved += bytes_of(g[operand]);
   }
@@ -217,6 +218,7 @@ Report report_on(const Graph& g, const LoopTable* loops) {
     report.bytes_moved += 2 * bytes_of(g[output]);  // results are copied into the caller's memory
     report.bytes_minimum += bytes_of(g[output]);
   }
+  group.ops = std::move(ops);
   report.groups.push_back(std::move(group));
   return report;
 }

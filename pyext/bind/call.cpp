@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "codegen/schedule/cost.h"
+#include "codegen/compile.h"
 #include "pyext/bind/backends.h"
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/new_array.h"
@@ -147,7 +147,7 @@ std::optional<std::uint8_t> current_report_mask() {
 Call::Call()
     : session_(*this, loop_table(), 0),
       number_sites_(calls.recording),
-      patience_(codegen::cost::kLongestWait) {
+      patience_(codegen::Compiler::longest_wait()) {
   session_.old_reduce_order = numpy().old_reduce_order;
   look_at_error_state();
 }

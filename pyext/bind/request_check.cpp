@@ -98,13 +98,13 @@ void RequestCheck::compare(const std::shared_ptr<const ir::Executable>& executab
         py::bytes(reinterpret_cast<const char*>(parameter.bits), sizeof parameter.bits));
   const ir::Report& report = executable->report();
   for (const ir::GroupReport& group : report.groups) {
-    sources.append(group.source);
+    sources.append(*group.source);
     origins.append(group.origin);
   }
   py::dict row;
   row["file"] = place.file;
   row["line"] = place.line;
-  row["graph"] = report.graph;
+  row["graph"] = *report.graph;
   row["sources"] = sources;
   row["origins"] = origins;
   row["operands"] = operands;

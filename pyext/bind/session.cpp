@@ -206,10 +206,10 @@ py::list reports() {
     for (const ir::GroupReport& group : report.groups) {
       py::dict made;
       py::list ops;
-      for (const std::string& op : group.ops) ops.append(op);
+      for (const std::string& op : *group.ops) ops.append(op);
       made["ops"] = ops;
-      made["source"] = group.source;
-      made["loops"] = group.loops;
+      made["source"] = *group.source;
+      made["loops"] = *group.loops;
       made["origin"] = group.origin;
       made["compile_ms"] = group.compile_ms;
       made["reason"] = group.reason;
@@ -218,7 +218,7 @@ py::list reports() {
     }
     py::dict row;
     row["groups"] = groups;
-    row["graph"] = report.graph;
+    row["graph"] = *report.graph;
     row["bytes_moved"] = report.bytes_moved;
     row["bytes_minimum"] = report.bytes_minimum;
     row["fresh"] = run.fresh;
@@ -235,7 +235,7 @@ py::list last_run_sources() {
   if (!call) return sources;
   for (const Call::Run& run : call->runs())
     for (const ir::GroupReport& group : run.executable->report().groups)
-      if (!group.source.empty()) sources.append(group.source);
+      if (!group.source->empty()) sources.append(*group.source);
   return sources;
 }
 

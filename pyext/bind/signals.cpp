@@ -47,14 +47,16 @@ bool SignalWatch::stops(bool half_written) noexcept {
   if (raised_) return true;
   const std::int64_t now = steady_ns();
   if (now - looked_ < kEvery) return false;
-  raised_ = released_.within([&] { return handler_raises(); });
+  raised_ = released_.within(handler_raises);
   looked_ = steady_ns();
   return raised_;
 }
 
+bool handles_signals() { return PyThread_get_thread_ident() == main_thread; }
+
 // Handlers are anybody's code: it is no part of the call that this thread may be tracing, and the
 // flags that it raises are not the loop's.
-bool SignalWatch::handler_raises() {
+bool handler_raises() {
   if (PyErr_Occurred()) return true;  // by an inner loop of some other library
   fenv_t flags;
   fegetenv(&flags);
@@ -63,8 +65,6 @@ bool SignalWatch::handler_raises() {
   fesetenv(&flags);
   return raises;
 }
-
-bool handles_signals() { return PyThread_get_thread_ident() == main_thread; }
 
 void init_signals() {
   const py::object main = py::module_::import("threading").attr("main_thread")();

@@ -22,8 +22,6 @@ class SignalWatch final : public ir::Watch {
   bool stops(bool half_written) noexcept override;
 
  private:
-  bool handler_raises();
-
   WithoutGil& released_;
   const bool looks_;  // for signals
   bool raised_ = false;
@@ -32,6 +30,9 @@ class SignalWatch final : public ir::Watch {
 
 // Whether this is Python's main thread, the only one on which handlers run.
 bool handles_signals();
+// Runs the handlers of the signals that have come, on that thread and with Python's lock. Whether
+// Python's error is set now.
+bool handler_raises();
 
 // Once, when the module is imported.
 void init_signals();

@@ -1,18 +1,15 @@
 // See waiting.h.
 #include "pyext/bind/waiting.h"
 
+#include "codegen/compile.h"
 #include "codegen/jit/fork.h"
-#include "codegen/schedule/cost.h"
-#include "pyext/bind/call.h"
 #include "pyext/bind/signals.h"
 
 namespace ufuse::pyext {
 namespace {
 
-// Handlers may run any code; it is none of the call that waits.
 void look_for_signals() {
-  const Call::Aside aside;
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  if (handler_raises()) throw py::error_already_set();
 }
 
 ir::Patience patience_for(std::chrono::nanoseconds left, WithoutGil& released) {
@@ -29,7 +26,7 @@ Waiting::Waiting(std::chrono::nanoseconds patience)
 
 void await_in_child(const ir::Executable& executable) {
   if (codegen::fork_generation() == 0 || executable.settled()) return;
-  const Waiting waiting(codegen::cost::kLongestWait);
+  const Waiting waiting(codegen::Compiler::longest_wait());
   executable.await(waiting.patience());
 }
 

@@ -60,6 +60,9 @@ def complaints() -> Iterator[tuple[str, str]]:
     size = os.environ.get("UFUSE_CACHE_SIZE", "")
     if size and not _is_count(size, 0, 1 << 40):
         yield "UFUSE_CACHE_SIZE", f"{size!r} is no number of MiB; it is ignored"
+    patience = os.environ.get("UFUSE_PATIENCE", "")
+    if patience and not _is_count(patience, 0, 60 * 60 * 24 * 365):
+        yield "UFUSE_PATIENCE", f"{patience!r} is no number of seconds; it is ignored"
     compiler = os.environ.get("UFUSE_CXX", "")
     if _is_left_open(compiler):
         yield "UFUSE_CXX", f"{compiler!r} has a quotation mark that is not closed"

@@ -319,7 +319,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
 
 
 def waiting() -> _core.backend:
-    """A context in which calls wait for the compiler, 5 s at most: one wants to see the loops."""
+    """A context in which calls wait for the compiler, not for ever: one wants to see the loops."""
     backend = _core.current_backend()
     return _core.backend("compiled" if backend == "deferred" else backend)
 

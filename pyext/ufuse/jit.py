@@ -455,7 +455,7 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     numerics : {"exact", "fast"}
         "exact" gives NumPy's bits. "fast" allows contraction (``a * b + c`` rounded once) in this
         function's compiled loops: results may differ by 1 to 2 ULP per operation. A call that
-        has waited 5 s for the compiler gives NumPy's bits.
+        has waited for the compiler in vain gives NumPy's bits.
     debug : bool
         Raise what went wrong inside ufuse instead of answering with NumPy.
 

@@ -130,13 +130,20 @@ def place(tmp_path):
     return Place(tmp_path)
 
 
+@pytest.fixture
+def impatient(place):
+    """Here calls wait for the compiler as long as they do for users, not as long as it takes."""
+    place.variables.pop("UFUSE_PATIENCE", None)
+    return place
+
+
 HANGS = "sleep 1000"
 SLOW = 'sleep 2; exec g++ "$@"'
 
 
-def test_nobody_waits_long_for_a_compiler_that_hangs(place):
+def test_nobody_waits_long_for_a_compiler_that_hangs(impatient):
     """What answers instead has NumPy's bits also where more is allowed."""
-    place.compiler(HANGS).program(
+    impatient.compiler(HANGS).program(
         """
 took = same(ufuse.jit(make(1), numerics="fast"), large)
 assert 4 < took < 15, took
@@ -151,11 +158,11 @@ for numerics in ("exact", "fast"):
 assert "longer than a call waits" in str(ufuse.jit(make(2)).explain(large))
 """
     )
-    assert place.runs() <= 4  # as many as are built side by side
+    assert impatient.runs() <= 4  # as many as are built side by side
 
 
-def test_a_compiler_that_hangs_when_asked_what_it_is(place):
-    place.compiler("", answer=HANGS).program(
+def test_a_compiler_that_hangs_when_asked_what_it_is(impatient):
+    impatient.compiler("", answer=HANGS).program(
         """
 assert 4 < same(ufuse.jit(make(1)), large) < 15
 assert same(ufuse.jit(make(2)), large) < 2
@@ -163,9 +170,9 @@ assert same(ufuse.jit(make(2)), large) < 2
     )
 
 
-def test_the_wait_of_one_call_is_bounded_in_all(place):
+def test_the_wait_of_one_call_is_bounded_in_all(impatient):
     """Two seconds for each of many kernels, one after the other."""
-    place.compiler('sleep 2; exec g++ "$@"').program(
+    impatient.compiler(SLOW).program(
         """
 def many(x):
     total = 0.0
@@ -180,6 +187,30 @@ result = ufuse.jit(many)(large)
 assert time.perf_counter() - start < 12
 assert result == many(large)
 """
+    )
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_the_user_says_how_long_a_call_waits(place, seconds):
+    place.compiler(HANGS).program(
+        f"""
+assert {seconds} <= same(ufuse.jit(make(1)), large) < {seconds} + 3
+assert same(ufuse.jit(make(2)), large) < 2
+""",
+        UFUSE_PATIENCE=str(seconds),
+    )
+
+
+def test_a_slow_compiler_is_waited_for_where_the_user_says_so(place):
+    """Also by a call of small arrays, if it waits at all, and by one after a slow one."""
+    place.compiler('sleep 6; exec g++ "$@"').program(
+        """
+for k, x in enumerate((large, small)):
+    assert same(ufuse.jit(make(k + 1)), x) > 6
+    assert said()[0]["origin"] == "compiled", said()
+    _core.set_backend("compiled")
+""",
+        UFUSE_PATIENCE="100",
     )
 
 
@@ -356,9 +387,9 @@ assert "was killed" in str(ufuse.jit(make(1)).explain(large))
     assert "was killed" in text
 
 
-def test_the_doctor_names_a_compiler_that_hangs(place):
-    place.compiler(HANGS)
-    text = place.doctor()
+def test_the_doctor_names_a_compiler_that_hangs(impatient):
+    impatient.compiler(HANGS)
+    text = impatient.doctor()
     assert "BAD compiler" in text, text
     assert "longer than a call waits" in text
 
@@ -454,10 +485,10 @@ thread.join()
     )
 
 
-def test_the_end_of_the_program_does_not_wait(place):
-    place.compiler(HANGS)
+def test_the_end_of_the_program_does_not_wait(impatient):
+    impatient.compiler(HANGS)
     start = time.monotonic()
-    place.program("same(ufuse.jit(make(1)), small)")
+    impatient.program("same(ufuse.jit(make(1)), small)")
     assert time.monotonic() - start < 20
 
 

@@ -79,8 +79,8 @@ for i in range(count):
     if i == count // 2:
         before = memory()
 grown = memory() - before
-# Some 20 KiB are kept for each of the last 4,096 shapes, and nothing of older ones.
-assert grown < 32 << 20, f"{{grown}} bytes more for the second half"
+# Some 10 KiB are kept for each of the last 4,096 shapes, and nothing of older ones.
+assert grown < 16 << 20, f"{{grown}} bytes more for the second half"
 """
 
 

@@ -211,3 +211,18 @@ def check(function, *args, _jitted=None, _warnings=True, _text=True, **kwargs):
     if _warnings:
         assert ours.warnings == theirs.warnings, f"warnings {ours.warnings} not {theirs.warnings}"
     return theirs.result
+
+
+def check_all(function, cases, **options):
+    """Check ``function`` with each of many sets of arguments: in one call, whose loops are compiled
+    together, but for those with which it raises. Compilers take most of the time of our tests."""
+
+    def each(cases):
+        return [function(*case) for case in cases]
+
+    raising = [case for case in cases if Outcome(function, copied(case), {}).error is not None]
+    for case in raising:
+        check(function, *case, **options)
+    together = [case for case in cases if not any(case is other for other in raising)]
+    if together:
+        check(each, together, **options)

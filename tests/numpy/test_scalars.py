@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 from arrays import DTYPES, array
-from same import check
+from same import check, check_all
 
 OPERATORS = {
     "add": "+",
@@ -35,9 +35,9 @@ PYTHON = [True, 0, 2, -1, 2.5, 0.0, -0.0, 1e300, 1j, 127, 128, -129, 2**40]
 def test_python_numbers(name, dtype):
     operation = getattr(operator, name)
     x = array(dtype, shape=(6,))
-    for number in PYTHON:
-        check(lambda x, number: operation(x, number), x, number)
-        check(lambda x, number: operation(number, x), x, number)
+    check_all(lambda x, number: operation(x, number), [(x, number) for number in PYTHON])
+    check_all(lambda x, number: operation(number, x), [(x, number) for number in PYTHON])
+    check(lambda x, number: operation(x, number), x, 2)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -57,12 +57,12 @@ def test_numpy_scalars(name):
     ]
     for a in scalars:
         check(lambda a, x: (function(a, x), function(x, a)), a, np.arange(1.0, 5.0))
-        for b in scalars:
-            check(operation, a, b)
-            # A long double hands operator.pow to the ufunc, whose warning has other words; at a
-            # call ours cannot tell them apart.
-            known = name == "pow" and isinstance(a, (np.longdouble, np.clongdouble))
-            check(lambda a, b: function(a, b), a, b, _warnings=not known)
+        pairs = [(a, b) for b in scalars]
+        check_all(operation, pairs)
+        # A long double hands operator.pow to the ufunc, whose warning has other words; at a
+        # call ours cannot tell them apart.
+        known = name == "pow" and isinstance(a, (np.longdouble, np.clongdouble))
+        check_all(lambda a, b: function(a, b), pairs, _warnings=not known)
         check(lambda a: (function(a, 2), function(2, a)), a)
 
 

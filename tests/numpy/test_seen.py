@@ -255,6 +255,7 @@ class TestDoctor:
             ("OMP_NUM_THREADS", "-3"),
             ("OMP_NUM_THREADS", "99999999999"),
             ("UFUSE_CACHE_SIZE", "big"),
+            ("UFUSE_PATIENCE", "5 s"),
             ("UFUSE_DEBUG", "chekc"),
             ("UFUSE_LOGS", "nonsense"),
         ],

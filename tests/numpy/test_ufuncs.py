@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from arrays import COMPLEXES, DTYPES, FLOATS, LAYOUTS, array
-from same import check
+from same import check, check_all
 
 UFUNCS = sorted(
     {u.__name__: u for u in vars(np).values() if isinstance(u, np.ufunc)}.values(),
@@ -86,8 +86,7 @@ def test_weak_scalars(ufunc, weak):
     def function(given, weak):
         return [ufunc(x, weak) for x in given], [ufunc(weak, x) for x in given]
 
-    for d in dtypes:
-        check(function, [array(d, shape=(5,))], weak, _text=False)
+    check_all(function, [([array(d, shape=(5,))], weak) for d in dtypes], _text=False)
 
 
 @pytest.mark.parametrize("ufunc", [u for u in ELEMENTWISE if u.nin == 2], ids=lambda u: u.__name__)

@@ -90,12 +90,13 @@ def run(module, swap, only=None):
         log = Path(folder, "log")
         log.touch()
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "swapped"]
-        command += ["-p", "no:xdist", "-m", "not slow", "-c", os.devnull, "--tb=short"]
+        command += ["-m", "not slow", "-c", os.devnull, "--tb=short"]
         task = {"swap": swap, "log": str(log), "only": only}
         environment = {
             **os.environ,
             "NUMPY_SUITE": json.dumps(task),
             "NPY_AVAILABLE_MEM": "1 GB",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # each costs time in each of very many tests
             "OPENBLAS_NUM_THREADS": "1",  # as many processes as cores are running already
             "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
         }

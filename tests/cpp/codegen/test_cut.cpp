@@ -123,7 +123,7 @@ TEST_CASE("cut: equal parts have equal texts, and temporaries share memory") {
   const std::vector<ir::Buffer> outputs{{out.data(), DType::Float64, {1000}, {8}}};
   const ir::Report report = compiler.describe(g, {inputs, {}, outputs, {}});
   std::set<std::string> texts;
-  for (const ir::GroupReport& group : report.groups) texts.insert(group.source);
+  for (const ir::GroupReport& group : report.groups) texts.insert(*group.source);
   CHECK(report.groups.size() >= 30);
   CHECK(texts.size() <= 4);
 }

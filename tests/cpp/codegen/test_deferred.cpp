@@ -33,11 +33,11 @@ class Named : public ir::Executable {
 std::string origin(const Deferred& deferred) { return deferred.report().groups[0].origin; }
 std::string reason(const Deferred& deferred) { return deferred.report().groups[0].reason; }
 
-std::unique_ptr<Deferred> deferred_on(Jit& jit, std::vector<std::string> sources) {
+std::unique_ptr<Deferred> deferred_on(Jit& jit, const std::vector<std::string>& sources) {
   ir::Report report;
-  report.groups.resize(1);
+  for (const std::string& source : sources) report.groups.emplace_back().source = source;
   return std::make_unique<Deferred>(
-      jit, std::move(sources), Numerics::Exact, true,
+      jit, Numerics::Exact, true,
       [](const std::vector<Built>& built) {
         for (std::size_t i = 0; i < built.size(); ++i)
           CHECK(adds(*built[i].kernel, static_cast<int>(i)));

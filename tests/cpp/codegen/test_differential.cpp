@@ -423,7 +423,7 @@ void check(unsigned seed) {
       std::string report = ir::print(program.graph, &program.loops);
       for (int a : program.alias) report += "alias " + std::to_string(a) + "\n";
       for (const auto& group : compiler.describe(program.graph, program.args()).groups)
-        report += group.source;
+        report += *group.source;
       FAIL("seed " << seed << ", " << threads << " threads\n" << report);
     }
   }

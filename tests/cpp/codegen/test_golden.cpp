@@ -112,8 +112,8 @@ TEST_CASE("golden loops and C++") {
         compiler.describe(graph, {memory.inputs, {}, memory.outputs, memory.alias, {}});
     std::string loops, cpp;
     for (const ir::GroupReport& group : report.groups) {
-      loops += group.loops + "\n";
-      cpp += group.source + "\n";
+      loops += *group.loops + "\n";
+      cpp += *group.source + "\n";
     }
     if (update) {
       std::ofstream out(entry.path());

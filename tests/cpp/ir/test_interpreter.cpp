@@ -226,7 +226,7 @@ TEST_CASE("interpreter: a prepared graph outlives the graph and the loop table")
   CHECK(out[1] == -2);
   REQUIRE(executable->report().groups.size() == 1);
   CHECK(executable->report().groups[0].origin == "interpreter");
-  CHECK(executable->report().groups[0].ops == std::vector<std::string>{"modf"});
+  CHECK(*executable->report().groups[0].ops == std::vector<std::string>{"modf"});
   CHECK(executable->report().bytes_minimum == 32);
 }
 
