@@ -114,8 +114,7 @@ bool is_callback(PyObject* argument) {
 }
 
 PyObject* call_back(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
-  static const auto* partial =
-      new py::object(py::module_::import("functools").attr("partial"));
+  static const auto* partial = new py::object(py::module_::import("functools").attr("partial"));
   static const auto* site = new py::object(py::module_::import("ufuse._core").attr("site"));
   std::vector<py::object> replaced;
   const std::size_t size =
@@ -172,7 +171,8 @@ PyObject* call_class(PyObject* f, PyObject* const* args, std::size_t count, PyOb
   done = true;
   PyObject* argument = args[0];
   if (f == reinterpret_cast<PyObject*>(&PyType_Type)) {
-    if (is_lazy(argument)) return py::object(py::handle(argument).attr("__class__")).release().ptr();
+    if (is_lazy(argument))
+      return py::object(py::handle(argument).attr("__class__")).release().ptr();
     PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(argument));
     return Py_NewRef(type);
   }
@@ -191,8 +191,7 @@ PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count
     return call_itself(row.way == Way::StandIn ? row.stand_in.ptr() : method, args, count,
                        keywords);
   }
-  const std::size_t named =
-      keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   std::vector<PyObject*> given{function, self};
   given.insert(given.end(), args, args + count + named);
   return site(given.data(), count + 2, keywords);
@@ -214,11 +213,9 @@ PyObject* construct(PyObject*, PyObject* args, PyObject* kwargs) {
     auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(args, 0));
     const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
     const py::object made = steal(type->tp_new(type, rest.ptr(), kwargs));
-    const py::object initialise =
-        py::handle(reinterpret_cast<PyObject*>(type)).attr("__init__");
+    const py::object initialise = py::handle(reinterpret_cast<PyObject*>(type)).attr("__init__");
     const Row row = row_of(initialise.ptr());
-    PyObject* function =
-        row.way == Way::StandIn ? row.stand_in.ptr() : initialise.ptr();
+    PyObject* function = row.way == Way::StandIn ? row.stand_in.ptr() : initialise.ptr();
     py::list given;
     given.append(made);
     for (py::handle each : borrow(rest.ptr())) given.append(each);

@@ -230,7 +230,7 @@ def _found(value: Any) -> Any:
         owner = value.__objclass__
         known = owner in _KNOWN_OWNERS or owner is object or owner is _core.ndarray
         return value if known else caller(value, "user_call", pure=False)
-    call = getattr(type(value), "__call__", None)
+    call = getattr(type(value), "__call__", None)  # noqa: B004
     if isinstance(call, types.FunctionType) and is_own(call):
         return functools.partial(_core.site, call, value)
     if not callable(value):
@@ -250,10 +250,10 @@ def _of_class(value: type) -> Any:
     if value in _CALL_BACK or (value.__module__, value.__name__) in _CALL_BACK_NAMES:
         return ...
     init = value.__init__  # type: ignore[misc]
-    if isinstance(init, types.FunctionType) and type(value) is type:
+    plain = type(value) is type and value.__new__ is object.__new__
+    if plain and isinstance(init, types.FunctionType) and is_own(init):
         # A class of the user's: what sets its attributes is a call like others.
-        if value.__new__ is object.__new__ and is_own(init):
-            return functools.partial(_core.construct, value)
+        return functools.partial(_core.construct, value)
     module = str(value.__module__)
     standard = is_library(module) or _is_standard(module)
     if not standard and not issubclass(value, (tuple, BaseException)):

@@ -1,9 +1,9 @@
 """Which functions of NumPy have a native form or a stand-in of their own?
 
 ``table()`` maps NumPy's function or class to what call sites run in its place. A handler takes what
-NumPy's function takes. When an argument has no native form it returns ``NotImplemented``: NumPy's own call,
-without a frame of ours, answers and words the errors; so a handler never has to be complete, only
-right.
+NumPy's function takes. When an argument has no native form it returns ``NotImplemented``: NumPy's
+own call, without a frame of ours, answers and words the errors; so a handler never has to be
+complete, only right.
 """
 
 from __future__ import annotations

@@ -323,7 +323,7 @@ def parameters(function: types.FunctionType) -> Parameters:
 
 
 def _sites(reader: _Reader) -> Iterator[tuple[types.CodeType, int]]:
-    """Where the results of operations go into operations only, in the code that runs: the twins'."""
+    """Operations whose results go into operations only: where they stand in the twins' code."""
     offsets: dict[types.FunctionType, dict[int, int]] = {}
     functions = {id(function.__code__): function for function in reader.read}
     for at, place in reader.sites:

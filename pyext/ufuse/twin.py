@@ -84,9 +84,9 @@ class Twin:
         if value is _MISSING or not callees.is_code(value):
             return value if value is _MISSING else DATA
         inner = getattr(value, "_function", value)
-        if isinstance(inner, types.FunctionType) and inner is not self.original():
-            if is_traced(inner):
-                self._children.append(twin_of(inner))
+        helper = isinstance(inner, types.FunctionType) and inner is not self.original()
+        if helper and is_traced(inner):
+            self._children.append(twin_of(inner))
         return value
 
     def up_to_date(self, seen: set[int]) -> bool:
@@ -200,9 +200,12 @@ def instrumented(function: types.FunctionType) -> types.CodeType:
     if known is not None and known[0]() is code:
         return known[1]
     made = sites.instrumented(function, _core.site)
-    key = id(code)
-    _codes[key] = (weakref.ref(code, lambda _, known=_codes: known.pop(key, None)), made)
+    _codes[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), made
     return made
+
+
+def _forget(address: int, _: object, known: dict[int, Any] = _codes) -> None:
+    known.pop(address, None)
 
 
 def _made(original: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:

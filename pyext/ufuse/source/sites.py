@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import functools
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -53,8 +54,8 @@ def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> type
         Where the source is not known for certain.
     """
     code = function.__code__
-    tree, index = source_of(function)
-    made = list(nested(compiled(_Sites().visit(tree), code)))[index]
+    tree, position = source_of(function)
+    made = list(nested(compiled(_Sites().visit(tree), code)))[position]
     return _filled(made, code, site)
 
 
@@ -76,12 +77,12 @@ def _filled(made: types.CodeType, original: types.CodeType, site: Any) -> types.
         for each in made.co_consts
     )
     code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
-    key = id(code)
-    _originals[key] = (
-        weakref.ref(code, lambda _, known=_originals: known.pop(key, None)),
-        original,
-    )
+    _originals[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), original
     return code
+
+
+def _forget(address: int, _: object, known: dict[int, Any] = _originals) -> None:
+    known.pop(address, None)
 
 
 def moved_offsets(original: types.CodeType, made: types.CodeType) -> dict[int, int]:

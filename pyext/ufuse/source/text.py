@@ -39,12 +39,12 @@ class Source(NamedTuple):
     tree : ast.Module
         The function and what is needed around it, so that its variables mean what they mean in its
         file. It may be changed.
-    index : int
+    position : int
         Which of the code objects in the compiled tree is the function's, counted by ``nested``.
     """
 
     tree: ast.Module
-    index: int
+    position: int
 
 
 def nested(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -93,9 +93,9 @@ def source_of(function: types.FunctionType) -> Source:
             # Python compiles methods of what a module imports in another way.
             ahead = [ast.Import([ast.alias(name) for name in names])] if names else []
             tree.body = [*map(ast.fix_missing_locations, ahead), *around]
-            for index, found in enumerate(nested(compiled(tree, code))):
+            for position, found in enumerate(nested(compiled(tree, code))):
                 if found.co_name == code.co_name and _same(found, code):
-                    return Source(tree, index)
+                    return Source(tree, position)
     raise NoSource(f"the text of {code.co_filename} is not what was imported")
 
 
