@@ -143,6 +143,7 @@ class Session final : public numpy_shim::Context {
   // Unset when the call was not pure or finish has not been reached.
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   void mark_impure() { pure_ = false; }
+  bool is_pure() const { return pure_; }
   // The live storage whose memory holds all of this range; null: none.
   std::shared_ptr<Storage> storage_at(const ByteRange& range) const;
 

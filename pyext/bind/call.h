@@ -13,6 +13,7 @@
 
 #include "pyext/bind/numbers.h"
 #include "pyext/bind/numpy_facts.h"
+#include "pyext/bind/shape.h"
 #include "tracer/session.h"
 
 namespace ufuse::pyext {
@@ -110,15 +111,14 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   LazyArray adopt_temporary(PyObject* array);
   bool take_immediate() { return std::exchange(immediate_, false); }
 
-  // What the call returned, for as long as its plan may be taken from it, and how many arguments
-  // its session has numbered. Kept only while a dispatcher records on this thread: nobody else
-  // would let go of them.
+  // How its results stand in what the call returned, and how many arguments its session has
+  // numbered. Kept only while a dispatcher records on this thread: nobody else would let go of
+  // what the shape holds.
   static bool is_recording();
   // Where numbers may stay numbers; null: nobody records. Gives what was set before.
   static const NumberSites* set_recording(const NumberSites* sites);
-  const py::list& results() const { return results_; }
-  void keep_results(py::list results) { results_ = std::move(results); }
-  void drop_results() { results_ = py::list(); }
+  void keep_shape(std::optional<Shape> shape) { shape_ = std::move(shape); }
+  std::optional<Shape> take_shape() { return std::exchange(shape_, std::nullopt); }
   std::size_t argument_count() const { return argument_count_; }
 
   // What is done with the Python numbers among the arguments, for a dispatcher that records.
@@ -165,7 +165,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool debug_ = false;    // our own defects are raised
   bool may_stop_ = true;  // a signal may end a run
   bool stopped_ = false;  // one has ended the last
-  py::list results_;
+  std::optional<Shape> shape_;
   std::size_t argument_count_ = 0;
   const NumberSites* number_sites_;
   Numbers numbers_;

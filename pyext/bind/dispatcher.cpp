@@ -143,9 +143,9 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   call->drop_results();  // before a signal's handler can run, and raise
   std::optional<Shape> shape;
   entry.numbers = std::move(call->numbers());
-  if (call->session().plan() && call->argument_count() == signature.arguments.size() &&
-      entry.numbers.are(signature.numbers) && entry.error_state.is_current())
-    shape = shape_of(result.ptr(), results, signature.containers);
+  if (!call->session().plan() || call->argument_count() != signature.arguments.size() ||
+      !entry.numbers.are(signature.numbers) || !entry.error_state.is_current())
+    shape.reset();
   state.fruitless = shape ? 0 : state.fruitless + 1;
   if (shape) {
     entry.recording = std::make_unique<Recording>(*call, std::move(*shape));

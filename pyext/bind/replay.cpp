@@ -2,7 +2,6 @@
 #include "pyext/bind/replay.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "numpy_shim/layout.h"
 #include "pyext/bind/new_array.h"
@@ -17,103 +16,6 @@ namespace {
 // getting it back.
 constexpr std::size_t kKeepLockBytes = 64 * 1024;
 constexpr double kKeepLockNs = 1e6;  // loops that compute much on little memory take longer
-
-// A value that is the same in each call and that nobody can change.
-bool is_constant(PyObject* object) {
-  return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
-         PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
-         PyUnicode_CheckExact(object) ||
-         (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0);
-}
-
-}  // namespace
-
-namespace {
-
-// Deeper results are traced each time.
-constexpr int kMaxDepth = 64;
-
-class ShapeReader {
- public:
-  ShapeReader(const py::list& results, const std::vector<PyObject*>& containers)
-      : results_(results), met_(containers.begin(), containers.end()) {}
-
-  std::optional<Shape> of(PyObject* object, int depth = 0) {
-    Shape shape;
-    for (std::size_t i = 0; i < results_.size(); ++i)
-      if (PyList_GET_ITEM(results_.ptr(), static_cast<Py_ssize_t>(i)) == object) {
-        shape.kind = Shape::Kind::Result;
-        shape.result = static_cast<int>(i);
-        return shape;
-      }
-    if (is_constant(object)) {
-      shape.constant = borrow(object);
-      return shape;
-    }
-    // The caller's own list is no new one; what stands in two places, or in itself, is one object.
-    if (depth == kMaxDepth || !met_.insert(object).second) return std::nullopt;
-    py::object items;
-    if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
-      shape.kind = PyTuple_CheckExact(object) ? Shape::Kind::Tuple : Shape::Kind::List;
-      items = borrow(object);
-    } else if (PyDict_CheckExact(object)) {
-      shape.kind = Shape::Kind::Dict;
-      shape.constant = steal(PySequence_Tuple(object));
-      for (py::handle key : shape.constant)
-        if (!is_constant(key.ptr())) return std::nullopt;
-      items = steal(PyDict_Values(object));
-    } else {
-      return std::nullopt;
-    }
-    for (py::handle item : items) {
-      std::optional<Shape> inner = of(item.ptr(), depth + 1);
-      if (!inner) return std::nullopt;
-      shape.items.push_back(std::move(*inner));
-    }
-    return shape;
-  }
-
- private:
-  const py::list& results_;
-  std::unordered_set<PyObject*> met_;
-};
-
-}  // namespace
-
-std::optional<Shape> shape_of(PyObject* object, const py::list& results,
-                              const std::vector<PyObject*>& containers) {
-  return ShapeReader(results, containers).of(object);
-}
-
-namespace {
-
-// Two places of one mutable result must be one object again; each result is made once per call.
-py::object build(const Shape& shape, const std::vector<py::object>& results) {
-  switch (shape.kind) {
-    case Shape::Kind::Result:
-      return results[static_cast<std::size_t>(shape.result)];
-    case Shape::Kind::Constant:
-      return shape.constant;
-    case Shape::Kind::Tuple:
-    case Shape::Kind::List: {
-      const bool is_list = shape.kind == Shape::Kind::List;
-      const auto size = static_cast<Py_ssize_t>(shape.items.size());
-      py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
-      for (Py_ssize_t i = 0; i < size; ++i) {
-        PyObject* item = build(shape.items[static_cast<std::size_t>(i)], results).release().ptr();
-        is_list ? PyList_SET_ITEM(made.ptr(), i, item) : PyTuple_SET_ITEM(made.ptr(), i, item);
-      }
-      return made;
-    }
-    case Shape::Kind::Dict: {
-      py::dict made;
-      std::size_t i = 0;
-      for (py::handle key : shape.constant) made[key] = build(shape.items[i++], results);
-      return made;
-    }
-  }
-  return py::none();
-}
 
 }  // namespace
 

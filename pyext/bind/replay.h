@@ -9,22 +9,10 @@
 #include <vector>
 
 #include "pyext/bind/call.h"
+#include "pyext/bind/shape.h"
 #include "pyext/bind/signature.h"
 
 namespace ufuse::pyext {
-
-// The nest of a returned value: which result of the plan stands where, and what is always the same.
-struct Shape {
-  enum class Kind { Result, Constant, Tuple, List, Dict } kind = Kind::Constant;
-  int result = -1;
-  py::object constant;  // Constant; of a Dict: the keys, as a tuple
-  std::vector<Shape> items;
-};
-
-// The shape of what a call returned; unset where another call's cannot be built like it. `results`
-// are the arrays and NumPy scalars that the session made, `containers` the caller's own.
-std::optional<Shape> shape_of(PyObject* object, const py::list& results,
-                              const std::vector<PyObject*>& containers);
 
 class Recording {
  public:

@@ -37,13 +37,14 @@ std::vector<LazyArray> lazies_in(const py::list& objects) {
   return arrays;
 }
 
-py::list finish(const py::list& results) {
+py::list finish(const py::list& results, py::handle returned, const py::list& arguments) {
   Call& call = active_call();
+  if (Call::is_recording() && call.session().is_pure())
+    call.keep_shape(shape_of(returned.ptr(), results, arguments));
   call.session().finish(lazies_in(results));
   Call::pop();
   py::list real;
   for (py::handle object : results) real.append(unwrap(object.ptr()));
-  if (Call::is_recording() && Call::last()->session().plan()) Call::last()->keep_results(real);
   return real;
 }
 
@@ -325,9 +326,11 @@ void bind_session(py::module_& m) {
       "unwrap", [](py::handle object) { return unwrap(object.ptr()); }, py::arg("object"),
       "The real object for a lazy array, computed if need be; also inside tuples, lists and "
       "dicts.");
-  m.def("finish", finish, py::arg("results"),
+  m.def("finish", finish, py::arg("results"), py::arg("returned") = py::none(),
+        py::arg("arguments") = py::list(),
         "End the traced call: compute the results and all pending writes in one request; real "
-        "objects in the order of `results`.");
+        "objects in the order of `results`. They stand in `returned`, whose nest a recording "
+        "repeats; what stands there for `arguments` are the caller's own objects.");
   m.def(
       "mark_impure", [] { active_call().session().mark_impure(); },
       "The active call did more than its plan would: it is not to be replayed.");

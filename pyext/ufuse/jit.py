@@ -410,7 +410,8 @@ class _Traced:
             _core.mark_impure()
         for container in changed:
             results.collect(container)
-        results.computed(_core.finish(results.lazies))
+        made = self._arguments.made()
+        results.computed(_core.finish(results.lazies, self._result, made))
         self._results = results
 
     def due(self, error: BaseException) -> list[Any]:

@@ -126,6 +126,10 @@ class Arguments:
         """The caller's own object for one that ``wrap`` made; None for any other."""
         return self._given.get(id(made))
 
+    def made(self) -> list[Any]:
+        """What stands for the caller's objects."""
+        return [made for _, made in self._keep]
+
     def changed(self) -> list[Any]:
         """Containers of ours that user code changed, whose lazy arrays are due as well."""
         return [ours for _, ours, before in self._copies if not _same(ours, before)]

@@ -1,0 +1,28 @@
+// How the results of a recorded call stand in what it returned: through tuples, lists and dicts,
+// with what is the same in each call. Read while the results are lazy arrays, of which each is an
+// object of its own; NumPy has only one np.True_.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "pyext/bind/common.h"
+
+namespace ufuse::pyext {
+
+// The nest of a returned value: which result of the plan stands where, and what is always the same.
+struct Shape {
+  enum class Kind { Result, Constant, Tuple, List, Dict } kind = Kind::Constant;
+  int result = -1;
+  py::object constant;  // Constant; of a Dict: the keys, as a tuple
+  std::vector<Shape> items;
+};
+
+// The shape of what a call returned; unset where another call's cannot be built like it. `results`
+// are the lazy arrays in it, `arguments` what stands for the caller's own objects.
+std::optional<Shape> shape_of(PyObject* object, const py::list& results, const py::list& arguments);
+
+// A nest of this shape. Two places of one result are one object again.
+py::object build(const Shape& shape, const std::vector<py::object>& results);
+
+}  // namespace ufuse::pyext
