@@ -120,6 +120,9 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void keep_shape(std::optional<Shape> shape) { shape_ = std::move(shape); }
   std::optional<Shape> take_shape() { return std::exchange(shape_, std::nullopt); }
   std::size_t argument_count() const { return argument_count_; }
+  // The flags of an argument say what its signature does not: whether it owns its memory.
+  void ask_flags() { asked_flags_ = true; }
+  bool asked_flags() const { return asked_flags_; }
 
   // What is done with the Python numbers among the arguments, for a dispatcher that records.
   bool records_numbers() const { return number_sites_ != nullptr; }
@@ -167,6 +170,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool stopped_ = false;  // one has ended the last
   std::optional<Shape> shape_;
   std::size_t argument_count_ = 0;
+  bool asked_flags_ = false;
   const NumberSites* number_sites_;
   Numbers numbers_;
   std::vector<Run> runs_;

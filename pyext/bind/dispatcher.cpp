@@ -33,12 +33,15 @@ constexpr std::size_t kMaxKinds = 256;
 constexpr std::uint32_t kFruitless = 8, kRetry = 64;
 
 struct Entry {
-  explicit Entry(const Signature& signature) : hash(signature.hash), words(signature.words) {
+  explicit Entry(const Signature& signature)
+      : hash(signature.hash), words(signature.words), flags(signature.flags) {
     for (PyObject* object : signature.objects) objects.push_back(borrow(object));
   }
 
   std::uint64_t hash = 0;
   std::vector<std::uint64_t> words;
+  std::vector<int> flags;
+  bool asked_flags = false;  // Python has looked at the flags of an argument
   std::vector<py::object> objects;
   ErrorState error_state;
   Numbers numbers;
@@ -54,7 +57,7 @@ struct Entry {
   // All but the numbers.
   bool is_like(const Signature& signature) const {
     if (hash != signature.hash || words != signature.words ||
-        objects.size() != signature.objects.size())
+        (asked_flags && flags != signature.flags) || objects.size() != signature.objects.size())
       return false;
     for (std::size_t i = 0; i < objects.size(); ++i) {
       PyObject *a = objects[i].ptr(), *b = signature.objects[i];
@@ -139,9 +142,8 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
   if (!call || call == before) return result;
-  const py::list results = call->results();
-  call->drop_results();  // before a signal's handler can run, and raise
-  std::optional<Shape> shape;
+  std::optional<Shape> shape = call->take_shape();
+  entry.asked_flags = call->asked_flags();
   entry.numbers = std::move(call->numbers());
   if (!call->session().plan() || call->argument_count() != signature.arguments.size() ||
       !entry.numbers.are(signature.numbers) || !entry.error_state.is_current())

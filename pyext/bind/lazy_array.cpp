@@ -74,6 +74,7 @@ PyObject* get_flags(PyObject* self, void*) {
   return guard([&] {
     LazyObject* lazy = as_lazy(self);
     const LazyArray& array = lazy->array;
+    if (Call* call = tracing_call(self); call && lazy->real) call->ask_flags();
     py::object like;
     if (lazy->real || array.scalar || array.storage->memory || !array.is_whole()) {
       static char nowhere[64];

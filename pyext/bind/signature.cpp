@@ -85,7 +85,8 @@ void Signature::clear() {
   objects.clear();
   arguments.clear();
   numbers.clear();
-  containers.clear();
+  flags.clear();
+  containers_.clear();
   held_.clear();
   hash = 0;
 }
@@ -151,8 +152,8 @@ bool Signature::add(PyObject* object, int depth) {
 bool Signature::add_container(PyObject* object, int depth) {
   const bool is_tuple = PyTuple_CheckExact(object), is_list = PyList_CheckExact(object);
   if ((!is_tuple && !is_list && !PyDict_CheckExact(object)) || depth == kMaxDepth) return false;
-  if (std::ranges::find(containers, object) != containers.end()) return false;
-  containers.push_back(object);
+  if (std::ranges::find(containers_, object) != containers_.end()) return false;
+  containers_.push_back(object);
   if (is_tuple || is_list) {
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
     words.insert(words.end(), {is_tuple ? kTuple : kList, static_cast<std::uint64_t>(size)});
@@ -182,16 +183,17 @@ bool Signature::add_array(PyArrayObject* array) {
     words.insert(words.end(), {kSame, static_cast<std::uint64_t>(known - arguments.begin())});
     return true;
   }
-  const int flags = PyArray_FLAGS(array);
+  const int array_flags = PyArray_FLAGS(array);
   PyArray_Descr* descr = PyArray_DESCR(array);
-  if (!(flags & NPY_ARRAY_ALIGNED) || !dtype_of(descr)) return false;
+  if (!(array_flags & NPY_ARRAY_ALIGNED) || !dtype_of(descr)) return false;
   const int ndim = PyArray_NDIM(array);
-  const std::uint64_t writeable = flags & NPY_ARRAY_WRITEABLE ? 1 : 0;
+  const std::uint64_t writeable = array_flags & NPY_ARRAY_WRITEABLE ? 1 : 0;
   words.push_back(kArray | static_cast<std::uint64_t>(descr->type_num) << 8 |
                   static_cast<std::uint64_t>(ndim) << 16 | writeable << 32);
   words.insert(words.end(), PyArray_DIMS(array), PyArray_DIMS(array) + ndim);
   words.insert(words.end(), PyArray_STRIDES(array), PyArray_STRIDES(array) + ndim);
   arguments.push_back(object);
+  flags.push_back(array_flags);
   return true;
 }
 

@@ -25,8 +25,8 @@ struct Signature {
   std::vector<PyObject*> objects;  // borrowed; compared by identity (None, strings, keyword names)
   std::vector<PyObject*>
       arguments;  // borrowed; arrays and NumPy scalars in the order in which a session numbers them
-  std::vector<PyObject*> numbers;     // borrowed; those at NumberPlaces
-  std::vector<PyObject*> containers;  // borrowed; the tuples, lists and dicts
+  std::vector<PyObject*> numbers;  // borrowed; those at NumberPlaces
+  std::vector<int> flags;  // of each array; compared only where the recorded call asked for them
   std::uint64_t hash = 0;
 
   // False when there is no plan for such arguments: other types, overlapping memory.
@@ -42,6 +42,7 @@ struct Signature {
 
   // Items of lists and dicts, which another thread may take out of them while a loop runs.
   std::vector<py::object> held_;
+  std::vector<PyObject*> containers_;  // borrowed; the tuples, lists and dicts
 };
 
 // Calls of one kind take about as long: the same types of arguments, dtypes, and sizes to a factor

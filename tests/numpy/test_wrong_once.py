@@ -46,3 +46,31 @@ def test_what_is_returned_stays_one_object_where_it_was_one():
         first, second, third = jitted(x)
         assert first is second
         assert third is x
+
+
+@OFTEN
+def test_flags_of_arguments_are_part_of_what_a_recording_is_for(calls):
+    """Whether an array owns its memory is seen by those calls that ask for it."""
+
+    def by_owner(x):
+        return x * 2 if x.flags.owndata else x * 3
+
+    def when_positive(x):
+        if x.sum() > 0 and not x.flags.owndata:
+            return x - 1
+        return x + 1
+
+    for function in (by_owner, when_positive):
+        jitted = ufuse.jit(function)
+        base = np.arange(1.0, 9.0)
+        for _ in range(calls):
+            for x in (np.arange(1.0, 5.0), base[:4], -base[:4], base[4:], np.full(4, -1.0)):
+                assert np.array_equal(jitted(x), function(x))
+
+
+def test_flags_that_nobody_asks_for_do_not_part_calls():
+    jitted = ufuse.jit(lambda x: x * 2)
+    base = np.ones(8)
+    for x in (base, base[:], base, base[:]):
+        jitted(x)
+    assert jitted._dispatcher.counts[1] == 1
