@@ -33,8 +33,16 @@ bool is_true(DType dtype, const void* data) {
     return bits != ir::Scalar{};
   }
   const std::size_t parts = ir::is_in(dtype, ir::kComplex) ? 2 : 1;
-  return ir::size_of(ir::real_part(dtype)) == sizeof(float) ? any_nonzero<float>(data, parts)
-                                                            : any_nonzero<double>(data, parts);
+  switch (ir::real_part(dtype)) {
+    case DType::Float16:
+      return (bits_at(dtype, data).bits[0] & 0x7fff) != 0;  // all but the sign
+    case DType::Float32:
+      return any_nonzero<float>(data, parts);
+    case DType::Float64:
+      return any_nonzero<double>(data, parts);
+    default:
+      return any_nonzero<long double>(data, parts);
+  }
 }
 
 bool is_one(const Layout& layout) {
