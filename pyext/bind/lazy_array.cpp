@@ -76,7 +76,7 @@ PyObject* get_flags(PyObject* self, void*) {
     const LazyArray& array = lazy->array;
     if (Call* call = tracing_call(self); call && lazy->real) call->ask_flags();
     py::object like;
-    if (lazy->real || array.scalar || array.storage->memory || !array.is_whole()) {
+    if (lazy->real || array.scalar || array.storage->memory || !array.is_whole() || array.is_view) {
       static char nowhere[64];
       if (lazy->real || array.scalar || array.storage->memory)
         like = real_of(self);

@@ -227,6 +227,14 @@ PyObject* squeeze(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// Of an array that has no gaps. What NumPy reshapes is a view, if need be of a copy that nobody
+// else knows.
+py::object reshaped_view(Call& call, const LazyArray& array, const ir::Dims& shape, bool fortran) {
+  const std::optional<View> view = numpy_shim::reshape_view(array.layout, shape, fortran);
+  if (!view) throw Unsupported("arguments");
+  return make_lazy(call.session().view(array, *view));
+}
+
 py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& wanted, char order) {
   const ir::Dims shape = numpy_shim::reshape_shape(array.layout, wanted);
   const bool fortran = order == 'F' || (order == 'A' && numpy_shim::is_f_contiguous(array.layout) &&
@@ -234,12 +242,15 @@ py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& wanted, 
   if (array.scalar) {
     // A NumPy scalar becomes an array first, and what is 0-d again a scalar.
     if (shape.empty()) return make_lazy(array);
-    return make_lazy(call.session().reshaped_copy(zero_d(call, array), shape, fortran));
+    return reshaped_view(call, zero_d(call, array), shape, fortran);
   }
   if (order == 'K') throw Unsupported("arguments");
   if (const std::optional<View> view = numpy_shim::reshape_view(array.layout, shape, fortran))
     return make_lazy(call.session().view(array, *view));
-  return make_lazy(call.session().reshaped_copy(array, shape, fortran));
+  const DType dtype = array.layout.dtype;
+  return reshaped_view(
+      call, call.session().copy(array, dtype, strides_for(array, dtype, fortran ? 'F' : 'C')),
+      shape, fortran);
 }
 
 PyObject* reshape(PyObject* self, PyObject* args, PyObject* kwargs) {
