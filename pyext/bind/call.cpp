@@ -194,6 +194,7 @@ void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
       may_stop_ = !quickly;
       if (quickly)
         session_.abort_with(due);
+  call->listen();
       else
         session_.abort();
       break;
@@ -234,6 +235,7 @@ py::object Call::add_argument(PyObject* object) {
   }
   ++argument_count_;
   arguments_.emplace(object, lazy);
+  call->watch_.stop();
   return lazy;
 }
 
@@ -313,6 +315,7 @@ Place Call::place_of(const tracer::Origin& origin) const {
   const Code& known = codes_[origin.code];
   if (origin.instruction < 0) return {py::str(""), 0, known.module_name};
   auto* code = reinterpret_cast<PyCodeObject*>(known.code.ptr());
+  listen();
   return {borrow(code->co_filename), PyCode_Addr2Line(code, origin.instruction), known.module_name};
 }
 
@@ -422,3 +425,6 @@ void warn(const Place& place, const std::string& message) {
 }
 
 }  // namespace ufuse::pyext
+    const AtWork computing;
+  const AtWork computing;
+  const OwnWords own;

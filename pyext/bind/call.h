@@ -14,6 +14,7 @@
 #include "pyext/bind/numbers.h"
 #include "pyext/bind/numpy_facts.h"
 #include "pyext/bind/shape.h"
+#include "pyext/bind/warning_watch.h"
 #include "tracer/session.h"
 
 namespace ufuse::pyext {
@@ -126,6 +127,16 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
 
   // What is done with the Python numbers among the arguments, for a dispatcher that records.
   bool records_numbers() const { return number_sites_ != nullptr; }
+  // Somebody else than the session has warned; `of_numbers`: NumPy, of numbers that are no lazy
+  // arrays.
+  void heard_warning(bool of_numbers) {
+    session_.mark_impure();
+    warned_of_numbers_ |= of_numbers;
+  }
+  bool warned_of_numbers() const { return warned_of_numbers_; }
+  void listen() { watch_.listen(); }
+  // How many frames there are down to the user's `level`-th one, those of the package included.
+  int frames_to(int level);
   Numbers& numbers() { return numbers_; }
   // Whether the operation that runs now is one of the dispatcher's sites.
   bool is_number_site() const;
@@ -170,7 +181,9 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool stopped_ = false;  // one has ended the last
   std::optional<Shape> shape_;
   std::size_t argument_count_ = 0;
-  bool asked_flags_ = false;
+  bool asked_flags_ = false, asked_special_ = false;
+  bool warned_of_numbers_ = false;
+  WarningWatch watch_;
   const NumberSites* number_sites_;
   Numbers numbers_;
   std::vector<Run> runs_;

@@ -84,6 +84,9 @@ struct State {
   py::object trace;
   py::object plain;     // the function itself, where small calls may be answered by it; else unset
   bool records = true;  // unset: the function is not pure
+  // NumPy has warned of numbers that are the same in each call. Where Python says such a thing once
+  // only, a further recording would not hear it.
+  bool warned_of_numbers = false;
   std::vector<Guard> guards;
   NumberPlaces number_places;
   NumberSites number_sites;
@@ -144,6 +147,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   if (!call || call == before) return result;
   std::optional<Shape> shape = call->take_shape();
   entry.asked_flags = call->asked_flags();
+  state.warned_of_numbers |= call->warned_of_numbers();
   entry.numbers = std::move(call->numbers());
   if (!call->session().plan() || call->argument_count() != signature.arguments.size() ||
       !entry.numbers.are(signature.numbers) || !entry.error_state.is_current())
@@ -297,6 +301,8 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       return run_traced(state, args, flags, keywords).release().ptr();
     }
     if (state.fruitless >= kFruitless && ++state.skipped % kRetry != 0)
+    if (state.warned_of_numbers)
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     return trace(state, args, flags, keywords).release().ptr();
   });

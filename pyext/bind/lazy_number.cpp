@@ -150,9 +150,7 @@ PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
     py::tuple real(count);
     for (std::size_t i = 0; i < count; ++i) real[i] = borrow(seen_number(first[i]));
     const py::object bound = steal(PyObject_GetAttr(ufunc, PyTuple_GET_ITEM(args, 1)));
-    const auto compute = [&] { return steal(PyObject_Call(bound.ptr(), real.ptr(), kwargs)); };
-    Call* call = Call::active();
-    return (call ? compute_in_order(*call, compute) : compute()).release().ptr();
+    return PyObject_Call(bound.ptr(), real.ptr(), kwargs);
   });
 }
 

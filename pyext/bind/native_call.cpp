@@ -7,7 +7,6 @@
 
 #include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_number.h"
-#include "pyext/bind/numpy_replay.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -131,17 +130,6 @@ void write_pending(Call& call, PyObject* object) {
   }
 }
 
-// A ufunc, a method of one, or an operator: one call of NumPy, whose warnings are errors of
-// floating point.
-bool is_of_ufunc(PyObject* func) {
-  if (PyObject_TypeCheck(func, &PyUFunc_Type)) return true;
-  if (!PyCFunction_Check(func)) return false;
-  static PyObject* operators = nullptr;  // no initialiser: see operator_function
-  if (operators == nullptr) operators = py::module_::import("_operator").release().ptr();
-  PyObject* owner = PyCFunction_GET_SELF(func);
-  return owner && (owner == operators || PyObject_TypeCheck(owner, &PyUFunc_Type));
-}
-
 std::string name_of(PyObject* func) {
   py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
   if (!name || !PyUnicode_Check(name.ptr())) {
@@ -152,20 +140,6 @@ std::string name_of(PyObject* func) {
 }
 
 }  // namespace
-
-py::object compute_in_order(Call& call, const std::function<py::object()>& compute) {
-  const std::optional<std::uint8_t> mask = current_report_mask();
-  if (!mask) return compute();
-  WarningLog log;
-  const tracer::Origin origin = call.here();
-  py::object result = log.run(*mask, compute);
-  const std::vector<std::string> messages = log.take();
-  if (messages.empty()) return result;
-  call.session().mark_impure();  // a replay would not say it again
-  call.session().flush();
-  for (const std::string& message : messages) call.warn(origin, message);
-  return result;
-}
 
 bool is_debugging() {
   static const bool everywhere = std::getenv("UFUSE_DEBUG") != nullptr;
@@ -264,11 +238,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   }
   const py::object real_args = unwrap(args);
   const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
-  const auto compute = [&] {
-    return steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
-  };
-  const bool in_order = !call || !is_of_ufunc(func) || !call->session().has_pending_raises();
-  py::object result = in_order ? compute() : compute_in_order(*call, compute);
+  py::object result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
   if (!call) return result;
   if (!pure) {
     call->session().flush();  // what the call itself has traced: through an iterator, a callback

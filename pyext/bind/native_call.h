@@ -3,7 +3,6 @@
 // where the first is not there. NumPy words all errors.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 
@@ -28,10 +27,6 @@ py::object to_python(Call& call, std::vector<LazyArray> arrays);
 // Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
 py::object unwrap(PyObject* object);
 
-// Runs a ufunc on real objects while something that stands before it waits and may warn: only when
-// it warns itself is the rest computed, and warns, first.
-py::object compute_in_order(Call& call, const std::function<py::object()>& compute);
-
 // func(*args, **kwargs) on real objects, recorded with its reason; arrays that nobody else holds
 // come back lazy. Not pure: the call may change memory, so all that is pending is computed before.
 // An `out=` is never pure.
@@ -49,6 +44,7 @@ py::object native_or(Call* call, Native native, Numpy numpy) {
   if (call != nullptr) {
     const std::size_t mark = call->session().mark();
     try {
+      const AtWork building;
       return native(*call);
     } catch (const Unsupported& unsupported) {
       reason = unsupported.reason();
