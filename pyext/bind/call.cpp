@@ -117,8 +117,27 @@ ErrorState ErrorState::now() {
   return state;
 }
 
+// Whether scipy.special says nothing of its own errors, as it does unless it is told to.
+static bool special_errors_are_ignored() {
+  static PyObject* geterr = nullptr;
+  if (geterr == nullptr) {
+    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "scipy.special");
+    if (module == nullptr) return true;
+    geterr = PyObject_GetAttrString(module, "geterr");
+    if (geterr == nullptr) {  // it is being imported
+      PyErr_Clear();
+      return true;
+    }
+  }
+  const py::object modes = steal(PyObject_CallNoArgs(geterr));
+  PyObject *name, *mode;
+  for (Py_ssize_t at = 0; PyDict_Next(modes.ptr(), &at, &name, &mode);)
+    if (PyUnicode_CompareWithASCIIString(mode, "ignore") != 0) return false;
+  return true;
+}
+
 bool ErrorState::is_current() {
-  if (!contents_) return false;
+  if (!contents_ || (special_ && !special_errors_are_ignored())) return false;
   py::object holder = error_holder();
   if (numpy().error_variable && holder.ptr() == holder_.ptr()) return true;
   const py::object contents = error_contents();
@@ -276,6 +295,15 @@ tracer::Origin Call::users_line() {
   return frame_where([](const Code& code) { return !code.ours && !code.library; });
 }
 
+int Call::frames_to(int level) {
+  int all = 0;
+  const tracer::Origin found = frame_where([&](const Code& code) {
+    ++all;
+    return !code.ours && --level <= 0;
+  });
+  return found == tracer::Origin{} ? all + level : all;
+}
+
 // Who set the error state does not matter: the program, a decorator, a library.
 void Call::look_at_error_state() {
   if (error_state_.is_current()) return;
@@ -303,6 +331,13 @@ void Call::enter_method(const char* name) {
   const py::object methods = borrow(imported);
   const py::object code = methods.attr(name).attr("__code__");
   const auto [it, is_new] =
+void Call::enter_special() {
+  asked_special_ = true;
+  if (special_errors_are_ignored()) return;
+  session_.flush();  // what stands before this warns before
+  throw Unsupported("error_state");
+}
+
       code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
   if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
   // The call is the last thing that these functions do.

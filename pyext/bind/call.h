@@ -46,9 +46,12 @@ class ErrorState {
   // Remembers where NumPy keeps an equal state: within one `with np.errstate(...)` it is looked at
   // once.
   bool is_current();
+  // Says that SciPy's special functions are part of it: they ignore their errors.
+  void add_special() { special_ = true; }
 
  private:
   py::object holder_, contents_;
+  bool special_ = false;
 };
 
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
@@ -91,6 +94,9 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   py::object add_argument(PyObject* object);
   // Whether the error state only warns or ignores: no other is traced.
   bool error_state_is_traceable() const { return traceable_; }
+  // Before a ufunc of SciPy's; throws Unsupported where it would warn or raise by itself.
+  void enter_special();
+  bool asked_special() const { return asked_special_; }
 
   // Notes where the operation that follows stands in the user's program, and under which error
   // state. Throws Unsupported when an error of floating point shall raise or call somebody there.

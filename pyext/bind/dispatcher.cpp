@@ -154,6 +154,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
     shape.reset();
   state.fruitless = shape ? 0 : state.fruitless + 1;
   if (shape) {
+    if (call->asked_special()) entry.error_state.add_special();
     entry.recording = std::make_unique<Recording>(*call, std::move(*shape));
   } else {
     entry.numbers = {};

@@ -266,6 +266,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
               return is_lazy(arg) ? as_lazy(arg)->array.scalar : !PyArray_Check(arg);
             });
         call.enter(scalars);
+        if (!ufunc.of_numpy) call.enter_special();
         Parsed parsed = parse(call, ufunc, args, kwargs);
         const auto inputs = args.first(static_cast<std::size_t>(ufunc.nin));
         std::vector<Operand> operands;

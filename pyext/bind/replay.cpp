@@ -8,6 +8,7 @@
 #include "pyext/bind/numpy_replay.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/waiting.h"
+#include "pyext/bind/warning_watch.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -153,6 +154,11 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
   if (PyErr_Occurred()) throw py::error_already_set();
   const std::uint32_t raised = status.fp & run.report_mask;
   if (status.redo || (raised != 0 && !plan.sole)) return false;
+  // An exception comes out of the user's frames, so it has to be raised there. What has been
+  // written in place was written in NumPy too.
+  const bool wrote = std::ranges::any_of(
+      run.outputs, [](const tracer::PlanOutput& output) { return output.alias >= 0; });
+  if (raised != 0 && !wrote && warnings_may_raise()) return false;
   for (std::size_t i = 0; i < run.outputs.size(); ++i) {
     const tracer::PlanOutput& output = run.outputs[i];
     if (output.argument < 0 || output.alias >= 0) continue;

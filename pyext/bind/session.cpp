@@ -311,6 +311,15 @@ void bind_session(py::module_& m) {
         "lazy arrays that have to be computed all the same, and pending writes are done. Then the "
         "result of settle(error or None). Whatever signals come, the call is closed at the end.");
   m.def(
+      "frames_to",
+      [](int level) {
+        Call* call = Call::active();
+        return call != nullptr ? call->frames_to(level) : level;
+      },
+      py::arg("level"),
+      "How many frames there are down to the user's `level`-th one, the caller's as the first one "
+      "and those of this package included.");
+  m.def(
       "session_active", [] { return Call::active() != nullptr; },
       "Whether a call is being traced on this thread.");
   m.def(

@@ -242,7 +242,7 @@ def _handler(value: Any) -> Any:
     from . import handlers
 
     if type(value) in _HANDLED or is_dispatcher(value):  # others' `==` may be anything
-        return handlers.table().get(value)
+        return handlers.handler_of(value)
     return None
 
 

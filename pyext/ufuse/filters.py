@@ -1,13 +1,13 @@
-"""What does ``warnings.catch_warnings`` mean while operations wait to be run?
+"""What do contexts that decide about warnings mean while operations wait to be run?
 
 Operations are recorded now and run later, so what is pending runs before the warnings' filters
-change. Twins call this in place of Python's own (see ``handlers``). NumPy's error state needs no
+change. Twins call these in place of the real ones (see ``handlers``). NumPy's error state needs no
 stand-in: the session asks for it at each operation.
 """
 
 from __future__ import annotations
 
-import warnings
+import functools
 from typing import Any
 
 from . import _core
@@ -23,13 +23,18 @@ def _nothing() -> None:
     """The call of NumPy that is none."""
 
 
-class CatchWarnings(warnings.catch_warnings):
-    """``warnings.catch_warnings`` for twins: an operation warns where it stands, not later."""
+@functools.cache
+def settling(kind: Any) -> Any:
+    """A class of context managers that say what becomes of warnings, for twins: an operation warns
+    where it stands, not later."""
 
-    def __enter__(self) -> Any:
-        _settle()
-        return super().__enter__()
+    class Settling(kind):
+        def __enter__(self) -> Any:
+            _settle()
+            return super().__enter__()
 
-    def __exit__(self, *exc_info: Any) -> None:
-        _settle()
-        super().__exit__(*exc_info)
+        def __exit__(self, *exc_info: Any) -> Any:
+            _settle()
+            return super().__exit__(*exc_info)
+
+    return Settling

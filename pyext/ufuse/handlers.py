@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -33,7 +34,7 @@ _native: dict[str, Handler] = {}
 
 
 def _lazy(value: Any) -> bool:
-    return type(value) is _core.ndarray
+    return type(value).__base__ is _core.ndarray
 
 
 def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -305,13 +306,47 @@ def _wrapfunc(obj: Any, method: str, *args: Any, **kwds: Any) -> Any:
     return twin.twin_of(real).function(obj, method, *args, **kwds)
 
 
+# What counts frames of Python: those of this package are none of the program's.
+
+
+def _warn(
+    real: Any,
+    /,
+    message: Any,
+    category: Any = None,
+    stacklevel: Any = 1,
+    source: Any = None,
+    **others: Any,
+) -> Any:
+    if type(stacklevel) is not int:
+        return NotImplemented
+    level = _core.frames_to(max(stacklevel, 1))
+    return _core.call_numpy(real, "flush", False, message, category, level, source, **others)
+
+
+def _frame(real: Any, depth: Any = 0, /) -> Any:
+    if type(depth) is not int:
+        return NotImplemented
+    return real(_core.frames_to(max(depth, 0) + 1) - 1)
+
+
+def handler_of(function: Any) -> Any:
+    """What stands in for a function or class, None where nothing does."""
+    special: Any = sys.modules.get("scipy.special")
+    if special is not None and function is getattr(special, "errstate", None):
+        return filters.settling(function)
+    return table().get(function)
+
+
 @functools.cache
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
-    found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
+    found: dict[Any, Any] = {warnings.catch_warnings: filters.settling(warnings.catch_warnings)}
     teller: Any
-    for teller in (warnings.warn, warnings.simplefilter, warnings.filterwarnings):
+    for teller in (warnings.simplefilter, warnings.filterwarnings):
         found[teller] = callees.caller(teller, "flush", pure=False)
+    for real, handler in ((warnings.warn, _warn), (sys._getframe, _frame)):
+        found[real] = callees.Handled(real, functools.partial(_worded_by_numpy(handler), real))
     for name in _PLAIN:
         function = getattr(_umath, name, None)
         if function is not None:
