@@ -194,6 +194,7 @@ Call::Aside::~Aside() {
 }
 void Call::push(std::shared_ptr<Call> call) {
   free_leftovers();
+  call->listen();
   calls.stack.push_back(std::move(call));
 }
 
@@ -213,7 +214,6 @@ void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
       may_stop_ = !quickly;
       if (quickly)
         session_.abort_with(due);
-  call->listen();
       else
         session_.abort();
       break;
@@ -235,6 +235,7 @@ std::shared_ptr<Call> Call::pop() {
   std::shared_ptr<Call> call = std::move(calls.stack.back());
   calls.stack.pop_back();
   call->arguments_.clear();
+  call->watch_.stop();
   calls.last = call;
   return call;
 }
@@ -254,7 +255,6 @@ py::object Call::add_argument(PyObject* object) {
   }
   ++argument_count_;
   arguments_.emplace(object, lazy);
-  call->watch_.stop();
   return lazy;
 }
 
@@ -315,8 +315,16 @@ void Call::look_at_error_state() {
 
 void Call::enter(bool scalar_operator) {
   look_at_error_state();
+  listen();
   session_.enter(here(), scalar_operator);
   if (traceable_) return;
+  session_.flush();  // what stands before this warns before
+  throw Unsupported("error_state");
+}
+
+void Call::enter_special() {
+  asked_special_ = true;
+  if (special_errors_are_ignored()) return;
   session_.flush();  // what stands before this warns before
   throw Unsupported("error_state");
 }
@@ -331,13 +339,6 @@ void Call::enter_method(const char* name) {
   const py::object methods = borrow(imported);
   const py::object code = methods.attr(name).attr("__code__");
   const auto [it, is_new] =
-void Call::enter_special() {
-  asked_special_ = true;
-  if (special_errors_are_ignored()) return;
-  session_.flush();  // what stands before this warns before
-  throw Unsupported("error_state");
-}
-
       code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
   if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
   // The call is the last thing that these functions do.
@@ -350,7 +351,6 @@ Place Call::place_of(const tracer::Origin& origin) const {
   const Code& known = codes_[origin.code];
   if (origin.instruction < 0) return {py::str(""), 0, known.module_name};
   auto* code = reinterpret_cast<PyCodeObject*>(known.code.ptr());
-  listen();
   return {borrow(code->co_filename), PyCode_Addr2Line(code, origin.instruction), known.module_name};
 }
 
@@ -425,6 +425,7 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   runs_[row].run_from = steady_ns();
   ir::RunStatus status;
   {
+    const AtWork computing;
     WithoutGil released;
     SignalWatch watch(released, may_stop_);
     ir::RunArgs watched = args;
@@ -441,6 +442,7 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
 }
 
 void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants) {
+  const AtWork computing;
   replay_with_numpy(*this, session, wants);
 }
 
@@ -449,6 +451,7 @@ void Call::warn(const tracer::Origin& origin, const std::string& message) {
 }
 
 void warn(const Place& place, const std::string& message) {
+  const OwnWords own;
   py::object registry = py::none();
   PyObject* modules = PyImport_GetModuleDict();
   if (PyObject* module = PyDict_GetItem(modules, place.module.ptr()))
@@ -460,6 +463,3 @@ void warn(const Place& place, const std::string& message) {
 }
 
 }  // namespace ufuse::pyext
-    const AtWork computing;
-  const AtWork computing;
-  const OwnWords own;

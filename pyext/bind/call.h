@@ -127,12 +127,6 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void keep_shape(std::optional<Shape> shape) { shape_ = std::move(shape); }
   std::optional<Shape> take_shape() { return std::exchange(shape_, std::nullopt); }
   std::size_t argument_count() const { return argument_count_; }
-  // The flags of an argument say what its signature does not: whether it owns its memory.
-  void ask_flags() { asked_flags_ = true; }
-  bool asked_flags() const { return asked_flags_; }
-
-  // What is done with the Python numbers among the arguments, for a dispatcher that records.
-  bool records_numbers() const { return number_sites_ != nullptr; }
   // Somebody else than the session has warned; `of_numbers`: NumPy, of numbers that are no lazy
   // arrays.
   void heard_warning(bool of_numbers) {
@@ -143,6 +137,12 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void listen() { watch_.listen(); }
   // How many frames there are down to the user's `level`-th one, those of the package included.
   int frames_to(int level);
+  // The flags of an argument say what its signature does not: whether it owns its memory.
+  void ask_flags() { asked_flags_ = true; }
+  bool asked_flags() const { return asked_flags_; }
+
+  // What is done with the Python numbers among the arguments, for a dispatcher that records.
+  bool records_numbers() const { return number_sites_ != nullptr; }
   Numbers& numbers() { return numbers_; }
   // Whether the operation that runs now is one of the dispatcher's sites.
   bool is_number_site() const;

@@ -81,6 +81,20 @@ PyObject* call_handled(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// A function that knows no lazy arrays; most calls of it are about something else.
+PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_real needs func");
+    PyObject* func = PyTuple_GET_ITEM(args, 0);
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    const auto lazy = [](PyObject* object) { return is_lazy(object); };
+    if (any_inside(rest.ptr(), Into::All, lazy) ||
+        (kwargs != nullptr && any_inside(kwargs, Into::All, lazy)))
+      return numpy_call(func, rest.ptr(), kwargs, "user_call", false).release().ptr();
+    return PyObject_Call(func, rest.ptr(), kwargs);
+  });
+}
+
 PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_late needs resolve");
@@ -98,6 +112,9 @@ PyMethodDef kFunctions[] = {
      "call_handled(func, stand_in, pure, /, *args, **kwargs): stand_in(*args, **kwargs), or "
      "NumPy's func where that gives NotImplemented or an argument's __array_function__ may "
      "answer."},
+    {"call_real", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_real)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_real(func, /, *args, **kwargs): func on real arrays where some argument is a lazy one."},
     {"call_late", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_late)),
      METH_VARARGS | METH_KEYWORDS,
      "call_late(resolve, /, *args, **kwargs): resolve()(*args, **kwargs)."},

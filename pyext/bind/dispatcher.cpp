@@ -301,9 +301,9 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       if (record) break;
       return run_traced(state, args, flags, keywords).release().ptr();
     }
-    if (state.fruitless >= kFruitless && ++state.skipped % kRetry != 0)
     if (state.warned_of_numbers)
       return trace_or_plain(state, args, flags, keywords).release().ptr();
+    if (state.fruitless >= kFruitless && ++state.skipped % kRetry != 0)
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     return trace(state, args, flags, keywords).release().ptr();
   });

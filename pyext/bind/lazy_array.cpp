@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
 
 #include "numpy_shim/layout.h"
@@ -15,7 +16,13 @@
 namespace ufuse::pyext {
 namespace {
 
-PyTypeObject* the_type = nullptr;
+PyTypeObject *the_base = nullptr, *the_array_type = nullptr;
+std::array<PyTypeObject*, ir::kDTypeCount> the_scalar_types{};
+
+PyTypeObject* type_for(const LazyArray& array) {
+  return array.scalar ? the_scalar_types[static_cast<std::size_t>(array.layout.dtype)]
+                      : the_array_type;
+}
 
 py::object tuple_of(const ir::Dims& dims) {
   py::tuple made(dims.size());
@@ -261,7 +268,7 @@ Py_hash_t hash(PyObject* self) {
 
 }  // namespace
 
-PyTypeObject* lazy_type() { return the_type; }
+PyTypeObject* lazy_type() { return the_base; }
 
 namespace {
 
@@ -280,7 +287,7 @@ void check_size(const LazyArray& array) {
 
 py::object make_lazy(LazyArray array, PyObject* real) {
   if (real == nullptr) check_size(array);
-  LazyObject* lazy = PyObject_New(LazyObject, the_type);
+  LazyObject* lazy = PyObject_New(LazyObject, type_for(array));
   if (lazy == nullptr) throw py::error_already_set();
   lazy->weakrefs = nullptr;
   lazy->real = real;
@@ -357,10 +364,44 @@ py::object force_outcome(PyObject* lazy, const char* reason, bool truth) {
   return real;
 }
 
+namespace {
+
+PyTypeObject* make_type(const char* name, unsigned int flags, std::vector<PyType_Slot> slots,
+                        PyTypeObject* base) {
+  slots.push_back({Py_tp_dealloc, reinterpret_cast<void*>(dealloc)});
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {
+      name, sizeof(LazyObject), 0,
+      static_cast<unsigned int>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION) | flags,
+      slots.data()};
+  PyObject* type =
+      base == nullptr ? PyType_FromSpec(&spec)
+                      : PyType_FromSpecWithBases(
+                            &spec, py::make_tuple(borrow(reinterpret_cast<PyObject*>(base))).ptr());
+  if (type == nullptr) throw py::error_already_set();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+// Named like the real types.
+void make_types_by_kind() {
+  std::vector<PyType_Slot> slots;
+  add_sequence_slots(slots);
+  slots.push_back(index_slot());
+  the_array_type = make_type(PyArray_Type.tp_name, 0, slots, the_base);
+  for (std::size_t i = 0; i < ir::kDTypeCount; ++i) {
+    auto* real = reinterpret_cast<PyTypeObject*>(scalar_type(static_cast<DType>(i)));
+    slots.clear();
+    if (real->tp_as_number != nullptr && real->tp_as_number->nb_index != nullptr)
+      slots.push_back(index_slot());
+    the_scalar_types[i] = make_type(real->tp_name, 0, slots, the_base);
+  }
+}
+
+}  // namespace
+
 void bind_lazy_array(py::module_& m) {
   static std::vector<PyMethodDef> methods = lazy_methods();
   std::vector<PyType_Slot> slots = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
       {Py_tp_getattro, reinterpret_cast<void*>(getattro)},
       {Py_tp_getset, kAttributes},
       {Py_tp_members, kMembers},
@@ -373,12 +414,14 @@ void bind_lazy_array(py::module_& m) {
   };
   add_number_slots(slots);
   add_index_slots(slots);
-  slots.push_back({0, nullptr});
-  PyType_Spec spec = {"ufuse.ndarray", sizeof(LazyObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
-  the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (the_type == nullptr) throw py::error_already_set();
-  m.attr("ndarray") = borrow(reinterpret_cast<PyObject*>(the_type));
+  the_base = make_type("ufuse.ndarray", Py_TPFLAGS_BASETYPE, slots, nullptr);
+  make_types_by_kind();
+  m.attr("ndarray") = borrow(reinterpret_cast<PyObject*>(the_base));
+  py::dict scalars;
+  for (std::size_t i = 0; i < ir::kDTypeCount; ++i)
+    scalars[borrow(scalar_type(static_cast<DType>(i)))] =
+        borrow(reinterpret_cast<PyObject*>(the_scalar_types[i]));
+  m.attr("lazy_scalars") = scalars;
 }
 
 }  // namespace ufuse::pyext

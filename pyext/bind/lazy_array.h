@@ -12,8 +12,10 @@ struct LazyObject {
   LazyArray array;
 };
 
+// The base of all their types: one for arrays, and one for the scalars of each dtype, so that a
+// lazy object has the slots that its real type has, and errors of Python name that type.
 PyTypeObject* lazy_type();
-inline bool is_lazy(PyObject* object) { return Py_TYPE(object) == lazy_type(); }
+inline bool is_lazy(PyObject* object) { return Py_TYPE(object)->tp_base == lazy_type(); }
 inline LazyObject* as_lazy(PyObject* object) { return reinterpret_cast<LazyObject*>(object); }
 
 // `real`: the object it stands for when that exists already (an argument, a result of NumPy's); may
@@ -37,9 +39,11 @@ py::object force_outcome(PyObject* lazy, const char* reason, bool truth);
 py::object force(PyObject* lazy, const char* reason, const char* detail = "");
 
 // The slots of the type, by topic.
-void add_number_slots(std::vector<PyType_Slot>& slots);  // lazy_numbers.cpp
-void add_index_slots(std::vector<PyType_Slot>& slots);   // lazy_index.cpp
-std::vector<PyMethodDef> lazy_methods();                 // lazy_methods.cpp
+void add_number_slots(std::vector<PyType_Slot>& slots);    // lazy_numbers.cpp
+PyType_Slot index_slot();                                  // of arrays and integers
+void add_index_slots(std::vector<PyType_Slot>& slots);     // lazy_index.cpp
+void add_sequence_slots(std::vector<PyType_Slot>& slots);  // of arrays
+std::vector<PyMethodDef> lazy_methods();                   // lazy_methods.cpp
 void bind_lazy_array(py::module_& m);
 
 }  // namespace ufuse::pyext

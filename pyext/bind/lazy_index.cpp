@@ -183,8 +183,11 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
 }
 
 void add_index_slots(std::vector<PyType_Slot>& slots) {
+  slots.push_back({Py_mp_subscript, reinterpret_cast<void*>(get_item)});
+}
+
+void add_sequence_slots(std::vector<PyType_Slot>& slots) {
   slots.insert(slots.end(), {{Py_mp_length, reinterpret_cast<void*>(length)},
-                             {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
                              {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
                              {Py_sq_length, reinterpret_cast<void*>(length)},
                              {Py_sq_item, reinterpret_cast<void*>(item_at)},

@@ -256,8 +256,9 @@ void add_number_slots(std::vector<PyType_Slot>& slots) {
                 {Py_nb_bool, reinterpret_cast<void*>(truth)},
                 {Py_nb_int, reinterpret_cast<void*>(to_int)},
                 {Py_nb_float, reinterpret_cast<void*>(to_float)},
-                {Py_nb_index, reinterpret_cast<void*>(to_index)},
                 {Py_tp_richcompare, reinterpret_cast<void*>(compare)}});
 }
+
+PyType_Slot index_slot() { return {Py_nb_index, reinterpret_cast<void*>(to_index)}; }
 
 }  // namespace ufuse::pyext

@@ -93,7 +93,7 @@ _KNOWN_MODULES = frozenset(
 )
 # Objects whose methods in C take lazy arrays: they keep them, or look at them by their operators.
 _KNOWN_OWNERS = (
-    *(list, tuple, dict, set, frozenset, str, bytes, bytearray, range, slice),
+    *(list, tuple, dict, set, frozenset, range, slice),
     *(collections.deque, collections.OrderedDict, collections.defaultdict, types.MappingProxyType),
     *(type, types.GeneratorType, np.dtype, np.ufunc, BaseException),
 )
@@ -340,7 +340,7 @@ def _of_builtin(function: Any) -> Any:
     if isinstance(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
         return function
     if _is_standard(kind.__module__) and not names.is_strict(kind.__module__):
-        return function
+        return functools.partial(_core.call_real, function)
     return caller(function, "user_call", pure=False)
 
 

@@ -71,11 +71,24 @@ def _twin_method(method: str, name: str) -> Callable[[], Any]:
     return resolve
 
 
+def _of_float(name: str) -> Callable[[Any], Any]:
+    """What the functions of ``math`` ask a float for."""
+
+    def method(self: Any) -> Any:
+        return getattr(float(self), name)()
+
+    return method
+
+
 def install() -> None:
     """Give ``ufuse.ndarray`` the methods that are not native; those it has stay."""
     for name, method in _table().items():
         if name not in _core.ndarray.__dict__:
             setattr(_core.ndarray, name, method)
+    for real, lazy in _core.lazy_scalars.items():
+        for name in ("__trunc__", "__floor__", "__ceil__"):
+            if hasattr(real, name):  # np.float64, which is a Python float
+                setattr(lazy, name, _of_float(name))
 
 
 def _table() -> dict[str, Any]:

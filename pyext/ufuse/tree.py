@@ -24,6 +24,11 @@ from . import _core, twin
 _LEAVES = (np.ndarray, np.generic)
 _PLAIN = frozenset((int, float, complex, str, bool, types.NoneType))
 
+
+def _is_lazy(kind: type) -> bool:
+    return kind.__base__ is _core.ndarray
+
+
 # A walk yields the walks whose values it needs.
 _Walk = Generator["_Walk", Any, Any]
 
@@ -183,7 +188,7 @@ class Results:
         while open_values:
             value = open_values.pop()
             items: Any
-            if type(value) is _core.ndarray:
+            if _is_lazy(type(value)):
                 if id(value) not in self._seen:
                     self._seen.add(id(value))
                     self.lazies.append(value)
@@ -210,7 +215,7 @@ class Results:
 
     def _unwrapped(self, value: Any) -> _Walk:
         kind = type(value)
-        if kind is _core.ndarray:
+        if _is_lazy(kind):
             return self._real[id(value)] if id(value) in self._real else _core.unwrap(value)
         if kind in _PLAIN:
             return value
@@ -239,7 +244,7 @@ class Results:
                 if new is not item:
                     value[place] = new
         elif isinstance(value, (set, frozenset)):
-            if any(type(item) is _core.ndarray for item in value):
+            if any(_is_lazy(type(item)) for item in value):
                 items = []
                 for item in value:
                     items.append((yield self._unwrapped(item)))
