@@ -10,6 +10,9 @@ struct LazyObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* real;  // the ndarray or NumPy scalar that it stands for, once there is one
   LazyArray array;
+  // All that are alive, in a ring; it is looked at when a call ends.
+  LazyObject *next, *previous;
+  bool left_behind;  // by a call that has ended, and found since
 };
 
 PyTypeObject* lazy_type();

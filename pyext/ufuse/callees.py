@@ -296,10 +296,11 @@ def _of_function(function: types.FunctionType) -> Any:
         return caller(function, "user_call", pure=False)
     if function.__code__.co_flags & 0x2A0:
         return function if is_library(module) else caller(function, "user_call", pure=False)
-    if not is_library(module):
-        found = scan.scan(function)
-        if found.reason is not None:
-            return caller(function, found.reason, pure=False)
+    if is_library(module):
+        if not names.MEMORY_INTERFACES.isdisjoint(function.__code__.co_names):
+            return caller(function, "memory_exposed", pure=False)
+    elif (found := scan.scan(function)).reason is not None:
+        return caller(function, found.reason, pure=False)
     try:
         return twin.twin_of(function).function
     except NoSource:

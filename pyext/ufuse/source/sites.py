@@ -13,7 +13,7 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .text import compiled, nested, source_of
 
@@ -23,7 +23,37 @@ _PLACE = b"\0ufuse: call site"
 _originals: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType]] = {}
 
 
+Chain = tuple[str, ...]
+
+
+class Instrumented(NamedTuple):
+    """The code of a twin, and what it reads attributes of.
+
+    Attributes
+    ----------
+    code : types.CodeType
+        Variables of enclosing functions are in the order of ``co_freevars``.
+    chains : frozenset of tuple of str
+        ``("np", "linalg", "norm")`` for ``np.linalg.norm``, of each name that begins a chain.
+    """
+
+    code: types.CodeType
+    chains: frozenset[Chain]
+
+
 class _Sites(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.chains: set[Chain] = set()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        names, base = [node.attr], node.value
+        while isinstance(base, ast.Attribute):
+            names.append(base.attr)
+            base = base.value
+        if isinstance(base, ast.Name):
+            self.chains.add((base.id, *reversed(names)))
+        return self.generic_visit(node)
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -33,7 +63,7 @@ class _Sites(ast.NodeTransformer):
         return ast.copy_location(ast.Call(site, [node.func, *node.args], node.keywords), node)
 
 
-def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> types.CodeType:
+def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> Instrumented:
     """The code of a function with ``site`` at its call sites.
 
     Parameters
@@ -45,8 +75,7 @@ def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> type
 
     Returns
     -------
-    types.CodeType
-        Variables of enclosing functions are in the order of ``co_freevars``.
+    Instrumented
 
     Raises
     ------
@@ -55,8 +84,9 @@ def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> type
     """
     code = function.__code__
     tree, position = source_of(function)
-    made = list(nested(compiled(_Sites().visit(tree), code)))[position]
-    return _filled(made, code, site)
+    sites = _Sites()
+    made = list(nested(compiled(sites.visit(tree), code)))[position]
+    return Instrumented(_filled(made, code, site), frozenset(sites.chains))
 
 
 def original_of(code: types.CodeType) -> types.CodeType | None:
