@@ -434,6 +434,7 @@ void bind_lazy_array(py::module_& m) {
                       slots.data()};
   the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (the_type == nullptr) throw py::error_already_set();
+  init_elements();
   m.def("pending_arrays", pending_arrays,
         "The lazy arrays of the active call that are alive and have not been computed.");
   m.def("arrays_left_behind", arrays_left_behind,

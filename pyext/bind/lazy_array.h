@@ -42,6 +42,7 @@ py::object force(PyObject* lazy, const char* reason, const char* detail = "");
 // The slots of the type, by topic.
 void add_number_slots(std::vector<PyType_Slot>& slots);  // lazy_numbers.cpp
 void add_index_slots(std::vector<PyType_Slot>& slots);   // lazy_index.cpp
+void init_elements();                                    // lazy_index.cpp
 std::vector<PyMethodDef> lazy_methods();                 // lazy_methods.cpp
 void bind_lazy_array(py::module_& m);
 

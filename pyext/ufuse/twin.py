@@ -17,13 +17,14 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from . import _core, callees, locking, scan
+from . import _core, callees, filters, locking, scan
 from .names import is_fixed, is_pure
 from .source import sites
 from .source.text import NoSource
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
+_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
@@ -231,7 +232,7 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     known = _codes.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    made = sites.instrumented(function, _core.site)
+    made = sites.instrumented(function, _HOOKS)
     _codes[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), made
     return made
 
