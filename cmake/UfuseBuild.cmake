@@ -30,7 +30,9 @@ target_include_directories(ufuse_settings INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(ufuse_settings INTERFACE UFUSE_VERSION="${PROJECT_VERSION}")
 target_compile_options(
   ufuse_settings INTERFACE -Wall -Wextra $<$<BOOL:${UFUSE_WERROR}>:-Werror> -ffp-contract=off -fno-math-errno
-                           -fno-trapping-math -fwrapv)
+                           -fno-trapping-math -fwrapv
+                           # Bits of truth values are combined without branches, so that loops vectorise.
+                           $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-instead-of-logical>)
 if(UFUSE_SANITIZE)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   # g++ reports false "maybe uninitialized" reads in sanitized std::optional and std::variant.

@@ -106,8 +106,9 @@ Runs buffering(std::span<const Dim> dims, bool cast) {
 Dims reduced_axes(const Layout& x, const Dims& inner_first, const std::vector<bool>& reduced) {
   Dims axes(inner_first.rbegin(), inner_first.rend());
   std::erase_if(axes, [&](std::int64_t axis) { return !reduced[static_cast<std::size_t>(axis)]; });
-  std::ranges::stable_partition(
-      axes, [&](std::int64_t axis) { return x.shape[static_cast<std::size_t>(axis)] == 1; });
+  std::stable_partition(axes.begin(), axes.end(), [&](std::int64_t axis) {
+    return x.shape[static_cast<std::size_t>(axis)] == 1;
+  });
   return axes;
 }
 

@@ -25,12 +25,18 @@ inline Index block(Index left, Index size) { return left < size ? left : size; }
 template <class T>
 inline void stream(T* to, const T* from, Index n) {
   Index i = 0;
-#if defined(__AVX512F__) || defined(__AVX__)
+#if defined(__AVX__)
 #if defined(__AVX512F__)
   typedef long long Line __attribute__((vector_size(64), aligned(1)));
-#define RT_STREAM __builtin_ia32_movntdq512
 #else
   typedef long long Line __attribute__((vector_size(32), aligned(1)));
+#endif
+// clang has one name for it, g++ one for each size.
+#if __has_builtin(__builtin_nontemporal_store)
+#define RT_STREAM(to, line) __builtin_nontemporal_store(line, to)
+#elif defined(__AVX512F__)
+#define RT_STREAM __builtin_ia32_movntdq512
+#else
 #define RT_STREAM __builtin_ia32_movntdq256
 #endif
   typedef long long Aligned __attribute__((vector_size(sizeof(Line))));

@@ -66,17 +66,17 @@ constexpr bool is_complex<complex<F>> = true;
 template <class T>
 constexpr bool is_float = false;
 template <>
-constexpr bool is_float<f32> = true;
+inline constexpr bool is_float<f32> = true;
 template <>
-constexpr bool is_float<f64> = true;
+inline constexpr bool is_float<f64> = true;
 template <class T>
 constexpr bool is_half = false;
 template <>
-constexpr bool is_half<f16> = true;
+inline constexpr bool is_half<f16> = true;
 template <class T>
 constexpr bool is_bool = false;
 template <>
-constexpr bool is_bool<b8> = true;
+inline constexpr bool is_bool<b8> = true;
 
 template <class T>
 inline bool truth(T x) {

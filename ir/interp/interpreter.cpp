@@ -57,12 +57,7 @@ class Evaluation {
  public:
   // Throws interp::GivenUp when the caller's watch says so.
   Evaluation(const Graph& g, const Loops& loops, const RunArgs& args)
-      : g_(g),
-        loops_(loops),
-        args_(args),
-        pulse_(args.watch),
-        values_(g.size()),
-        flags_(g.size(), 0) {
+      : loops_(loops), args_(args), pulse_(args.watch), values_(g.size()), flags_(g.size(), 0) {
     std::vector<std::size_t> last_use(g.size(), 0);
     for (std::size_t i = 0; i < g.size(); ++i)
       for (NodeId operand : g[g.at(i)].inputs) last_use[operand.value] = i;
@@ -174,7 +169,6 @@ class Evaluation {
     return values;
   }
 
-  const Graph& g_;
   const Loops& loops_;
   const RunArgs& args_;
   const interp::Pulse pulse_;

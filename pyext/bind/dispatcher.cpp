@@ -69,15 +69,53 @@ struct Entry {
   }
 };
 
-// What a name of a dictionary, or a cell, held when the plans were recorded; `...` for nothing.
-struct Guard {
-  py::object place, name, value;
+// What names of a dictionary, or a cell, held when the plans were recorded; `...` for nothing.
+class Place {
+ public:
+  explicit Place(py::object where) : where_(std::move(where)) {}
+
+  bool is(PyObject* where) const { return where_.ptr() == where; }
+  void add(py::object name, py::object value) {
+    names_.push_back({std::move(name), std::move(value)});
+  }
 
   bool holds() const {
-    PyObject* wanted = value.ptr() == Py_Ellipsis ? nullptr : value.ptr();
-    if (PyCell_Check(place.ptr())) return PyCell_GET(place.ptr()) == wanted;
-    return PyDict_GetItemWithError(place.ptr(), name.ptr()) == wanted;
+    if (PyCell_Check(where_.ptr())) {
+      PyObject* content = PyCell_GET(where_.ptr());
+      return std::ranges::all_of(names_, [&](const Name& each) { return each.is(content); });
+    }
+#if PY_VERSION_HEX < 0x030C0000
+    // Counts the changes of all dictionaries: most of them have none between two calls.
+    const auto version = reinterpret_cast<PyDictObject*>(where_.ptr())->ma_version_tag;
+    if (version == version_) return true;
+#endif
+    for (const Name& each : names_)
+      if (!each.is(PyDict_GetItemWithError(where_.ptr(), each.name.ptr()))) return false;
+#if PY_VERSION_HEX < 0x030C0000
+    version_ = version;
+#endif
+    return true;
   }
+
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(where_.ptr());
+    for (const Name& each : names_) Py_VISIT(each.value.ptr());
+    return 0;
+  }
+
+ private:
+  struct Name {
+    py::object name, value;
+    bool is(PyObject* held) const {
+      return held == (value.ptr() == Py_Ellipsis ? nullptr : value.ptr());
+    }
+  };
+
+  py::object where_;
+  std::vector<Name> names_;
+#if PY_VERSION_HEX < 0x030C0000
+  mutable std::uint64_t version_ = 0;  // at which all names held what they should
+#endif
 };
 
 struct State {
@@ -87,7 +125,7 @@ struct State {
   // NumPy has warned of numbers that are the same in each call. Where Python says such a thing once
   // only, a further recording would not hear it.
   bool warned_of_numbers = false;
-  std::vector<Guard> guards;
+  std::vector<Place> guards;
   NumberPlaces number_places;
   NumberSites number_sites;
   std::vector<py::object> codes;              // that the sites are in
@@ -99,7 +137,7 @@ struct State {
   // Recordings in a row that came to nothing, and calls of new signatures since that had none.
   std::uint32_t fruitless = 0, skipped = 0;
 
-  bool guards_hold() const { return std::ranges::all_of(guards, &Guard::holds); }
+  bool guards_hold() const { return std::ranges::all_of(guards, &Place::holds); }
 
   // Takes the place of what it makes obsolete: the same path, a call that could not be replayed.
   // What cannot be replayed stands behind the paths that can.
@@ -370,7 +408,10 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         if (triple.size() != 3 ||
             (!PyDict_Check(triple[0].ptr()) && !PyCell_Check(triple[0].ptr())))
           throw py::type_error("a guard is (dict or cell, name, value)");
-        state->guards.push_back({triple[0], triple[1], triple[2]});
+        auto place = std::ranges::find_if(
+            state->guards, [&](const Place& each) { return each.is(triple[0].ptr()); });
+        if (place == state->guards.end()) place = state->guards.insert(place, Place(triple[0]));
+        place->add(triple[1], triple[2]);
       }
     if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
     auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
@@ -395,10 +436,8 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   if (state == nullptr) return 0;
   Py_VISIT(state->trace.ptr());
   Py_VISIT(state->plain.ptr());
-  for (const Guard& guard : state->guards) {
-    Py_VISIT(guard.place.ptr());
-    Py_VISIT(guard.value.ptr());
-  }
+  for (const Place& place : state->guards)
+    if (const int stop = place.traverse(visit, arg); stop != 0) return stop;
   return 0;
 }
 

@@ -41,11 +41,62 @@ const Layout& layout(PyObject* self) { return as_lazy(self)->array.layout; }
 void dealloc(PyObject* self) {
   LazyObject* lazy = as_lazy(self);
   if (lazy->weakrefs) PyObject_ClearWeakRefs(self);
+  lazy->next->previous = lazy->previous;
+  lazy->previous->next = lazy->next;
   lazy->array.~LazyArray();
   Py_XDECREF(lazy->real);
   PyTypeObject* type = Py_TYPE(self);
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
+}
+
+// Never tracked by the garbage collector, to which a lazy array is an object like a number; but
+// containers of objects that might be are always tracked, and so gc.get_referrers finds them.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+LazyObject* ring() {
+  static LazyObject* begin = [] {
+    auto* made = static_cast<LazyObject*>(std::calloc(1, sizeof(LazyObject)));
+    if (made == nullptr) throw std::bad_alloc();
+    made->next = made->previous = made;
+    return made;
+  }();
+  return begin;
+}
+
+// Those of the active call that have to be computed if anybody is to see them afterwards.
+py::list pending_arrays() {
+  py::list found;
+  for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
+    auto* object = reinterpret_cast<PyObject*>(each);
+    if (!each->real && each->array.storage->value && tracing_call(object) != nullptr)
+      found.append(borrow(object));
+  }
+  return found;
+}
+
+// Those of calls that have ended, each of them once.
+py::list arrays_left_behind() {
+  py::list found;
+  for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
+    if (each->left_behind || each->array.storage->session != nullptr) continue;
+    if (!each->real && each->array.storage->value) continue;  // interrupted: there is no value
+    each->left_behind = true;
+    found.append(borrow(reinterpret_cast<PyObject*>(each)));
+  }
+  return found;
+}
+
+// A tuple is made once, but one that a traced call made holds what the caller would never see.
+void replace_in_tuple(const py::tuple& tuple, py::handle old, py::handle replacement) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.ptr()); ++i) {
+    if (PyTuple_GET_ITEM(tuple.ptr(), i) != old.ptr()) continue;
+    PyTuple_SET_ITEM(tuple.ptr(), i, replacement.inc_ref().ptr());
+    old.dec_ref();
+  }
 }
 
 PyObject* get_shape(PyObject* self, void*) {
@@ -287,9 +338,13 @@ void check_size(const LazyArray& array) {
 
 py::object make_lazy(LazyArray array, PyObject* real) {
   if (real == nullptr) check_size(array);
-  LazyObject* lazy = PyObject_New(LazyObject, type_for(array));
+  LazyObject* lazy = PyObject_GC_New(LazyObject, type_for(array));
   if (lazy == nullptr) throw py::error_already_set();
   lazy->weakrefs = nullptr;
+  lazy->next = ring()->next;
+  lazy->previous = ring();
+  lazy->next->previous = ring()->next = lazy;
+  lazy->left_behind = false;
   lazy->real = real;
   Py_XINCREF(real);
   new (&lazy->array) LazyArray(std::move(array));
@@ -369,11 +424,13 @@ namespace {
 PyTypeObject* make_type(const char* name, unsigned int flags, std::vector<PyType_Slot> slots,
                         PyTypeObject* base) {
   slots.push_back({Py_tp_dealloc, reinterpret_cast<void*>(dealloc)});
+  slots.push_back({Py_tp_traverse, reinterpret_cast<void*>(traverse)});
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {
-      name, sizeof(LazyObject), 0,
-      static_cast<unsigned int>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION) | flags,
-      slots.data()};
+  PyType_Spec spec = {name, sizeof(LazyObject), 0,
+                      static_cast<unsigned int>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+                                                Py_TPFLAGS_DISALLOW_INSTANTIATION) |
+                          flags,
+                      slots.data()};
   PyObject* type =
       base == nullptr ? PyType_FromSpec(&spec)
                       : PyType_FromSpecWithBases(
@@ -422,6 +479,13 @@ void bind_lazy_array(py::module_& m) {
     scalars[borrow(scalar_type(static_cast<DType>(i)))] =
         borrow(reinterpret_cast<PyObject*>(the_scalar_types[i]));
   m.attr("lazy_scalars") = scalars;
+  init_elements();
+  m.def("pending_arrays", pending_arrays,
+        "The lazy arrays of the active call that are alive and have not been computed.");
+  m.def("arrays_left_behind", arrays_left_behind,
+        "The lazy arrays of calls that have ended which are alive; each is told once.");
+  m.def("replace_in_tuple", replace_in_tuple, py::arg("tuple"), py::arg("old"),
+        py::arg("replacement"), "Put `replacement` into the places of `old`.");
 }
 
 }  // namespace ufuse::pyext

@@ -10,6 +10,9 @@ struct LazyObject {
   PyObject_HEAD PyObject* weakrefs;
   PyObject* real;  // the ndarray or NumPy scalar that it stands for, once there is one
   LazyArray array;
+  // All that are alive, in a ring; it is looked at when a call ends.
+  LazyObject *next, *previous;
+  bool left_behind;  // by a call that has ended, and found since
 };
 
 // The base of all their types: one for arrays, and one for the scalars of each dtype, so that a
@@ -43,6 +46,7 @@ void add_number_slots(std::vector<PyType_Slot>& slots);    // lazy_numbers.cpp
 PyType_Slot index_slot();                                  // of arrays and integers
 void add_index_slots(std::vector<PyType_Slot>& slots);     // lazy_index.cpp
 void add_sequence_slots(std::vector<PyType_Slot>& slots);  // of arrays
+void init_elements();                                      // lazy_index.cpp
 std::vector<PyMethodDef> lazy_methods();                   // lazy_methods.cpp
 void bind_lazy_array(py::module_& m);
 

@@ -145,12 +145,46 @@ PyObject* item_at(PyObject* self, Py_ssize_t i) {
   return guard([&] { return get_item(self, steal(PyLong_FromSsize_t(i)).ptr()); });
 }
 
-// Rows are views; elements are values, and Python gets them as they are.
+// Over the elements of an array of one axis: Python gets them as they are when it asks for each,
+// after what has been written until then.
+struct ElementsObject {
+  PyObject_HEAD PyObject* array;
+  Py_ssize_t at;
+};
+
+PyTypeObject* the_elements_type = nullptr;
+
+void free_elements(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<ElementsObject*>(self)->array);
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyObject* next_element(PyObject* self) {
+  return guard([&]() -> PyObject* {
+    auto* elements = reinterpret_cast<ElementsObject*>(self);
+    if (elements->array == nullptr) return nullptr;
+    const py::object real = real_of(elements->array);
+    if (elements->at < PySequence_Size(real.ptr()))
+      return PySequence_GetItem(real.ptr(), elements->at++);
+    Py_CLEAR(elements->array);
+    return nullptr;
+  });
+}
+
+// Rows are views.
 PyObject* iterate(PyObject* self) {
-  return guard([&] {
+  return guard([&]() -> PyObject* {
     const Layout& layout = as_lazy(self)->array.layout;
     if (layout.shape.size() > 1 && tracing_call(self)) return PySeqIter_New(self);
-    return PyObject_GetIter(force(self, "iteration").ptr());
+    const py::object real = force(self, "iteration");
+    if (!tracing_call(self) || layout.shape.size() != 1) return PyObject_GetIter(real.ptr());
+    auto* made = PyObject_New(ElementsObject, the_elements_type);
+    if (made == nullptr) throw py::error_already_set();
+    made->array = Py_NewRef(self);
+    made->at = 0;
+    return reinterpret_cast<PyObject*>(made);
   });
 }
 
@@ -180,6 +214,17 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
       is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;
   call.session().assign(target, operand, temporary ? as_lazy(value)->array.storage : nullptr);
   if (call.take_immediate()) call.session().force({&target, 1});
+}
+
+void init_elements() {
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(free_elements)},
+                                {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+                                {Py_tp_iternext, reinterpret_cast<void*>(next_element)},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"ufuse._core.elements", sizeof(ElementsObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  the_elements_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (the_elements_type == nullptr) throw py::error_already_set();
 }
 
 void add_index_slots(std::vector<PyType_Slot>& slots) {

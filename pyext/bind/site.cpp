@@ -250,7 +250,47 @@ PyObject* quietly(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+// An object that `isinstance` and `hasattr` say the same of as of the array.
+py::object like(PyObject* lazy) {
+  if (as_lazy(lazy)->real != nullptr) return borrow(as_lazy(lazy)->real);
+  static PyObject* array = PyArray_ZEROS(0, nullptr, NPY_DOUBLE, 0);
+  if (!as_lazy(lazy)->array.scalar) return borrow(array);
+  return py::object(py::handle(lazy).attr("__class__"))();
+}
+
+// isinstance, hasattr and the like of a lazy array, which are told of a real one.
+PyObject* call_on_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("call_on_like needs a callable");
+    if (count < 2 || !is_lazy(args[1]))
+      return PyObject_Vectorcall(args[0], args + 1, static_cast<std::size_t>(count - 1), keywords);
+    std::vector<PyObject*> given(args + 1, args + count);
+    const py::object first = like(args[1]);
+    given.front() = first.ptr();
+    return PyObject_Vectorcall(args[0], given.data(), given.size(), keywords);
+  });
+}
+
+// `a is b`: a lazy array is the array that it stands for.
+PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2) {
+    PyErr_SetString(PyExc_TypeError, "is_same needs two objects");
+    return nullptr;
+  }
+  const auto known = [](PyObject* object) {
+    return is_lazy(object) && as_lazy(object)->real ? as_lazy(object)->real : object;
+  };
+  return PyBool_FromLong(known(args[0]) == known(args[1]));
+}
+
 PyMethodDef kFunctions[] = {
+    {"is_same", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_same)), METH_FASTCALL,
+     "is_same(a, b): `a is b`, where a lazy array is the array that it stands for."},
+    {"call_on_like", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_on_like)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "call_on_like(f, /, *args): f(*args) with an array of the same type in the place of a lazy "
+     "one "
+     "that comes first."},
     {"site", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(site_function)),
      METH_FASTCALL | METH_KEYWORDS,
      "site(f, /, *args, **kwargs): f(*args, **kwargs) at a call site of traced code."},

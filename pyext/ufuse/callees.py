@@ -88,8 +88,15 @@ _CALL_BACK_NAMES = {
 # Modules in C whose functions take lazy arrays as any other object.
 _KNOWN_MODULES = frozenset(
     ["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "sys"]
-    + ["_warnings", "gc", "_weakref", "_thread", "_copy", "copy", "_contextvars", "atexit", "posix"]
-    + ["_random", "_bisect", "_heapq", "_abc", "_typing", "_imp", "_ast", "_signal", "faulthandler"]
+    + ["_warnings", "gc", "_weakref", "_copy", "_contextvars", "atexit", "_random", "_bisect"]
+    + ["_heapq", "_abc", "_typing", "time"]
+)
+# Python's own modules whose code takes arrays as any other object, and shows them to nobody else.
+_HARMLESS_MODULES = _KNOWN_MODULES | frozenset(
+    ["abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "fractions"]
+    + ["functools", "heapq", "importlib", "inspect", "keyword", "numbers", "operator", "random"]
+    + ["re", "reprlib", "statistics", "string", "textwrap", "types", "typing", "warnings"]
+    + ["weakref", "ufuse", "__future__", "sysconfig", "traceback", "pprint", "pathlib", "os"]
 )
 # Objects whose methods in C take lazy arrays: they keep them, or look at them by their operators.
 _KNOWN_OWNERS = (
@@ -179,6 +186,10 @@ def _is_standard(module: Any) -> bool:
     return top in sys.stdlib_module_names or top == "ufuse"
 
 
+def _is_harmless(module: Any) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in _HARMLESS_MODULES
+
+
 # What is called.
 
 
@@ -242,7 +253,7 @@ def _handler(value: Any) -> Any:
     from . import handlers
 
     if type(value) in _HANDLED or is_dispatcher(value):  # others' `==` may be anything
-        return handlers.handler_of(value)
+        return handlers.table().get(value)
     return None
 
 
@@ -287,7 +298,7 @@ def _of_function(function: types.FunctionType) -> Any:
     module = function.__globals__.get("__name__")
     if names.is_strict(module):
         return caller(function, "user_call", pure=True)
-    if _is_standard(module) and function.__code__ is not _DECORATED:
+    if _is_harmless(module) and function.__code__ is not _DECORATED:
         return function
     if is_library(module):
         if is_opaque(str(module)):
@@ -296,10 +307,11 @@ def _of_function(function: types.FunctionType) -> Any:
         return caller(function, "user_call", pure=False)
     if function.__code__.co_flags & 0x2A0:
         return function if is_library(module) else caller(function, "user_call", pure=False)
-    if not is_library(module):
-        found = scan.scan(function)
-        if found.reason is not None:
-            return caller(function, found.reason, pure=False)
+    if is_library(module):
+        if not names.MEMORY_INTERFACES.isdisjoint(function.__code__.co_names):
+            return caller(function, "memory_exposed", pure=False)
+    elif (found := scan.scan(function)).reason is not None:
+        return caller(function, found.reason, pure=False)
     try:
         return twin.twin_of(function).function
     except NoSource:
@@ -325,8 +337,10 @@ def _of_builtin(function: Any) -> Any:
         module = function.__module__ or getattr(owner, "__name__", None)
         if function in _CALL_BACK:
             return ...
-        if function is builtins.round:
+        if function in (builtins.round, builtins.id):
             return caller(function, "array", pure=True)
+        if function in (builtins.isinstance, builtins.hasattr):
+            return functools.partial(_core.call_on_like, function)
         if is_library(module):
             return caller(function, "not_native")
         if module in _KNOWN_MODULES or module == "ufuse._core":
@@ -337,10 +351,12 @@ def _of_builtin(function: Any) -> Any:
     kind = owner if isinstance(owner, type) else type(owner)
     if is_library(kind.__module__):
         return caller(function, "not_native", pure=False)
+    if isinstance(owner, (str, bytes, bytearray)):
+        return functools.partial(_core.call_real, function)
     if isinstance(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
         return function
-    if _is_standard(kind.__module__) and not names.is_strict(kind.__module__):
-        return functools.partial(_core.call_real, function)
+    if _is_harmless(kind.__module__):
+        return function
     return caller(function, "user_call", pure=False)
 
 

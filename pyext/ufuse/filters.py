@@ -1,16 +1,23 @@
-"""What do contexts that decide about warnings mean while operations wait to be run?
+"""What does a ``with`` statement mean while operations wait to be run?
 
-Operations are recorded now and run later, so what is pending runs before the warnings' filters
-change. Twins call these in place of the real ones (see ``handlers``). NumPy's error state needs no
-stand-in: the session asks for it at each operation.
+Operations are recorded now and run later. Who holds a lock expects what was written before to be
+there, and what another thread wrote; who changes the warnings' filters expects each operation to
+warn where it stands. So what is pending runs where a block begins and ends. NumPy's error state
+needs none of that: the session asks for it at each operation.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
+import warnings
 from typing import Any
 
+import numpy as np
+
 from . import _core
+
+# Managers that change nothing that a pending operation depends on.
+_HARMLESS = (np.errstate, warnings.catch_warnings, contextlib.nullcontext, contextlib.suppress)
 
 
 def _settle() -> None:
@@ -23,18 +30,46 @@ def _nothing() -> None:
     """The call of NumPy that is none."""
 
 
-@functools.cache
-def settling(kind: Any) -> Any:
-    """A class of context managers that say what becomes of warnings, for twins: an operation warns
-    where it stands, not later."""
+class CatchWarnings(warnings.catch_warnings):
+    """``warnings.catch_warnings`` for twins: an operation warns where it stands, not later."""
 
-    class Settling(kind):
-        def __enter__(self) -> Any:
-            _settle()
-            return super().__enter__()
+    def __enter__(self) -> Any:
+        _settle()
+        return super().__enter__()
 
-        def __exit__(self, *exc_info: Any) -> Any:
-            _settle()
-            return super().__exit__(*exc_info)
+    def __exit__(self, *exc_info: Any) -> None:
+        _settle()
+        super().__exit__(*exc_info)
 
-    return Settling
+
+class Managed:
+    """A context manager around another one.
+
+    Parameters
+    ----------
+    manager : object
+        What the user's code names in its ``with`` statement.
+    """
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+
+    def __enter__(self) -> Any:
+        _settle()
+        entered = type(self._manager).__enter__(self._manager)
+        _settle()  # others may have written before a lock was free
+        return entered
+
+    def __exit__(self, *exc_info: Any) -> Any:
+        _settle()
+        return type(self._manager).__exit__(self._manager, *exc_info)
+
+
+def managed(manager: Any) -> Any:
+    """What a ``with`` statement of traced code gets in the place of ``manager``."""
+    kind = type(manager)
+    if isinstance(manager, _HARMLESS) or not _core.session_active():
+        return manager
+    if not (hasattr(kind, "__enter__") and hasattr(kind, "__exit__")):
+        return manager  # Python says so
+    return Managed(manager)

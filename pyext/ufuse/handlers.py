@@ -330,18 +330,10 @@ def _frame(real: Any, depth: Any = 0, /) -> Any:
     return real(_core.frames_to(max(depth, 0) + 1) - 1)
 
 
-def handler_of(function: Any) -> Any:
-    """What stands in for a function or class, None where nothing does."""
-    special: Any = sys.modules.get("scipy.special")
-    if special is not None and function is getattr(special, "errstate", None):
-        return filters.settling(function)
-    return table().get(function)
-
-
 @functools.cache
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
-    found: dict[Any, Any] = {warnings.catch_warnings: filters.settling(warnings.catch_warnings)}
+    found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
     teller: Any
     for teller in (warnings.simplefilter, warnings.filterwarnings):
         found[teller] = callees.caller(teller, "flush", pure=False)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, callees, scan, trace, tree, twin
+from . import _core, callees, escape, scan, trace, tree, twin
 from .parameters import Parameters, parameters
 from .source.text import NoSource
 from .trace import without_ours
@@ -369,9 +369,14 @@ def run(
 
     ``recorded`` says that the call may leave a plan behind.
     """
-    call = _Traced(callee, args, kwargs, parameters, recorded)
+    call: _Traced | None = _Traced(callee, args, kwargs, parameters, recorded)
+    assert call is not None
     fast = options.numerics == "fast"
-    return _core.traced(fast, options.debug, call.body, call.due, call.settle)
+    try:
+        return _core.traced(fast, options.debug, call.body, call.due, call.settle)
+    finally:
+        call = None  # which holds lazy arrays itself
+        escape.replace()
 
 
 class _Traced:
@@ -410,6 +415,10 @@ class _Traced:
             _core.mark_impure()
         for container in changed:
             results.collect(container)
+        escaped = escape.pending(results.lazies)
+        if escaped:
+            _core.mark_impure()
+        results.collect(escaped)
         made = self._arguments.made()
         results.computed(_core.finish(results.lazies, self._result, made))
         self._results = results

@@ -55,18 +55,26 @@ class Seen(NamedTuple):
         return f"{self.name}({', '.join(given)})"
 
 
-def described(value: Any) -> str:
+def described(value: Any, depth: int = 3) -> str:
     """An argument in words: dtype and shape of an array, else the type.
+
+    Parameters
+    ----------
+    value : object
+    depth : int
+        So many containers within each other are looked into: a list may be nested without end.
 
     Examples
     --------
     >>> described([np.zeros((2, 3)), 4])
     '[float64[2, 3], int]'
+    >>> described([[[[4]]]])
+    '[[[list]]]'
     """
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{list(value.shape)}"
-    if isinstance(value, (list, tuple)) and len(value) <= 8:
-        return f"[{', '.join(map(described, value))}]"
+    if isinstance(value, (list, tuple)) and len(value) <= 8 and depth > 0:
+        return f"[{', '.join(described(item, depth - 1) for item in value)}]"
     return type(value).__name__
 
 

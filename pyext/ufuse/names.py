@@ -84,6 +84,8 @@ MEMORY_ATTRIBUTES = frozenset(
         "getbuffer",
     ]
 )
+# The same as attributes of an array, which only real arrays have.
+MEMORY_INTERFACES = frozenset(["__array_interface__", "__array_struct__", "ctypes"])
 # Methods of random generators that fill an array given as `out`.
 FILLERS = frozenset(
     ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]
@@ -145,7 +147,10 @@ PURE_BUILTINS = frozenset(
 )
 
 PURE_MODULES = ("numpy", "scipy", "math", "cmath", "_operator", "operator")
-CONSTANTS = (int, float, complex, str, bytes, types.NoneType, np.generic, np.dtype)
+CONSTANTS = frozenset(
+    [int, float, complex, bool, str, bytes, types.NoneType, types.EllipsisType]
+    + [kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)]
+)
 
 # Error states under which an operation cannot run later than it stands.
 ERROR_STATE = frozenset({"errstate", "seterr", "seterrcall"})
@@ -174,6 +179,7 @@ def is_class_method(value: Any, name: str) -> bool:
 
 def is_pure(value: Any) -> bool:
     """Whether using a global's value means the same each time, as long as it is the same object."""
+    kind = type(value)
     if isinstance(value, types.ModuleType):
         top = value.__name__.partition(".")[0]
         return top in PURE_MODULES and ".random" not in value.__name__
@@ -182,7 +188,7 @@ def is_pure(value: Any) -> bool:
         top = str(value.__globals__.get("__name__")).partition(".")[0]
         return top in PURE_MODULES or top not in sys.stdlib_module_names
     if isinstance(value, np.ufunc):
-        return True
+        return not all(set(each) <= set("O->") for each in value.types)  # np.frompyfunc
     if isinstance(value, types.BuiltinFunctionType):
         owner = value.__self__
         return isinstance(owner, np.ufunc) or (
@@ -190,15 +196,16 @@ def is_pure(value: Any) -> bool:
             and (value.__module__ or "").partition(".")[0] in PURE_MODULES
         )
     if isinstance(value, type):
-        return value.__module__.partition(".")[0] in ("numpy", "builtins")
-    if callable(value):
-        kind = type(value)
-        if hasattr(kind, "__ufuse_inner__"):
-            return not value._is_joined  # else it is no twin itself
-        return kind.__module__.partition(".")[0] == "numpy"
-    if type(value) is tuple:
+        known = value in (np.ndarray, np.dtype, np.finfo, np.iinfo) or issubclass(value, np.generic)
+        return known or value.__module__ == "builtins"
+    if hasattr(kind, "__ufuse_inner__"):
+        return not value._is_joined  # else it is no twin itself
+    if kind is tuple:
         return all(map(is_fixed, value))
-    return isinstance(value, CONSTANTS)
+    if isinstance(value, np.dtype):
+        return value.names is None  # which can be changed
+    # A dispatcher of NumPy 2, or a number; subclasses have attributes, records have fields.
+    return kind is type(np.sum) or kind in CONSTANTS
 
 
 def is_fixed(value: Any) -> bool:

@@ -330,7 +330,7 @@ def _sites(reader: _Reader) -> Iterator[tuple[types.CodeType, int]]:
         if (at, place) in reader.looked_at:
             continue
         function = functions[at]
-        made = twin.instrumented(function)
+        made = twin.instrumented(function).code
         if function not in offsets:
             offsets[function] = sites.moved_offsets(function.__code__, made)
         if int(place) in offsets[function]:

@@ -37,7 +37,7 @@ def profile(path: str | os.PathLike[str] = "ufuse-trace.json") -> Iterator[list[
     Raises
     ------
     OSError
-        When the file cannot be written.
+        When the file cannot be written; at the beginning, before anything is computed for it.
 
     Examples
     --------
@@ -48,6 +48,7 @@ def profile(path: str | os.PathLike[str] = "ufuse-trace.json") -> Iterator[list[
     >>> len([event for event in events if event["cat"] == "call"])
     1
     """
+    Path(path).touch()
     events: list[dict[str, Any]] = []
     watchers.append(watcher := functools.partial(_note, events))
     try:

@@ -22,6 +22,7 @@ import numpy as np
 from . import _core, twin
 
 _LEAVES = (np.ndarray, np.generic)
+_METHODS = (types.BuiltinMethodType, types.MethodType)
 _PLAIN = frozenset((int, float, complex, str, bool, types.NoneType))
 
 
@@ -199,6 +200,8 @@ class Results:
                 items = value.values()
             elif isinstance(value, types.FunctionType):
                 items = _cells(value)
+            elif isinstance(value, _METHODS):
+                items = (value.__self__,)
             else:
                 continue
             if id(value) not in self._seen:
@@ -259,6 +262,8 @@ class Results:
                 real = yield self._unwrapped(content)
                 if real is not content:
                     cell.cell_contents = real
+        elif isinstance(value, _METHODS) and type(value.__self__) is _core.ndarray:
+            made = getattr((yield self._unwrapped(value.__self__)), value.__name__)
         self._keep.append(value)
         self._done[id(value)] = made
         return made

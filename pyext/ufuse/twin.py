@@ -17,13 +17,14 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from . import _core, callees, locking, scan
+from . import _core, callees, filters, locking, scan
 from .names import is_fixed, is_pure
 from .source import sites
 from .source.text import NoSource
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
+_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
@@ -128,7 +129,15 @@ class Twin:
             return None
         real = original.__globals__
         rows: list[Guard] = [*cells, *((named, name, value) for name, value in named.items())]
-        rows += [(real, name, real.get(name, ...)) for name in set(names_used(self._code))]
+        for name in set(names_used(self._code)):
+            rows.append((real, name, real.get(name, ...)))
+            if name not in real and name in vars(builtins):
+                rows.append((vars(builtins), name, vars(builtins)[name]))
+        for chain in instrumented(original).chains:
+            more = _attribute_rows(original, chain)
+            if more is None:
+                return None
+            rows += more
         for child in self._children:
             if child._stable or id(child) in seen:
                 continue
@@ -147,6 +156,30 @@ class Twin:
         yield original
         for child in self._children:
             yield from child.functions(seen)
+
+
+def _attribute_rows(original: types.FunctionType, chain: sites.Chain) -> list[Guard] | None:
+    """Guards of ``np.linalg.norm`` and the like, as far as modules and functions have them."""
+    first, *attributes = chain
+    if first in original.__code__.co_varnames:
+        return []
+    value = dict((name, held) for _, name, held in free_variables(original)).get(first, _MISSING)
+    for names in (original.__globals__, vars(builtins)):
+        value = names.get(first, _MISSING) if value is _MISSING else value
+    rows: list[Guard] = []
+    for name in attributes:
+        if not isinstance(value, (types.ModuleType, types.FunctionType)):
+            break
+        if callees.is_library(value.__name__):
+            getattr(value, name, None)  # SciPy imports a module when it is asked for
+        names = vars(value)
+        if name not in names:
+            return None
+        value = names[name]
+        rows.append((names, name, value))
+        if not is_pure(value):
+            return None
+    return rows
 
 
 def free_variables(function: types.FunctionType) -> list[tuple[types.CellType, str, Any]]:
@@ -184,10 +217,10 @@ def is_instrumented(function: types.FunctionType) -> bool:
 
 
 # The code of twins, by the original code's address.
-_codes: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType]] = {}
+_codes: dict[int, tuple[weakref.ref[types.CodeType], sites.Instrumented]] = {}
 
 
-def instrumented(function: types.FunctionType) -> types.CodeType:
+def instrumented(function: types.FunctionType) -> sites.Instrumented:
     """The code of the function's twin; functions made by one ``def`` share it.
 
     Raises
@@ -199,7 +232,7 @@ def instrumented(function: types.FunctionType) -> types.CodeType:
     known = _codes.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    made = sites.instrumented(function, _core.site)
+    made = sites.instrumented(function, _HOOKS)
     _codes[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), made
     return made
 
@@ -210,7 +243,7 @@ def _forget(address: int, _: object, known: dict[int, Any] = _codes) -> None:
 
 def _made(original: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
     """A function like another one, with other code: that of its twin, if none is given."""
-    code = instrumented(original) if code is None else code
+    code = instrumented(original).code if code is None else code
     cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
     made = types.FunctionType(
         code,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -298,7 +299,7 @@ def test_walks_keep_identity() -> None:
 
 
 def test_logs_of_deep_arguments(tmp_path: Path) -> None:
-    """In a process of its own, which tells of each call."""
+    """In a process of its own, which tells of each call, and of each loop that is compiled."""
     program = """
         import numpy as np, ufuse
 
@@ -325,6 +326,13 @@ def test_logs_of_deep_arguments(tmp_path: Path) -> None:
         text=True,
         timeout=200,
         check=False,
-        env={**os.environ, "UFUSE_LOGS": "graph,fusion,fallbacks,recompiles"},
+        env={
+            **os.environ,
+            "UFUSE_LOGS": "graph,fusion,fallbacks,recompiles",
+            "UFUSE_BACKEND": "compiled",
+            "UFUSE_CACHE_DIR": str(tmp_path / "cache"),
+        },
     )
     assert done.stdout == "done\n", done.stderr[-2000:]
+    if shutil.which("g++") or shutil.which("clang++"):
+        assert "[ufuse.recompiles] f([[[list]]]): " in done.stderr

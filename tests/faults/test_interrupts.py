@@ -330,7 +330,7 @@ def test_a_handler_that_raises_something_else(alarms):
         raise Late
 
     signal.signal(signal.SIGALRM, raises)
-    x = np.linspace(-1, 1, 4_000_000)
+    x = np.linspace(-1, 1, 1_000_000)
     jitted = ufuse.jit(lambda x: long_chain(long_chain(x)))
     jitted(x[:3000])
 
@@ -338,10 +338,15 @@ def test_a_handler_that_raises_something_else(alarms):
         for _ in range(100):
             jitted(x)
 
+    # What comes while the function is traced is its own exception: what is to be seen of the call
+    # is computed first, as NumPy would have.
+    start = time.perf_counter()
+    jitted.__wrapped__(x)
+    plain = time.perf_counter() - start
     start = time.perf_counter()
     with pytest.raises(Late), Alarm(0.05):
         calls()
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < max(5, 10 * plain)
     assert not _core.session_active()
 
 

@@ -218,6 +218,13 @@ def test_profile(tmp_path):
         assert inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
 
 
+def test_profile_that_cannot_be_written(tmp_path):
+    computed = []
+    with pytest.raises(FileNotFoundError), ufuse.profile(tmp_path / "nowhere" / "trace.json"):
+        computed.append("for nothing")
+    assert not computed
+
+
 class TestDoctor:
     def ask(self, **environment):
         return ask_another_process(None, **environment).out

@@ -1,8 +1,8 @@
 """The same code in which each call ``f(x)`` asks ``site(f, x)`` first.
 
-``instrumented(function, site)`` gives the code object; file name, lines and columns are those of
-the source, so tracebacks, warnings, debuggers and coverage show the user's own. ``site`` is a
-constant of the code and has no Python frame. Names, variables and everything else stay as they are.
+``instrumented(function, hooks)`` gives the code object; file name, lines and columns are those of
+the source, so tracebacks, warnings, debuggers and coverage show the user's own. Names, variables
+and everything else stay as they are.
 """
 
 from __future__ import annotations
@@ -13,40 +13,112 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .text import compiled, nested, source_of
 
-# Stands for `site` until the code object is made.
-_PLACE = b"\0ufuse: call site"
+
+class Hooks(NamedTuple):
+    """What instrumented code calls; constants of the code, without Python frames.
+
+    Attributes
+    ----------
+    site : callable
+        ``site(f, *args, **kwargs)`` in the place of ``f(*args, **kwargs)``.
+    same : callable
+        ``same(a, b)`` in the place of ``a is b``.
+    managed : callable
+        ``with managed(c)`` in the place of ``with c``.
+    """
+
+    site: Callable[..., Any]
+    same: Callable[[Any, Any], bool]
+    managed: Callable[[Any], Any]
+
+
+# What stands for the hooks until the code object is made.
+_PLACES = Hooks(*(f"\0ufuse: {name}".encode() for name in Hooks._fields))  # type: ignore[arg-type]
 # The code objects that were made, by their address, with the original of each.
 _originals: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType]] = {}
 
 
+Chain = tuple[str, ...]
+
+
+class Instrumented(NamedTuple):
+    """The code of a twin, and what it reads attributes of.
+
+    Attributes
+    ----------
+    code : types.CodeType
+        Variables of enclosing functions are in the order of ``co_freevars``.
+    chains : frozenset of tuple of str
+        ``("np", "linalg", "norm")`` for ``np.linalg.norm``, of each name that begins a chain.
+    """
+
+    code: types.CodeType
+    chains: frozenset[Chain]
+
+
 class _Sites(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.chains: set[Chain] = set()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        names, base = [node.attr], node.value
+        while isinstance(base, ast.Attribute):
+            names.append(base.attr)
+            base = base.value
+        if isinstance(base, ast.Name):
+            self.chains.add((base.id, *reversed(names)))
+        return self.generic_visit(node)
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "super" and not node.args:
             return node  # it looks into the frame of its caller
-        site = ast.copy_location(ast.Constant(_PLACE), node.func)
-        return ast.copy_location(ast.Call(site, [node.func, *node.args], node.keywords), node)
+        return _call(_PLACES.site, [node.func, *node.args], node.keywords, node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        identity = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        if not identity or any(isinstance(each, ast.Constant) for each in sides):
+            return node
+        same = _call(_PLACES.same, sides, [], node)
+        if isinstance(node.ops[0], ast.Is):
+            return same
+        return ast.copy_location(ast.UnaryOp(ast.Not(), same), node)
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        self.generic_visit(node)
+        for item in node.items:
+            given = item.context_expr
+            item.context_expr = _call(_PLACES.managed, [given], [], given)
+        return node
 
 
-def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> types.CodeType:
-    """The code of a function with ``site`` at its call sites.
+def _call(
+    place: Any, arguments: list[ast.expr], keywords: list[ast.keyword], node: ast.expr
+) -> ast.Call:
+    hook = ast.copy_location(ast.Constant(place), arguments[0])
+    return ast.copy_location(ast.Call(hook, arguments, keywords), node)
+
+
+def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
+    """The code of a function with ``hooks`` at its call sites and the like.
 
     Parameters
     ----------
     function : types.FunctionType
         Its source is read.
-    site : callable
-        ``site(f, *args, **kwargs)`` is called in the place of ``f(*args, **kwargs)``.
+    hooks : Hooks
+        What is called there.
 
     Returns
     -------
-    types.CodeType
-        Variables of enclosing functions are in the order of ``co_freevars``.
+    Instrumented
 
     Raises
     ------
@@ -55,8 +127,11 @@ def instrumented(function: types.FunctionType, site: Callable[..., Any]) -> type
     """
     code = function.__code__
     tree, position = source_of(function)
-    made = list(nested(compiled(_Sites().visit(tree), code)))[position]
-    return _filled(made, code, site)
+    sites = _Sites()
+    made = list(nested(compiled(sites.visit(tree), code)))[position]
+    return Instrumented(
+        _filled(made, code, dict(zip(_PLACES, hooks, strict=True))), frozenset(sites.chains)
+    )
 
 
 def original_of(code: types.CodeType) -> types.CodeType | None:
@@ -65,14 +140,16 @@ def original_of(code: types.CodeType) -> types.CodeType | None:
     return known[1] if known is not None and known[0]() is code else None
 
 
-def _filled(made: types.CodeType, original: types.CodeType, site: Any) -> types.CodeType:
+def _filled(
+    made: types.CodeType, original: types.CodeType, hooks: dict[Any, Any]
+) -> types.CodeType:
     # In the order in which they stand: the rewriting neither adds nor removes any.
     inner = (each for each in original.co_consts if isinstance(each, types.CodeType))
     constants = tuple(
-        _filled(each, next(inner), site)
+        _filled(each, next(inner), hooks)
         if isinstance(each, types.CodeType)
-        else site
-        if isinstance(each, bytes) and each == _PLACE
+        else hooks.get(each, each)
+        if isinstance(each, bytes)
         else each
         for each in made.co_consts
     )

@@ -12,6 +12,7 @@ import __future__
 import ast
 import linecache
 import re
+import sys
 import types
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -75,8 +76,7 @@ def source_of(function: types.FunctionType) -> Source:
         Where there is none, or it is not what the function runs.
     """
     code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+    lines = _lines(function)
     if not lines:
         raise NoSource(f"there is no source of {code.co_filename}")
     candidates = _lambdas(lines, code) if code.co_name == "<lambda>" else _definitions(lines, code)
@@ -97,6 +97,14 @@ def source_of(function: types.FunctionType) -> Source:
                 if found.co_name == code.co_name and _same(found, code):
                     return Source(tree, position)
     raise NoSource(f"the text of {code.co_filename} is not what was imported")
+
+
+def _lines(function: types.FunctionType) -> list[str]:
+    name = function.__code__.co_filename
+    if name == "<string>" and "-c" in sys.orig_argv[:-1]:
+        return sys.orig_argv[sys.orig_argv.index("-c") + 1].splitlines(keepends=True)
+    linecache.checkcache(name)
+    return linecache.getlines(name, function.__globals__)
 
 
 def _parsed(text: str, code: types.CodeType) -> ast.Module:

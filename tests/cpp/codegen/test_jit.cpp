@@ -84,7 +84,7 @@ TEST_CASE("jit: exact and fast numerics are different kernels") {
     const double a = 1 + 0x1p-30;
     double x[] = {a, a, -(1 + 0x1p-29), 0};
     void* buffers[] = {x};
-    (*jit.get(source, numerics).kernel)({buffers, nullptr, nullptr, nullptr, 1});
+    (*jit.get(source, numerics).kernel)({buffers, nullptr, nullptr, nullptr, {1}});
     return x[3];
   };
   CHECK(value(Numerics::Exact) == 0);
