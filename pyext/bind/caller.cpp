@@ -103,7 +103,53 @@ PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
     return PyObject_Call(function.ptr(), rest.ptr(), kwargs);
   });
 }
+
+// The error that is set, without the package's own frames: its traceback starts at the caller's
+// line and goes on with the user's functions.
+void drop_own_frames() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const py::object kind = steal(type), error = steal(value);
+  const py::object frames = trace ? steal(trace) : py::object(py::none());
+  const py::object users = py::module_::import("ufuse.trace").attr("without_ours")(frames);
+  PyException_SetTraceback(error.ptr(), users.ptr());
+  PyErr_Restore(kind.inc_ref().ptr(), error.inc_ref().ptr(),
+                users.is_none() ? nullptr : users.inc_ref().ptr());
+}
+
+// ufuse.jit.Function's call. No frame of Python's stands between the caller and what answers.
+PyObject* call_jitted(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    static PyObject* const joins = PyUnicode_InternFromString("_is_joined");
+    static PyObject* const joined = PyUnicode_InternFromString("joined");
+    static PyObject* const answering = PyUnicode_InternFromString("answering");
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_jitted needs a function");
+    PyObject* function = PyTuple_GET_ITEM(args, 0);
+    try {
+      py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+      py::object named = kwargs ? borrow(kwargs) : py::object();
+      if (steal(PyObject_GetAttr(function, joins)).ptr() == Py_True) {
+        if (!named) named = py::dict();
+        const py::tuple both =
+            steal(PyObject_CallMethodObjArgs(function, joined, rest.ptr(), named.ptr(), nullptr));
+        rest = both[0];
+        named = both[1];
+      }
+      const py::object runs = steal(PyObject_CallMethodNoArgs(function, answering));
+      return steal(PyObject_Call(runs.ptr(), rest.ptr(), named.ptr())).release().ptr();
+    } catch (py::error_already_set& error) {
+      error.restore();
+    }
+    drop_own_frames();
+    return nullptr;
+  });
+}
+
 PyMethodDef kFunctions[] = {
+    {"call_jitted", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_jitted)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_jitted(function, /, *args, **kwargs): function.answering()(*args, **kwargs)."},
     {"call_numpy", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_numpy)),
      METH_VARARGS | METH_KEYWORDS,
      "call_numpy(func, reason, pure, /, *args, **kwargs): numpy_call with the arguments in a row."},

@@ -21,7 +21,6 @@ import numpy as np
 from . import _core, callees, escape, scan, trace, tree, twin
 from .parameters import Parameters, parameters
 from .source.text import NoSource
-from .trace import without_ours
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -122,6 +121,8 @@ class Function:
         self._renewals = 0  # of guards that did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
         self._is_joined = self._function is not function  # calls bring arguments along
+        # What a dispatcher calls for what it cannot answer itself.
+        self._trace = functools.partial(_core.call_late, self.way)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -215,44 +216,42 @@ class Function:
             self._function, self._plan, self._dispatcher = function, None, None
         return self._args + args, {**self._keywords, **kwargs}
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if self._is_joined:
-                args, kwargs = self.joined(args, kwargs)
-            if watchers and not _is_ending() and not _core.session_active():
-                return self._watched(args, kwargs)
-            if self._plan is None:
-                self.plan()
-            dispatcher = self._dispatcher
-            if dispatcher is None:
-                return self._trace(*args, **kwargs)
-            for function, code, defaults, named in self._codes:
-                if (
-                    function.__code__ is not code
-                    or function.__defaults__ is not defaults
-                    or function.__kwdefaults__ is not named
-                ):
-                    return self._trace(*args, **kwargs)
-            return dispatcher(*args, **kwargs)
-        except BaseException as error:
-            # A bare `raise` adds no entry for this frame, so the traceback starts at the caller's
-            # line and goes on with the user's own.
-            error.__traceback__ = without_ours(error.__traceback__)
-            raise
+    # It has no frame of Python's, which warnings and ``sys._getframe`` would count.
+    __call__: Callable[..., Any] = _core.instance_method(_core.call_jitted)
 
-    def _trace(self, /, *args: Any, **kwargs: Any) -> Any:
-        """A call through Python, whether or not it has been recorded."""
+    def answering(self) -> Callable[..., Any]:
+        """What answers a call that is made now."""
+        if watchers and not _is_ending() and not _core.session_active():
+            return self._watched
+        if self._plan is None:
+            self.plan()
+        dispatcher = self._dispatcher
+        if dispatcher is None:
+            return self.way()
+        for function, code, defaults, named in self._codes:
+            if (
+                function.__code__ is not code
+                or function.__defaults__ is not defaults
+                or function.__kwdefaults__ is not named
+            ):
+                return self.way()
+        return dispatcher
+
+    def way(self) -> Callable[..., Any]:
+        """What runs a call through Python, whether or not it has been recorded."""
         plan = self.plan()
         if plan.reason is not None or _is_ending() or not tame():
             # Plain NumPy; inside another traced call it gets real arrays.
-            return _core.call_numpy(
-                self._function, plan.reason or "error_state", False, *args, **kwargs
-            )
+            reason = plan.reason or "error_state"
+            return functools.partial(_core.call_numpy, self._function, reason, False)
         if _core.session_active():
-            return plan.callee(*args, **kwargs)
+            return plan.callee
+        return functools.partial(self._traced, plan)
+
+    def _traced(self, plan: Plan, /, *args: Any, **kwargs: Any) -> Any:
         return run(plan.callee, args, kwargs, self._options, self._parameters)
 
-    def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _watched(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call of which the logs or a profile are told."""
         from . import explain, logs
 
@@ -262,7 +261,7 @@ class Function:
         before = dispatcher.counts if dispatcher is not None else (0, 0, 0)
         start = time.perf_counter_ns()
         try:
-            return (self._trace if dispatcher is None else dispatcher)(*args, **kwargs)
+            return (self.way() if dispatcher is None else dispatcher)(*args, **kwargs)
         finally:
             end = time.perf_counter_ns()
             mode = "plain" if reason else "traced"
