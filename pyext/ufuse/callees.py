@@ -89,10 +89,12 @@ _CALL_BACK_NAMES = {
 _KNOWN_MODULES = frozenset(
     ["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "sys"]
     + ["_warnings", "gc", "_weakref", "_copy", "_contextvars", "atexit", "_random", "_bisect"]
-    + ["_heapq", "_abc", "_typing", "time"]
+    + ["_heapq", "_abc", "_typing"]
 )
+# Modules in C whose functions look into numbers, and are called without any mostly.
+_NUMBER_MODULES = frozenset(["time"])
 # Python's own modules whose code takes arrays as any other object, and shows them to nobody else.
-_HARMLESS_MODULES = _KNOWN_MODULES | frozenset(
+_HARMLESS_MODULES = (_KNOWN_MODULES | _NUMBER_MODULES) | frozenset(
     ["abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "fractions"]
     + ["functools", "heapq", "importlib", "inspect", "keyword", "numbers", "operator", "random"]
     + ["re", "reprlib", "statistics", "string", "textwrap", "types", "typing", "warnings"]
@@ -345,6 +347,8 @@ def _of_builtin(function: Any) -> Any:
             return caller(function, "not_native")
         if module in _KNOWN_MODULES or module == "ufuse._core":
             return function
+        if module in _NUMBER_MODULES:
+            return functools.partial(_core.call_real, function)
         return caller(function, "user_call", pure=names.is_strict(module))
     if isinstance(owner, (np.ufunc, _core.ndarray)):
         return function

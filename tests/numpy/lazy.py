@@ -17,7 +17,7 @@ def traced(function, *args):
     try:
         result = function(*[_core.wrap(a) for a in args])
         many = isinstance(result, tuple)
-        real = _core.finish(list(result) if many else [result])
+        real = _core.finish(list(result) if many else [result], result)
     except BaseException:
         if _core.session_active():
             _core.abort()
