@@ -271,6 +271,11 @@ PyObject* call_on_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
   });
 }
 
+PyObject* known_object(PyObject*, PyObject* object) {
+  if (!PyArray_CheckExact(object)) return Py_NewRef(object);
+  return guard([&] { return known(object).release().ptr(); });
+}
+
 // `a is b`: a lazy array is the array that it stands for.
 PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
@@ -286,6 +291,10 @@ PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyMethodDef kFunctions[] = {
     {"is_same", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_same)), METH_FASTCALL,
      "is_same(a, b): `a is b`, where a lazy array is the array that it stands for."},
+    {"known", known_object, METH_O,
+     "known(object): an array found in traced code, lazy where the active call knows its memory; "
+     "any "
+     "other object as it is."},
     {"call_on_like", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_on_like)),
      METH_FASTCALL | METH_KEYWORDS,
      "call_on_like(f, /, *args): f(*args) with an array of the same type in the place of a lazy "

@@ -24,7 +24,7 @@ from .source.text import NoSource
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
-_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed)
+_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed, _core.known)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
@@ -232,7 +232,8 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     known = _codes.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    made = sites.instrumented(function, _HOOKS)
+    hooks = _HOOKS._replace(found=None) if callees.is_stable(function) else _HOOKS
+    made = sites.instrumented(function, hooks)
     _codes[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), made
     return made
 

@@ -29,11 +29,15 @@ class Hooks(NamedTuple):
         ``same(a, b)`` in the place of ``a is b``.
     managed : callable
         ``with managed(c)`` in the place of ``with c``.
+    found : callable or None
+        ``found(x.a)`` and ``found(x[i])`` in the places of ``x.a`` and ``x[i]``, where they are
+        read and not called. None: these stay.
     """
 
     site: Callable[..., Any]
     same: Callable[[Any, Any], bool]
     managed: Callable[[Any], Any]
+    found: Callable[[Any], Any] | None
 
 
 # What stands for the hooks until the code object is made.
@@ -61,7 +65,8 @@ class Instrumented(NamedTuple):
 
 
 class _Sites(ast.NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, reads: bool) -> None:
+        self.reads = reads
         self.chains: set[Chain] = set()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -71,10 +76,21 @@ class _Sites(ast.NodeTransformer):
             base = base.value
         if isinstance(base, ast.Name):
             self.chains.add((base.id, *reversed(names)))
-        return self.generic_visit(node)
+        return self._read(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return self._read(node)
+
+    def _read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if not self.reads or not isinstance(node.ctx, ast.Load):
+            return node
+        return _call(_PLACES.found, [node], [], node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        if isinstance(node.func, ast.Call) and _is_place(node.func.func, _PLACES.found):
+            node.func = node.func.args[0]
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "super" and not node.args:
             return node  # it looks into the frame of its caller
@@ -97,6 +113,10 @@ class _Sites(ast.NodeTransformer):
             given = item.context_expr
             item.context_expr = _call(_PLACES.managed, [given], [], given)
         return node
+
+
+def _is_place(node: ast.expr, place: Any) -> bool:
+    return isinstance(node, ast.Constant) and node.value is place
 
 
 def _call(
@@ -127,7 +147,7 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
     """
     code = function.__code__
     tree, position = source_of(function)
-    sites = _Sites()
+    sites = _Sites(hooks.found is not None)
     made = list(nested(compiled(sites.visit(tree), code)))[position]
     return Instrumented(
         _filled(made, code, dict(zip(_PLACES, hooks, strict=True))), frozenset(sites.chains)
