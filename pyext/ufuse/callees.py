@@ -89,7 +89,7 @@ _CALL_BACK_NAMES = {
 _KNOWN_MODULES = frozenset(
     ["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "sys"]
     + ["_warnings", "gc", "_weakref", "_copy", "_contextvars", "atexit", "_random", "_bisect"]
-    + ["_heapq", "_abc", "_typing", "time"]
+    + ["_heapq", "_abc", "_typing"]
 )
 # Python's own modules whose code takes arrays as any other object, and shows them to nobody else.
 _HARMLESS_MODULES = _KNOWN_MODULES | frozenset(

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .text import compiled, nested, source_of
+from .text import UNREADABLE, NoSource, compiled, nested, source_of
 
 
 class Hooks(NamedTuple):
@@ -107,6 +107,12 @@ class _Sites(ast.NodeTransformer):
             return same
         return ast.copy_location(ast.UnaryOp(ast.Not(), same), node)
 
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        # A pattern calls nothing.
+        node.guard = node.guard and self.visit(node.guard)
+        node.body = [self.visit(each) for each in node.body]
+        return node
+
     def visit_With(self, node: ast.With) -> ast.AST:
         self.generic_visit(node)
         for item in node.items:
@@ -148,7 +154,10 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
     code = function.__code__
     tree, position = source_of(function)
     sites = _Sites(hooks.found is not None)
-    made = list(nested(compiled(sites.visit(tree), code)))[position]
+    try:
+        made = list(nested(compiled(sites.visit(tree), code)))[position]
+    except UNREADABLE as error:
+        raise NoSource(f"it cannot be compiled with call sites: {error}") from error
     return Instrumented(
         _filled(made, code, dict(zip(_PLACES, hooks, strict=True))), frozenset(sites.chains)
     )

@@ -22,6 +22,8 @@ from ufuse import _core
 _FUTURES = 0
 for _name in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _name).compiler_flag
+# What compiling raises for a text that it refuses, and for one nested too deeply.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 # So many lines may follow the last one with code: brackets, strings and comments.
 _TRAILING_LINES = 400
 
@@ -93,7 +95,11 @@ def source_of(function: types.FunctionType) -> Source:
             # Python compiles methods of what a module imports in another way.
             ahead = [ast.Import([ast.alias(name) for name in names])] if names else []
             tree.body = [*map(ast.fix_missing_locations, ahead), *around]
-            for position, found in enumerate(nested(compiled(tree, code))):
+            try:
+                module = compiled(tree, code)
+            except UNREADABLE:
+                continue
+            for position, found in enumerate(nested(module)):
                 if found.co_name == code.co_name and _same(found, code):
                     return Source(tree, position)
     raise NoSource(f"the text of {code.co_filename} is not what was imported")
@@ -120,7 +126,7 @@ def _imported(lines: list[str], code: types.CodeType) -> Iterator[set[str]]:
     yield _imported_at(lines, re.compile("\\s*(import|from)\\s"), code)
     try:
         tree = _parsed("".join(lines), code)
-    except (SyntaxError, ValueError):
+    except UNREADABLE:
         return
     yield _names_imported(tree)
 
@@ -136,7 +142,7 @@ def _imported_at(lines: list[str], begin: re.Pattern[str], code: types.CodeType)
                 end += 1
         try:
             names |= _names_imported(_parsed("".join(lines[at:end]).strip(), code))
-        except (SyntaxError, ValueError):
+        except UNREADABLE:
             continue
     return names
 
@@ -167,7 +173,7 @@ def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]
     for end in range(last, min(last + _TRAILING_LINES, len(lines)) + 1):
         try:
             tree = _parsed(ahead + "".join(lines[first:end]), code)
-        except (SyntaxError, ValueError):
+        except UNREADABLE:
             continue
         ast.increment_lineno(tree, first - (1 if indented else 0))
         for node in ast.walk(tree):
@@ -189,7 +195,7 @@ def _lambdas(lines: list[str], code: types.CodeType) -> Iterator[Definition]:
     """All ``lambda`` at the code's first line."""
     try:
         tree = _parsed("".join(lines), code)
-    except (SyntaxError, ValueError):
+    except UNREADABLE:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
