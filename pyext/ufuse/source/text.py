@@ -10,6 +10,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
 import linecache
 import re
 import sys
@@ -120,31 +121,59 @@ def _parsed(text: str, code: types.CodeType) -> ast.Module:
     return made
 
 
-def _imported(lines: list[str], code: types.CodeType) -> Iterator[set[str]]:
+# One to the end of its line, or of its brackets.
+_IMPORT = r"^(?:import|from)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)"
+
+
+class _Imports:
     """The names that a file imports: by a glance at its lines, by a longer one, for certain."""
-    yield _imported_at(lines, re.compile("(import|from)\\s"), code)
-    yield _imported_at(lines, re.compile("\\s*(import|from)\\s"), code)
-    try:
-        tree = _parsed("".join(lines), code)
-    except UNREADABLE:
-        return
-    yield _names_imported(tree)
 
+    def __init__(self, lines: list[str], code: types.CodeType) -> None:
+        self.lines = lines
+        self._code = code
+        self._found: list[set[str]] = []
 
-def _imported_at(lines: list[str], begin: re.Pattern[str], code: types.CodeType) -> set[str]:
-    names = set()
-    for at, line in enumerate(lines):
-        if not begin.match(line):
-            continue
-        end = at + 1
-        if "(" in line:
-            while end < len(lines) and ")" not in lines[end - 1]:
-                end += 1
+    def __iter__(self) -> Iterator[set[str]]:
+        looks = (self._unindented, self._anywhere, self._certain)
+        for at, look in enumerate(looks):
+            if at == len(self._found):
+                self._found.append(look())
+            yield self._found[at]
+
+    def _unindented(self) -> set[str]:
+        return self._named_by(re.compile(_IMPORT, re.MULTILINE))
+
+    def _anywhere(self) -> set[str]:
+        return self._named_by(re.compile(rf"^[ \t]*{_IMPORT[1:]}", re.MULTILINE))
+
+    def _certain(self) -> set[str]:
         try:
-            names |= _names_imported(_parsed("".join(lines[at:end]).strip(), code))
+            return _names_imported(_parsed("".join(self.lines), self._code))
         except UNREADABLE:
-            continue
-    return names
+            return set()
+
+    def _named_by(self, pattern: re.Pattern[str]) -> set[str]:
+        statements = [found.group().strip() for found in pattern.finditer("".join(self.lines))]
+        names: set[str] = set()
+        try:
+            return _names_imported(_parsed("\n".join(statements), self._code))
+        except UNREADABLE:
+            pass
+        for statement in statements:  # a line of a text that begins like one is among them
+            with contextlib.suppress(*UNREADABLE):
+                names |= _names_imported(_parsed(statement, self._code))
+        return names
+
+
+# Of the files that were read, while `linecache` has the same lines.
+_imports: dict[str, _Imports] = {}
+
+
+def _imported(lines: list[str], code: types.CodeType) -> _Imports:
+    known = _imports.get(code.co_filename)
+    if known is None or known.lines is not lines:
+        known = _imports[code.co_filename] = _Imports(lines, code)
+    return known
 
 
 def _names_imported(tree: ast.Module) -> set[str]:
@@ -166,16 +195,15 @@ def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]
     first = code.co_firstlineno - 1
     if first >= len(lines):
         return
-    # Below `if 1:` a statement may be indented.
+    # Empty lines keep the numbers of lines; below `if 1:` a statement may be indented.
     indented = lines[first][:1].isspace()
-    ahead = "if 1:\n" if indented else ""
+    ahead = "\n" * (first - 1) + "if 1:\n" if indented else "\n" * first
     last = _last_line(code)
     for end in range(last, min(last + _TRAILING_LINES, len(lines)) + 1):
         try:
             tree = _parsed(ahead + "".join(lines[first:end]), code)
         except UNREADABLE:
             continue
-        ast.increment_lineno(tree, first - (1 if indented else 0))
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield node
@@ -186,8 +214,8 @@ def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]
 def _last_line(code: types.CodeType) -> int:
     last = code.co_firstlineno
     for each in (code, *nested(code)):
-        for _, end, _, _ in each.co_positions():
-            last = max(last, end or 0)
+        for _, _, line in each.co_lines():
+            last = max(last, line or 0)
     return last
 
 
@@ -228,12 +256,12 @@ def _surrounded(definition: Definition, code: types.CodeType) -> ast.Module:
         body = _class("_", body)
     if free:
         body = _function("_", free, body)
-    return ast.fix_missing_locations(ast.Module([body], []))
+    return ast.Module([body], [])
 
 
 def _without_defaults(arguments: ast.arguments) -> None:
     """Default values and annotations belong to the code around a function."""
-    nothing = ast.Constant(None)
+    nothing = ast.Constant(None, lineno=1, col_offset=0)
     arguments.defaults = [nothing for _ in arguments.defaults]
     arguments.kw_defaults = [each and nothing for each in arguments.kw_defaults]
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -252,7 +280,7 @@ def _class(name: str, body: ast.stmt) -> ast.ClassDef:
 def _function(name: str, parameters: list[str], body: ast.stmt) -> ast.FunctionDef:
     made = ast.parse(f"def {name}(): pass").body[0]
     assert isinstance(made, ast.FunctionDef)
-    made.args.args = [ast.arg(each) for each in parameters]
+    made.args.args = [ast.arg(each, lineno=1, col_offset=0) for each in parameters]
     made.body = [body]
     return made
 
