@@ -293,7 +293,7 @@ def _of_function(function: types.FunctionType) -> Any:
         implementation = _of_dispatcher(function, wrapped)
         if isinstance(implementation, types.FunctionType):
             # NumPy 1's dispatcher is a Python frame that `stacklevel` counts: keep it.
-            return twin.dispatcher_twin(function)
+            return twin.dispatcher_twin(function, implementation)
         return implementation
     module = function.__globals__.get("__name__")
     if names.is_strict(module):

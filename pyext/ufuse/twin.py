@@ -280,11 +280,22 @@ def twin_of(function: types.FunctionType) -> Twin:
 
 
 @functools.cache
-def dispatcher_twin(function: types.FunctionType) -> types.FunctionType:
-    """NumPy 1's dispatcher of a function, which has no source: what it ends with is ours."""
+def dispatcher_twin(
+    function: types.FunctionType, implementation: types.FunctionType
+) -> types.FunctionType:
+    """NumPy 1's dispatcher of a function, which has no source: what it ends with is ours.
+
+    What others override is NumPy's function; ``implementation`` runs in the place of its own.
+    """
     names = dict(function.__globals__)
     names["implement_array_function"] = functools.partial(_core.implement, function)
-    made = types.FunctionType(function.__code__, names, function.__name__)
+    cells = [
+        types.CellType(implementation) if name == "implementation" else cell
+        for cell, name, _ in free_variables(function)
+    ]
+    made = types.FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, tuple(cells)
+    )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__doc__ = function.__doc__
     return made
