@@ -142,11 +142,24 @@ def is_stable(function: types.FunctionType) -> bool:
     )
 
 
+# Installed packages with a jitted function: all of their functions are the user's.
+_jitted_packages: set[str] = set()
+
+
+def own(function: types.FunctionType) -> None:
+    """Take a function that is jitted, and those of the same package, for the user's."""
+    package = _package_of(function)
+    if package in _jitted_packages or is_own(function) or is_library(package):
+        return
+    if package not in sys.stdlib_module_names:
+        _jitted_packages.add(package)
+        _core.set_callees(stand_in)  # what was found of its functions is found anew
+
+
 def is_own(function: types.FunctionType) -> bool:
     """Whether a function is the user's: of no package that was installed, or of one with a jitted
     function."""
-    module = function.__globals__.get("__name__")
-    if isinstance(module, str) and module.partition(".")[0] in jitted_packages:
+    if _package_of(function) in _jitted_packages:
         return True
     name = function.__code__.co_filename
     return not name.startswith(_INSTALLED) and not any(
@@ -154,8 +167,8 @@ def is_own(function: types.FunctionType) -> bool:
     )
 
 
-# Packages with a jitted function: all of their functions are traced.
-jitted_packages: set[str] = set()
+def _package_of(function: types.FunctionType) -> str:
+    return str(function.__globals__.get("__name__")).partition(".")[0]
 
 
 def is_code(value: Any) -> bool:

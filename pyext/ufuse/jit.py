@@ -122,6 +122,8 @@ class Function:
         self._renewals = 0  # of guards that did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
         self._is_joined = self._function is not function  # calls bring arguments along
+        if isinstance(self._function, types.FunctionType):
+            callees.own(self._function)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

@@ -6,6 +6,7 @@ source is plain NumPy.
 """
 
 import functools
+import importlib
 import linecache
 import math
 import threading
@@ -260,6 +261,38 @@ def test_iterators_read_when_they_are_asked():
         return float(next(pairs)[0]), next(numbers), float(next(doubled))
 
     assert ufuse.jit(function)(np.arange(3.0)) == (7.0, 7.0, 14.0)
+
+
+PACKAGE = """
+import numpy as np
+
+seen = []
+
+
+def helper(x):
+    seen.append(type(x) is np.ndarray)
+    return x * 2
+
+
+def outer(x):
+    return helper(x) + 1
+"""
+
+
+def test_other_packages_get_real_arrays_unless_they_are_jitted(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    name = f"installed_{tmp_path.name}"
+    (folder / f"{name}.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(folder)
+    package = importlib.import_module(name)
+    native = ufuse.jit(lambda x: package.outer(x) * 2)
+    np.testing.assert_array_equal(native(X), (X * 2 + 1) * 2)
+    assert any("outer" in note.detail for note in native.explain(X).notes)
+    ufuse.jit(package.outer)
+    assert not any("outer" in note.detail for note in native.explain(X).notes)
+    np.testing.assert_array_equal(native(X), (X * 2 + 1) * 2)
+    assert all(package.seen)
 
 
 # Source.

@@ -64,10 +64,17 @@ class Instrumented(NamedTuple):
     chains: frozenset[Chain]
 
 
+_LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
+
+
 class _Sites(ast.NodeTransformer):
     def __init__(self, reads: bool) -> None:
         self.reads = reads
         self.chains: set[Chain] = set()
+
+    def visit(self, node: ast.AST) -> Any:
+        """As of the base class, which would ask of each name and number what to do."""
+        return node if type(node) in _LEAVES else super().visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         names, base = [node.attr], node.value

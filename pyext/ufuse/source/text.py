@@ -11,6 +11,7 @@ import __future__
 
 import ast
 import contextlib
+import itertools
 import linecache
 import re
 import sys
@@ -83,12 +84,14 @@ def source_of(function: types.FunctionType) -> Source:
     if not lines:
         raise NoSource(f"there is no source of {code.co_filename}")
     candidates = _lambdas(lines, code) if code.co_name == "<lambda>" else _definitions(lines, code)
+    names_of = function.__globals__
     used = {name for each in (code, *nested(code)) for name in each.co_names}
     for definition in candidates:
         tree = _surrounded(definition, code)
         around = tree.body
         tried = []
-        for imported in _imported(lines, code):
+        modules = {name for name in used if isinstance(names_of.get(name), types.ModuleType)}
+        for imported in itertools.chain([modules], _imported(lines, code)):
             names = sorted(used & imported)
             if names in tried:
                 continue
@@ -126,7 +129,10 @@ _IMPORT = r"^(?:import|from)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)"
 
 
 class _Imports:
-    """The names that a file imports: by a glance at its lines, by a longer one, for certain."""
+    """The names that a file imports: by a glance at its lines, by a longer one, for certain.
+
+    Iterated where the modules among a function's globals are not all of them.
+    """
 
     def __init__(self, lines: list[str], code: types.CodeType) -> None:
         self.lines = lines
