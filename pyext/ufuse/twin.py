@@ -25,6 +25,8 @@ from .source.text import NoSource
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
 _HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed, _core.known)
+# NumPy's own code finds no arrays of others, and waits for nobody.
+_LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
@@ -232,7 +234,7 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     known = _codes.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    hooks = _HOOKS._replace(found=None) if callees.is_stable(function) else _HOOKS
+    hooks = _LIBRARY_HOOKS if callees.is_stable(function) else _HOOKS
     made = sites.instrumented(function, hooks)
     _codes[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), made
     return made

@@ -27,8 +27,8 @@ class Hooks(NamedTuple):
         ``site(f, *args, **kwargs)`` in the place of ``f(*args, **kwargs)``.
     same : callable
         ``same(a, b)`` in the place of ``a is b``.
-    managed : callable
-        ``with managed(c)`` in the place of ``with c``.
+    managed : callable or None
+        ``with managed(c)`` in the place of ``with c``. None: it stays.
     found : callable or None
         ``found(x.a)`` and ``found(x[i])`` in the places of ``x.a`` and ``x[i]``, where they are
         read and not called. None: these stay.
@@ -36,7 +36,7 @@ class Hooks(NamedTuple):
 
     site: Callable[..., Any]
     same: Callable[[Any, Any], bool]
-    managed: Callable[[Any], Any]
+    managed: Callable[[Any], Any] | None
     found: Callable[[Any], Any] | None
 
 
@@ -68,8 +68,8 @@ _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
 
 
 class _Sites(ast.NodeTransformer):
-    def __init__(self, reads: bool) -> None:
-        self.reads = reads
+    def __init__(self, hooks: Hooks) -> None:
+        self.hooks = hooks
         self.chains: set[Chain] = set()
 
     def visit(self, node: ast.AST) -> Any:
@@ -90,7 +90,7 @@ class _Sites(ast.NodeTransformer):
 
     def _read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
         self.generic_visit(node)
-        if not self.reads or not isinstance(node.ctx, ast.Load):
+        if self.hooks.found is None or not isinstance(node.ctx, ast.Load):
             return node
         return _call(_PLACES.found, [node], [], node)
 
@@ -122,7 +122,7 @@ class _Sites(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With) -> ast.AST:
         self.generic_visit(node)
-        for item in node.items:
+        for item in node.items if self.hooks.managed is not None else ():
             given = item.context_expr
             item.context_expr = _call(_PLACES.managed, [given], [], given)
         return node
@@ -160,7 +160,7 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
     """
     code = function.__code__
     tree, position = source_of(function)
-    sites = _Sites(hooks.found is not None)
+    sites = _Sites(hooks)
     try:
         made = list(nested(compiled(sites.visit(tree), code)))[position]
     except UNREADABLE as error:
