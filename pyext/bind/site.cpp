@@ -276,14 +276,17 @@ PyObject* known_object(PyObject*, PyObject* object) {
   return guard([&] { return known(object).release().ptr(); });
 }
 
-// `a is b`: a lazy array is the array that it stands for.
+// `a is b`: a lazy array is the array that it stands for, and a copy of a list the list.
 PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "is_same needs two objects");
     return nullptr;
   }
   const auto known = [](PyObject* object) {
-    return is_lazy(object) && as_lazy(object)->real ? as_lazy(object)->real : object;
+    if (is_lazy(object) && as_lazy(object)->real) return as_lazy(object)->real;
+    const Call* call = Call::active();
+    PyObject* original = call ? call->original_of(object) : nullptr;
+    return original ? original : object;
   };
   return PyBool_FromLong(known(args[0]) == known(args[1]));
 }

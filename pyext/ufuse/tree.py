@@ -114,6 +114,8 @@ class Arguments:
         self._memo[key] = made
         if made is not value:
             self._given[id(made)] = value
+            if kind in (list, dict) and _core.session_active():
+                _core.add_copy(made, value)
         self._keep.append((value, made))
         return made
 
