@@ -73,13 +73,13 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
    private:
     const NumberSites* const recording_;
   };
-  // The call is on its way out with an exception: it waits for nothing any more.
   // The caller's list or dict that traced code has a copy of, with lazy arrays in it.
   void add_copy(PyObject* copy, py::object original) { copies_[copy] = std::move(original); }
   PyObject* original_of(PyObject* copy) const {
     const auto it = copies_.find(copy);
     return it == copies_.end() ? nullptr : it->second.ptr();
   }
+  // The call is on its way out with an exception: it waits for nothing any more.
   void hurry() { patience_ = std::chrono::nanoseconds(0); }
   static void push(std::shared_ptr<Call> call);
   static std::shared_ptr<Call> pop();

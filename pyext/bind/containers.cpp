@@ -52,8 +52,9 @@ bool stands_for(const Call& call, PyObject* ours, PyObject* theirs) {
 PyObject* original_of(PyObject* copy) {
   const Call* call = Call::active();
   PyObject* original = call == nullptr ? nullptr : call->original_of(copy);
-  if (original == nullptr || Py_SIZE(copy) != Py_SIZE(original)) return nullptr;
+  if (original == nullptr) return nullptr;
   if (PyList_CheckExact(copy)) {
+    if (PyList_GET_SIZE(copy) != PyList_GET_SIZE(original)) return nullptr;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(copy); ++i)
       if (!stands_for(*call, PyList_GET_ITEM(copy, i), PyList_GET_ITEM(original, i)))
         return nullptr;

@@ -136,13 +136,13 @@ void write_pending(Call& call, PyObject* object) {
 
 // A ufunc, a method of one, or an operator: one call of NumPy, whose warnings are errors of
 // floating point.
-bool is_of_ufunc(PyObject* func) {
-  if (PyObject_TypeCheck(func, &PyUFunc_Type)) return true;
+bool computes_elements(PyObject* func) {
+  if (is_of_ufunc(func)) return true;
   if (!PyCFunction_Check(func)) return false;
   static PyObject* operators = nullptr;  // no initialiser: see operator_function
   if (operators == nullptr) operators = py::module_::import("_operator").release().ptr();
   PyObject* owner = PyCFunction_GET_SELF(func);
-  return owner && (owner == operators || PyObject_TypeCheck(owner, &PyUFunc_Type));
+  return owner == operators;
 }
 
 std::string name_of(PyObject* func) {
@@ -155,6 +155,12 @@ std::string name_of(PyObject* func) {
 }
 
 }  // namespace
+
+bool is_of_ufunc(PyObject* func) {
+  if (PyObject_TypeCheck(func, &PyUFunc_Type)) return true;
+  PyObject* owner = PyCFunction_Check(func) ? PyCFunction_GET_SELF(func) : nullptr;
+  return owner != nullptr && PyObject_TypeCheck(owner, &PyUFunc_Type);
+}
 
 py::object compute_in_order(Call& call, const std::function<py::object()>& compute) {
   const std::optional<std::uint8_t> mask = current_report_mask();
@@ -277,7 +283,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   const auto compute = [&] {
     return steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
   };
-  const bool in_order = !call || !is_of_ufunc(func) || !call->session().has_pending_raises();
+  const bool in_order = !call || !computes_elements(func) || !call->session().has_pending_raises();
   py::object result = in_order ? compute() : compute_in_order(*call, compute);
   if (!call) return result;
   if (!pure) {

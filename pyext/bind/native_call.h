@@ -32,6 +32,9 @@ py::object known(PyObject* object);
 // Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
 py::object unwrap(PyObject* object);
 
+// A ufunc or a method of one.
+bool is_of_ufunc(PyObject* func);
+
 // Runs a ufunc on real objects while something that stands before it waits and may warn: only when
 // it warns itself is the rest computed, and warns, first.
 py::object compute_in_order(Call& call, const std::function<py::object()>& compute);

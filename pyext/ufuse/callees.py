@@ -76,10 +76,9 @@ _OPAQUE = [
 # twins. A row may stand here when the package's own tests pass with it.
 _TRANSPARENT = ["scipy.signal.windows", "scipy.special._logsumexp"]
 # Builtins, and others of Python's library, that call what they are given.
-_CALL_BACK = (functools.reduce, builtins.map, builtins.filter) + (
-    builtins.sorted,
-    builtins.min,
-    builtins.max,
+_CALL_BACK = (
+    *(builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max),
+    functools.reduce,
 )
 _CALL_BACK_NAMES = {
     *(("itertools", name) for name in ("accumulate", "starmap", "groupby")),
@@ -232,8 +231,9 @@ def _found(value: Any) -> Any:
     if isinstance(value, type):
         return _of_class(value)
     if isinstance(value, np.ufunc):
-        python = all(set(each) <= set("O->") for each in value.types)  # np.frompyfunc
-        return caller(value, "user_call", pure=False) if python else value
+        if names.is_python_ufunc(value):
+            return caller(value, "user_call", pure=False)
+        return value
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):

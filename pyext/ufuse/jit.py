@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _core, callees, escape, scan, trace, tree, twin
 from .parameters import Parameters, parameters
-from .source.text import NoSource
+from .source.text import NoSource, names_used
 from .trace import without_ours
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Plan(NamedTuple):
 
 def _surroundings(function: types.FunctionType) -> list[Any]:
     """All that the scan of a function looks at: its code, and what its names stand for."""
-    values = [function.__globals__.get(name, ...) for name in twin.names_used(function.__code__)]
+    values = [function.__globals__.get(name, ...) for name in names_used(function.__code__)]
     values += [value for _, _, value in twin.free_variables(function)]
     held = [value if callees.is_code(value) else type(value) for value in values]
     return [function.__code__, *held]
@@ -371,13 +371,12 @@ def run(
 
     ``recorded`` says that the call may leave a plan behind.
     """
-    call: _Traced | None = _Traced(callee, args, kwargs, parameters, recorded)
-    assert call is not None
+    call = _Traced(callee, args, kwargs, parameters, recorded)
     fast = options.numerics == "fast"
     try:
         return _core.traced(fast, options.debug, call.body, call.due, call.settle)
     finally:
-        call = None  # which holds lazy arrays itself
+        del call  # which holds lazy arrays itself
         escape.replace()
 
 

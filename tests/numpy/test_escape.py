@@ -46,6 +46,10 @@ def default(x, seen=[]):  # noqa: B006
     seen.append(x * 2)
 
 
+def by_subscript(kept, x):
+    kept["k"] = x * 2
+
+
 def logged(x):
     return x
 
@@ -96,6 +100,7 @@ ARGUMENTS = {
         lambda d, x: d.__setitem__("k", x * 2),
         lambda d: d["k"],
     ),
+    "with a subscript of its own": (KEPT, by_subscript, lambda kept: kept.value),
     "default": (
         collections.defaultdict(list),
         lambda d, x: d["k"].append(x * 2),

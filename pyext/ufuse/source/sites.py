@@ -13,7 +13,7 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .text import UNREADABLE, NoSource, compiled, nested, source_of
 
@@ -42,11 +42,33 @@ class Hooks(NamedTuple):
 
 # What stands for the hooks until the code object is made.
 _PLACES = Hooks(*(f"\0ufuse: {name}".encode() for name in Hooks._fields))  # type: ignore[arg-type]
-# The code objects that were made, by their address, with the original of each.
-_originals: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType]] = {}
-
-
 Chain = tuple[str, ...]
+Value = TypeVar("Value")
+
+
+class PerCode(Generic[Value]):
+    """What is known of code objects while they live; equal ones are not the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[types.CodeType], Value]] = {}
+
+    def get(self, code: types.CodeType) -> Value | None:
+        """What is known of a code object; None where nothing is."""
+        known = self._known.get(id(code))
+        return known[1] if known is not None and known[0]() is code else None
+
+    def set(self, code: types.CodeType, value: Value) -> None:
+        """Know this of a code object."""
+        forget = functools.partial(PerCode._forget, self._known, id(code))
+        self._known[id(code)] = weakref.ref(code, forget), value
+
+    @staticmethod
+    def _forget(known: dict[int, Any], address: int, _: object) -> None:
+        known.pop(address, None)
+
+
+# The original of each code object that was made.
+_originals: PerCode[types.CodeType] = PerCode()
 
 
 class Instrumented(NamedTuple):
@@ -172,8 +194,7 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
 
 def original_of(code: types.CodeType) -> types.CodeType | None:
     """The code that ``instrumented`` made a code object from; None for any other."""
-    known = _originals.get(id(code))
-    return known[1] if known is not None and known[0]() is code else None
+    return _originals.get(code)
 
 
 def _filled(
@@ -190,12 +211,8 @@ def _filled(
         for each in made.co_consts
     )
     code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
-    _originals[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), original
+    _originals.set(code, original)
     return code
-
-
-def _forget(address: int, _: object, known: dict[int, Any] = _originals) -> None:
-    known.pop(address, None)
 
 
 def moved_offsets(original: types.CodeType, made: types.CodeType) -> dict[int, int]:

@@ -60,6 +60,12 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested(constant)
 
 
+def names_used(code: types.CodeType) -> Iterator[str]:
+    """The names in ``co_names`` of a code object and of the code nested in it."""
+    for each in (code, *nested(code)):
+        yield from each.co_names
+
+
 def compiled(tree: ast.Module, like: types.CodeType) -> types.CodeType:
     """A module's tree compiled with the file name and language features of a code object.
 
@@ -85,7 +91,7 @@ def source_of(function: types.FunctionType) -> Source:
         raise NoSource(f"there is no source of {code.co_filename}")
     candidates = _lambdas(lines, code) if code.co_name == "<lambda>" else _definitions(lines, code)
     names_of = function.__globals__
-    used = {name for each in (code, *nested(code)) for name in each.co_names}
+    used = set(names_used(code))
     for definition in candidates:
         tree = _surrounded(definition, code)
         around = tree.body
