@@ -10,8 +10,9 @@ Frames that a traceback or a generator keeps are left as they are.
 from __future__ import annotations
 
 import gc
+import sys
 import types
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 from . import _core
@@ -30,9 +31,14 @@ def _others(known: list[Any]) -> list[Any]:
     return [lazy for lazy in _core.pending_arrays() if id(lazy) not in addresses]
 
 
-def replace() -> None:
-    """Put real arrays into the places of lazy ones that calls have left behind."""
+def replace(error: BaseException | None = None) -> None:
+    """Put real arrays into the places of lazy ones that calls have left behind.
+
+    ``error`` is what ended the call: whatever only the frames of its traceback hold stays.
+    """
     lazies = _core.arrays_left_behind()
+    if error is not None:
+        lazies = _held_elsewhere(lazies, error)
     if not lazies:
         return
     real = {id(lazy): _core.unwrap(lazy) for lazy in lazies}
@@ -40,6 +46,21 @@ def replace() -> None:
     for holder in gc.get_referrers(*lazies):
         if holder is not lazies:
             _replace_in(holder, real)
+
+
+def _held_elsewhere(lazies: list[Any], error: BaseException) -> list[Any]:
+    """Those to which there are more references than the frames of a traceback have."""
+    held: Counter[int] = Counter()
+    traceback = error.__traceback__
+    while traceback is not None:
+        held.update(map(id, gc.get_referents(traceback.tb_frame)))
+        traceback = traceback.tb_next
+    found = []
+    for lazy in lazies:
+        # Those of the list, of the variable, and of the call that counts.
+        if sys.getrefcount(lazy) - 3 > held[id(lazy)]:
+            found.append(lazy)
+    return found
 
 
 def _replace_in(holder: Any, real: dict[int, Any]) -> None:

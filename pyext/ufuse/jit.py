@@ -374,10 +374,16 @@ def run(
     call = _Traced(callee, args, kwargs, parameters, recorded)
     fast = options.numerics == "fast"
     try:
-        return _core.traced(fast, options.debug, call.body, call.due, call.settle)
-    finally:
-        del call  # which holds lazy arrays itself
-        escape.replace()
+        result = _core.traced(fast, options.debug, call.body, call.due, call.settle)
+    except BaseException as error:
+        # Both hold lazy arrays, and the frames of the traceback lead to them.
+        vars(call).clear()
+        error.__traceback__ = without_ours(error.__traceback__)
+        escape.replace(error)
+        raise
+    del call
+    escape.replace()
+    return result
 
 
 class _Traced:
@@ -408,7 +414,10 @@ class _Traced:
         lazy_kwargs = {name: wrap(value) for name, value in self._kwargs.items()}
         if self._parameters is not None:
             self._parameters.wrap(lazy_args, lazy_kwargs)
-        self._result = self._callee(*lazy_args, **lazy_kwargs)
+        try:
+            self._result = self._callee(*lazy_args, **lazy_kwargs)
+        finally:
+            del wrap, lazy_args, lazy_kwargs  # a traceback would keep them alive
         results = tree.Results(self._arguments)
         results.collect(self._result)
         changed = self._arguments.changed()

@@ -7,6 +7,7 @@ import builtins
 import collections
 import dataclasses
 import functools
+import gc
 import heapq
 import itertools
 import operator
@@ -164,3 +165,17 @@ def test_raised():
         ufuse.jit(function)(X)
     assert type(caught.value.args[0]) is np.ndarray
     np.testing.assert_array_equal(LIST[-1], X * 2)
+
+
+def test_what_only_a_traceback_holds_is_not_searched_for(monkeypatch):
+    def function(x):
+        y = x * 2
+        raise ValueError(f"no {y.shape}")
+
+    native = ufuse.jit(function)
+    searched = []
+    monkeypatch.setattr(gc, "get_referrers", lambda *objects: searched.append(objects) or [])
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"):
+            native(X)
+    assert searched == []
