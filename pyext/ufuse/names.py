@@ -86,6 +86,8 @@ MEMORY_ATTRIBUTES = frozenset(
 )
 # The same as attributes of an array, which only real arrays have.
 MEMORY_INTERFACES = frozenset(["__array_interface__", "__array_struct__", "ctypes"])
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+    MEMORY_INTERFACES |= {"flat"}  # whose index must be a real array there
 # Methods of random generators that fill an array given as `out`.
 FILLERS = frozenset(
     ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]
