@@ -78,6 +78,12 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
    private:
     const NumberSites* const recording_;
   };
+  // The caller's list or dict that traced code has a copy of, with lazy arrays in it.
+  void add_copy(PyObject* copy, py::object original) { copies_[copy] = std::move(original); }
+  PyObject* original_of(PyObject* copy) const {
+    const auto it = copies_.find(copy);
+    return it == copies_.end() ? nullptr : it->second.ptr();
+  }
   // The call is on its way out with an exception: it waits for nothing any more.
   void hurry() { patience_ = std::chrono::nanoseconds(0); }
   static void push(std::shared_ptr<Call> call);
@@ -193,6 +199,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   const NumberSites* number_sites_;
   Numbers numbers_;
   std::vector<Run> runs_;
+  std::unordered_map<PyObject*, py::object> copies_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "pyext/bind/lazy_array.h"
@@ -41,6 +42,33 @@ void each_item(PyObject* container, const Visit& visit) {
   while (PyObject* item = next_item(container, at)) visit(item);
 }
 
+// Whether an item of a copy is still what it was made from.
+bool stands_for(const Call& call, PyObject* ours, PyObject* theirs) {
+  if (ours == theirs || call.original_of(ours) == theirs) return true;
+  return is_lazy(ours) && as_lazy(ours)->real == theirs;
+}
+
+// The caller's own list or dict, where an object is a copy of it that was not changed; else null.
+PyObject* original_of(PyObject* copy) {
+  const Call* call = Call::active();
+  PyObject* original = call == nullptr ? nullptr : call->original_of(copy);
+  if (original == nullptr) return nullptr;
+  if (PyList_CheckExact(copy)) {
+    if (PyList_GET_SIZE(copy) != PyList_GET_SIZE(original)) return nullptr;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(copy); ++i)
+      if (!stands_for(*call, PyList_GET_ITEM(copy, i), PyList_GET_ITEM(original, i)))
+        return nullptr;
+    return original;
+  }
+  if (PyDict_GET_SIZE(copy) != PyDict_GET_SIZE(original)) return nullptr;
+  PyObject *key, *value, *other_key, *other;
+  for (Py_ssize_t at = 0, there = 0; PyDict_Next(copy, &at, &key, &value);)
+    if (!PyDict_Next(original, &there, &other_key, &other) || key != other_key ||
+        !stands_for(*call, value, other))
+      return nullptr;
+  return original;
+}
+
 // First which containers have to be made anew, then lists and dicts without their items, then
 // tuples and slices, which hold themselves through one of those only, then the items.
 class Replacement {
@@ -48,13 +76,17 @@ class Replacement {
   py::object of(PyObject* root) {
     find(root);
     for (PyObject* container : changing_) {
-      if (PyList_CheckExact(container))
+      if (PyObject* original = original_of(container)) {
+        made_[container] = borrow(original);
+        originals_.insert(container);
+      } else if (PyList_CheckExact(container))
         made_[container] = steal(PyList_New(0));
       else if (PyDict_CheckExact(container))
         made_[container] = steal(PyDict_New());
     }
     make_immutable();
-    for (PyObject* container : changing_) fill(container);
+    for (PyObject* container : changing_)
+      if (!originals_.contains(container)) fill(container);
     return value_of(root);
   }
 
@@ -125,6 +157,7 @@ class Replacement {
   }
 
   std::vector<PyObject*> changing_;
+  std::unordered_set<PyObject*> originals_;         // of those: the caller's own stand for them
   std::unordered_map<PyObject*, py::object> made_;  // unset: not yet
 };
 

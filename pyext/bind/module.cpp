@@ -5,8 +5,8 @@
 #include "pyext/bind/lazy_number.h"
 #include "pyext/bind/operators.h"
 #include "pyext/bind/session.h"
-#include "pyext/bind/site.h"
 #include "pyext/bind/signals.h"
+#include "pyext/bind/site.h"
 
 namespace ufuse::pyext {
 

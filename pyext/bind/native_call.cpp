@@ -32,6 +32,20 @@ void collect(PyObject* object, std::vector<PyObject*>& lazies) {
     if (is_lazy(inside)) lazies.push_back(inside);
 }
 
+// A real array on memory that the session knows, as a lazy one; unset for any other.
+py::object view_of_known(Call& call, PyArrayObject* array) {
+  const Layout layout = layout_of(array);
+  auto storage = call.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout));
+  if (!storage) return {};
+  LazyArray view;
+  view.offset = static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
+  view.storage = std::move(storage);
+  view.layout = layout;
+  view.has_recipe = false;
+  view.read_only = !PyArray_ISWRITEABLE(array);  // np.diagonal
+  return make_lazy(std::move(view), reinterpret_cast<PyObject*>(array));
+}
+
 // What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a
 // view of one is a view; one that nobody else holds is the session's own; anything else stays what
 // it is.
@@ -87,27 +101,16 @@ py::object WrappedResult::array(py::object result) {
   PyObject* object = result.ptr();
   if (!is_supported_array(object)) return result;
   auto* array = reinterpret_cast<PyArrayObject*>(object);
-  const Layout layout = layout_of(array);
   PyObject* base = PyArray_BASE(array);
   if (base != nullptr) {
-    if (auto storage =
-            call_.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout))) {
-      LazyArray view;
-      view.offset =
-          static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
-      view.storage = std::move(storage);
-      view.layout = layout;
-      view.has_recipe = false;
-      view.read_only = !PyArray_ISWRITEABLE(array);  // np.diagonal
-      return make_lazy(std::move(view), object);
-    }
+    if (py::object view = view_of_known(call_, array)) return view;
     const bool own_base =
         PyArray_CheckExact(base) && Py_REFCNT(base) == 1 &&
         PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(base), NPY_ARRAY_OWNDATA);
     if (!own_base) return result;
   }
   if (Py_REFCNT(object) > 1) return result;
-  return make_lazy(call_.session().adopt(layout, memory_of(object, PyArray_DATA(array)),
+  return make_lazy(call_.session().adopt(layout_of(array), memory_of(object, PyArray_DATA(array)),
                                          PyArray_ISWRITEABLE(array), tracer::Role::Temporary),
                    object);
 }
@@ -140,6 +143,12 @@ std::string name_of(PyObject* func) {
 }
 
 }  // namespace
+
+bool is_of_ufunc(PyObject* func) {
+  if (PyObject_TypeCheck(func, &PyUFunc_Type)) return true;
+  PyObject* owner = PyCFunction_Check(func) ? PyCFunction_GET_SELF(func) : nullptr;
+  return owner != nullptr && PyObject_TypeCheck(owner, &PyUFunc_Type);
+}
 
 bool is_debugging() {
   static const bool everywhere = std::getenv("UFUSE_DEBUG") != nullptr;
@@ -205,6 +214,13 @@ py::object to_python(Call& call, std::vector<LazyArray> arrays) {
   py::tuple made(arrays.size());
   for (std::size_t i = 0; i < arrays.size(); ++i) made[i] = make_lazy(std::move(arrays[i]));
   return made;
+}
+
+py::object known(PyObject* object) {
+  Call* call = Call::active();
+  if (call == nullptr || !is_supported_array(object)) return borrow(object);
+  py::object view = view_of_known(*call, reinterpret_cast<PyArrayObject*>(object));
+  return view ? view : borrow(object);
 }
 
 py::object unwrap(PyObject* object) {

@@ -24,8 +24,15 @@ void check_promotion(Call& call, std::span<PyObject* const> objects,
 py::object to_python(Call& call, LazyArray array);
 py::object to_python(Call& call, std::vector<LazyArray> arrays);
 
+// An array that traced code has found somewhere: a lazy one where the active call knows its memory,
+// which may have writes or reads pending; any other object is itself.
+py::object known(PyObject* object);
+
 // Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
 py::object unwrap(PyObject* object);
+
+// A ufunc or a method of one.
+bool is_of_ufunc(PyObject* func);
 
 // func(*args, **kwargs) on real objects, recorded with its reason; arrays that nobody else holds
 // come back lazy. Not pure: the call may change memory, so all that is pending is computed before.

@@ -327,6 +327,14 @@ void bind_session(py::module_& m) {
       "A Python int, float or complex of the active call that is an operand and nothing else, "
       "where "
       "a dispatcher records what is done with it; any other object as it is.");
+  m.def(
+      "add_copy",
+      [](py::handle copy, py::object original) {
+        active_call().add_copy(copy.ptr(), std::move(original));
+      },
+      py::arg("copy"), py::arg("original"),
+      "Traced code has `copy` in the place of the caller's list or dict `original`, which others "
+      "get while it is unchanged. The caller keeps `copy` alive.");
   m.def("wrap", wrap, py::arg("object"),
         "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object "
         "gives the same lazy array); anything "

@@ -20,12 +20,16 @@ enum class Way : std::uint8_t {
   CallsBack,  // f, with the callables among its arguments as call sites
 };
 
+struct Choice {
+  Way way = Way::Itself;
+  py::object stand_in;
+};
+
 // What runs for one object; a function may be given other code and defaults.
 struct Row {
   py::object reference;  // a weak one; the object itself where there is none
   bool weak = false;
-  Way way = Way::Itself;
-  py::object stand_in;
+  Choice choice;
   py::object code, defaults, named;
 
   bool is_for(PyObject* f) const {
@@ -46,6 +50,7 @@ Rows& rows() {
 }
 
 PyObject* the_resolver = nullptr;  // callees.stand_in
+PyObject* the_site = nullptr;      // `site` as Python has it
 
 PyObject* forget(PyObject* address, PyObject*) {
   rows().erase(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
@@ -86,25 +91,22 @@ bool is_kept(PyObject* f) {
   return is_dispatcher(f);
 }
 
-Row row_of(PyObject* f) {
+Choice choice_of(PyObject* f) {
   const auto found = rows().find(f);
-  if (found != rows().end() && found->second.is_for(f)) return found->second;
+  if (found != rows().end() && found->second.is_for(f)) return found->second.choice;
   const py::object answer = steal(PyObject_CallOneArg(the_resolver, f));
-  Row row;
+  Choice choice;
   if (answer.ptr() == Py_Ellipsis)
-    row.way = Way::CallsBack;
+    choice.way = Way::CallsBack;
   else if (!answer.is_none())
-    row.way = Way::StandIn;
-  if (row.way == Way::StandIn) row.stand_in = answer;
+    choice = {Way::StandIn, answer};
   if (is_kept(f)) {
+    Row row;
+    row.choice = choice;
     identify(row, f);
-    rows()[f] = row;
+    rows()[f] = std::move(row);
   }
-  return row;
-}
-
-PyObject* call_itself(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
-  return PyObject_Vectorcall(f, args, count, keywords);
+  return choice;
 }
 
 // Objects of these types cannot be compared, so what stands in for one is never looked at.
@@ -114,15 +116,16 @@ bool is_callback(PyObject* argument) {
 }
 
 PyObject* call_back(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
-  static const auto* partial = new py::object(py::module_::import("functools").attr("partial"));
-  static const auto* site = new py::object(py::module_::import("ufuse._core").attr("site"));
+  static PyObject* partial = nullptr;  // no initialiser: see operator_function
+  if (partial == nullptr)
+    partial = py::object(py::module_::import("functools").attr("partial")).release().ptr();
   std::vector<py::object> replaced;
   const std::size_t size =
       count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0);
   std::vector<PyObject*> given(args, args + size);
   for (PyObject*& argument : given)
     if (is_callback(argument)) {
-      replaced.push_back((*partial)(*site, borrow(argument)));
+      replaced.push_back(py::handle(partial)(borrow(the_site), borrow(argument)));
       argument = replaced.back().ptr();
     }
   return PyObject_Vectorcall(f, given.data(), count, keywords);
@@ -137,17 +140,10 @@ bool wants_array(PyObject* const* args, std::size_t count, PyObject* keywords) {
   return false;
 }
 
-bool is_of_ufunc(PyObject* f) {
-  if (PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
-  if (!PyCFunction_Check(f)) return false;
-  PyObject* owner = PyCFunction_GET_SELF(f);
-  return owner != nullptr && PyObject_TypeCheck(owner, &PyUFunc_Type);
-}
-
 // `np.float32(x)` of a lazy scalar: a cast, which is no reason to compute it now. NumPy's own code
 // ends means and variances so.
 py::object cast_of(PyObject* f, PyObject* argument) {
-  if (!is_lazy(argument) || !as_lazy(argument)->array.scalar) return {};
+  if (!as_lazy(argument)->array.scalar) return {};
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(f), &PyGenericArrType_Type)) return {};
   const py::object dtype = py::handle(argument).attr("dtype");
   if (py::object(dtype.attr("type")).is(py::handle(f))) return borrow(argument);
@@ -164,32 +160,23 @@ py::object cast_of(PyObject* f, PyObject* argument) {
   return py::handle(argument).attr("astype")(to);
 }
 
-PyObject* call_class(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords,
-                     bool& done) {
-  done = false;
-  if (keywords != nullptr || count != 1) return nullptr;
-  done = true;
-  PyObject* argument = args[0];
-  if (f == reinterpret_cast<PyObject*>(&PyType_Type)) {
-    if (is_lazy(argument))
-      return py::object(py::handle(argument).attr("__class__")).release().ptr();
-    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(argument));
-    return Py_NewRef(type);
-  }
-  if (py::object made = cast_of(f, argument)) return made.release().ptr();
-  done = false;
-  return nullptr;
+// What a class makes of a lazy array that has to be told the truth, or need not be computed; unset:
+// it is called like anything else.
+py::object result_of_class(PyObject* f, PyObject* argument) {
+  if (!is_lazy(argument)) return {};
+  if (f == reinterpret_cast<PyObject*>(&PyType_Type)) return py::handle(argument).attr("__class__");
+  return cast_of(f, argument);
 }
 
 PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count,
                       PyObject* keywords) {
   PyObject* self = PyMethod_GET_SELF(method);
   PyObject* function = PyMethod_GET_FUNCTION(method);
-  if (is_lazy(self) || !PyFunction_Check(function)) {
-    if (is_lazy(self)) return call_itself(method, args, count, keywords);
-    const Row row = row_of(method);
-    return call_itself(row.way == Way::StandIn ? row.stand_in.ptr() : method, args, count,
-                       keywords);
+  if (is_lazy(self)) return PyObject_Vectorcall(method, args, count, keywords);
+  if (!PyFunction_Check(function)) {
+    const Choice choice = choice_of(method);
+    PyObject* chosen = choice.way == Way::StandIn ? choice.stand_in.ptr() : method;
+    return PyObject_Vectorcall(chosen, args, count, keywords);
   }
   const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   std::vector<PyObject*> given{function, self};
@@ -214,13 +201,9 @@ PyObject* construct(PyObject*, PyObject* args, PyObject* kwargs) {
     const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
     const py::object made = steal(type->tp_new(type, rest.ptr(), kwargs));
     const py::object initialise = py::handle(reinterpret_cast<PyObject*>(type)).attr("__init__");
-    const Row row = row_of(initialise.ptr());
-    PyObject* function = row.way == Way::StandIn ? row.stand_in.ptr() : initialise.ptr();
-    py::list given;
-    given.append(made);
-    for (py::handle each : borrow(rest.ptr())) given.append(each);
-    const py::tuple packed(given);
-    const py::object nothing = steal(PyObject_Call(function, packed.ptr(), kwargs));
+    const py::tuple first = py::make_tuple(initialise, made);
+    const py::object given = steal(PySequence_Concat(first.ptr(), rest.ptr()));
+    const py::object nothing = steal(PyObject_Call(the_site, given.ptr(), kwargs));
     if (!nothing.is_none()) {
       PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'",
                    Py_TYPE(nothing.ptr())->tp_name);
@@ -253,9 +236,10 @@ PyObject* quietly(PyObject*, PyObject* const* args, Py_ssize_t count) {
 // An object that `isinstance` and `hasattr` say the same of as of the array.
 py::object like(PyObject* lazy) {
   if (as_lazy(lazy)->real != nullptr) return borrow(as_lazy(lazy)->real);
-  static PyObject* array = PyArray_ZEROS(0, nullptr, NPY_DOUBLE, 0);
-  if (!as_lazy(lazy)->array.scalar) return borrow(array);
-  return py::object(py::handle(lazy).attr("__class__"))();
+  if (as_lazy(lazy)->array.scalar) return py::object(py::handle(lazy).attr("__class__"))();
+  static PyObject* array = nullptr;  // no initialiser: see operator_function
+  if (array == nullptr) array = steal(PyArray_ZEROS(0, nullptr, NPY_DOUBLE, 0)).release().ptr();
+  return borrow(array);
 }
 
 // isinstance, hasattr and the like of a lazy array, which are told of a real one.
@@ -271,14 +255,22 @@ PyObject* call_on_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
   });
 }
 
-// `a is b`: a lazy array is the array that it stands for.
+PyObject* known_object(PyObject*, PyObject* object) {
+  if (!PyArray_CheckExact(object)) return Py_NewRef(object);
+  return guard([&] { return known(object).release().ptr(); });
+}
+
+// `a is b`: a lazy array is the array that it stands for, and a copy of a list the list.
 PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "is_same needs two objects");
     return nullptr;
   }
   const auto known = [](PyObject* object) {
-    return is_lazy(object) && as_lazy(object)->real ? as_lazy(object)->real : object;
+    if (is_lazy(object) && as_lazy(object)->real) return as_lazy(object)->real;
+    const Call* call = Call::active();
+    PyObject* original = call ? call->original_of(object) : nullptr;
+    return original ? original : object;
   };
   return PyBool_FromLong(known(args[0]) == known(args[1]));
 }
@@ -286,11 +278,13 @@ PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyMethodDef kFunctions[] = {
     {"is_same", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_same)), METH_FASTCALL,
      "is_same(a, b): `a is b`, where a lazy array is the array that it stands for."},
+    {"known", known_object, METH_O,
+     "known(object): an array found in traced code, lazy where the active call knows its memory; "
+     "any other object as it is."},
     {"call_on_like", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_on_like)),
      METH_FASTCALL | METH_KEYWORDS,
      "call_on_like(f, /, *args): f(*args) with an array of the same type in the place of a lazy "
-     "one "
-     "that comes first."},
+     "one that comes first."},
     {"site", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(site_function)),
      METH_FASTCALL | METH_KEYWORDS,
      "site(f, /, *args, **kwargs): f(*args, **kwargs) at a call site of traced code."},
@@ -306,29 +300,22 @@ PyMethodDef kFunctions[] = {
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
-  if (Call::active() == nullptr) return call_itself(f, args, count, keywords);
+  if (Call::active() == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
   if (PyMethod_Check(f)) return call_method(f, args, count, keywords);
-  if (PyType_Check(f)) {
-    bool done = false;
-    PyObject* result = call_class(f, args, count, keywords, done);
-    if (done) return result;
-  }
-  const Row row = row_of(f);
-  switch (row.way) {
-    case Way::StandIn:
-      return call_itself(row.stand_in.ptr(), args, count, keywords);
-    case Way::CallsBack:
-      return call_back(f, args, count, keywords);
-    case Way::Itself:
-      break;
-  }
-  PyObject* result = call_itself(f, args, count, keywords);
+  if (PyType_Check(f) && keywords == nullptr && count == 1)
+    if (py::object result = result_of_class(f, args[0])) return result.release().ptr();
+  const Choice choice = choice_of(f);
+  if (choice.way == Way::StandIn)
+    return PyObject_Vectorcall(choice.stand_in.ptr(), args, count, keywords);
+  if (choice.way == Way::CallsBack) return call_back(f, args, count, keywords);
+  PyObject* result = PyObject_Vectorcall(f, args, count, keywords);
   if (result == nullptr || !wants_array(args, count, keywords) || !is_of_ufunc(f)) return result;
   return into_array(steal(result)).release().ptr();
 }
 
 void bind_site(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
+  the_site = py::object(m.attr("site")).release().ptr();
   m.def(
       "set_callees",
       [](py::object resolver) {

@@ -76,10 +76,9 @@ _OPAQUE = [
 # twins. A row may stand here when the package's own tests pass with it.
 _TRANSPARENT = ["scipy.signal.windows", "scipy.special._logsumexp"]
 # Builtins, and others of Python's library, that call what they are given.
-_CALL_BACK = (functools.reduce, builtins.map, builtins.filter) + (
-    builtins.sorted,
-    builtins.min,
-    builtins.max,
+_CALL_BACK = (
+    *(builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max),
+    functools.reduce,
 )
 _CALL_BACK_NAMES = {
     *(("itertools", name) for name in ("accumulate", "starmap", "groupby")),
@@ -144,11 +143,24 @@ def is_stable(function: types.FunctionType) -> bool:
     )
 
 
+# Installed packages with a jitted function: all of their functions are the user's.
+_jitted_packages: set[str] = set()
+
+
+def own(function: types.FunctionType) -> None:
+    """Take a function that is jitted, and those of the same package, for the user's."""
+    package = _package_of(function)
+    if package in _jitted_packages or is_own(function) or is_library(package):
+        return
+    if package not in sys.stdlib_module_names:
+        _jitted_packages.add(package)
+        _core.set_callees(stand_in)  # what was found of its functions is found anew
+
+
 def is_own(function: types.FunctionType) -> bool:
     """Whether a function is the user's: of no package that was installed, or of one with a jitted
     function."""
-    module = function.__globals__.get("__name__")
-    if isinstance(module, str) and module.partition(".")[0] in jitted_packages:
+    if _package_of(function) in _jitted_packages:
         return True
     name = function.__code__.co_filename
     return not name.startswith(_INSTALLED) and not any(
@@ -156,8 +168,8 @@ def is_own(function: types.FunctionType) -> bool:
     )
 
 
-# Packages with a jitted function: all of their functions are traced.
-jitted_packages: set[str] = set()
+def _package_of(function: types.FunctionType) -> str:
+    return str(function.__globals__.get("__name__")).partition(".")[0]
 
 
 def is_code(value: Any) -> bool:
@@ -221,8 +233,9 @@ def _found(value: Any) -> Any:
     if isinstance(value, type):
         return _of_class(value)
     if isinstance(value, np.ufunc):
-        python = all(set(each) <= set("O->") for each in value.types)  # np.frompyfunc
-        return caller(value, "user_call", pure=False) if python else value
+        if names.is_python_ufunc(value):
+            return caller(value, "user_call", pure=False)
+        return value
     if isinstance(value, types.FunctionType):
         return _of_function(value)
     if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
@@ -295,7 +308,7 @@ def _of_function(function: types.FunctionType) -> Any:
         implementation = _of_dispatcher(function, wrapped)
         if isinstance(implementation, types.FunctionType):
             # NumPy 1's dispatcher is a Python frame that `stacklevel` counts: keep it.
-            return twin.dispatcher_twin(function)
+            return twin.dispatcher_twin(function, implementation)
         return implementation
     module = function.__globals__.get("__name__")
     if names.is_strict(module):

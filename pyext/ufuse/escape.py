@@ -10,8 +10,9 @@ Frames that a traceback or a generator keeps are left as they are.
 from __future__ import annotations
 
 import gc
+import sys
 import types
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 from . import _core
@@ -19,67 +20,92 @@ from . import _core
 
 def pending(known: list[Any]) -> list[Any]:
     """The lazy arrays of the active call that are not among ``known`` and will be seen."""
-    found = _core.pending_arrays()
-    if len(found) <= len(known):
-        addresses = {id(lazy) for lazy in known}
-        found = [lazy for lazy in found if id(lazy) not in addresses]
-    if not found:
+    if not _others(known):
         return []
-    del found
     gc.collect(0)  # what a call leaves in circles is nobody's
+    return _others(known)
+
+
+def _others(known: list[Any]) -> list[Any]:
     addresses = {id(lazy) for lazy in known}
     return [lazy for lazy in _core.pending_arrays() if id(lazy) not in addresses]
 
 
-def replace() -> None:
-    """Put real arrays into the places of lazy ones that calls have left behind."""
+def replace(error: BaseException | None = None) -> None:
+    """Put real arrays into the places of lazy ones that calls have left behind.
+
+    ``error`` is what ended the call: whatever only the frames of its traceback hold stays.
+    """
     lazies = _core.arrays_left_behind()
-    while lazies:
-        lazy = lazies.pop()
-        real = _core.unwrap(lazy)
-        for holder in gc.get_referrers(lazy):
-            if holder is not lazies:
-                _replace_in(holder, lazy, real)
+    if error is not None:
+        lazies = _held_elsewhere(lazies, error)
+    if not lazies:
+        return
+    real = {id(lazy): _core.unwrap(lazy) for lazy in lazies}
+    # One pass for all of them, for it looks at every object that there is.
+    for holder in gc.get_referrers(*lazies):
+        if holder is not lazies:
+            _replace_in(holder, real)
 
 
-def _replace_in(holder: Any, lazy: Any, real: Any) -> None:
+def _held_elsewhere(lazies: list[Any], error: BaseException) -> list[Any]:
+    """Those to which there are more references than the frames of a traceback have."""
+    held: Counter[int] = Counter()
+    traceback = error.__traceback__
+    while traceback is not None:
+        held.update(map(id, gc.get_referents(traceback.tb_frame)))
+        traceback = traceback.tb_next
+    found = []
+    for lazy in lazies:
+        # Those of the list, of the variable, and of the call that counts.
+        if sys.getrefcount(lazy) - 3 > held[id(lazy)]:
+            found.append(lazy)
+    return found
+
+
+def _replace_in(holder: Any, real: dict[int, Any]) -> None:
+    """Replace what ``holder`` holds by ``real[address]``, where that is known."""
     if isinstance(holder, tuple):
-        _core.replace_in_tuple(holder, lazy, real)
+        for item in holder:
+            if id(item) in real:
+                _core.replace_in_tuple(holder, item, real[id(item)])
     elif isinstance(holder, dict):
-        _replace_in_dict(holder, lazy, real)
+        _replace_in_dict(holder, real)
     elif isinstance(holder, (list, deque)):
         for at, item in enumerate(holder):
-            if item is lazy:
-                holder[at] = real
+            if id(item) in real:
+                holder[at] = real[id(item)]
     elif isinstance(holder, set):
-        holder.discard(lazy)
-        holder.add(real)
+        for item in [item for item in holder if id(item) in real]:
+            holder.discard(item)
+            holder.add(real[id(item)])
     elif isinstance(holder, types.CellType):
-        holder.cell_contents = real
+        holder.cell_contents = real[id(holder.cell_contents)]
     elif not isinstance(holder, (types.FrameType, type)):
-        _replace_in_object(holder, lazy, real)
+        _replace_in_object(holder, real)
 
 
-def _replace_in_dict(holder: dict[Any, Any], lazy: Any, real: Any) -> None:
+def _replace_in_dict(holder: dict[Any, Any], real: dict[int, Any]) -> None:
     for name, value in list(holder.items()):
-        if value is lazy:
-            holder[name] = real
-    if any(name is lazy for name in holder):
-        items = [(real if name is lazy else name, value) for name, value in holder.items()]
+        if id(value) in real:
+            holder[name] = real[id(value)]
+    if any(id(name) in real for name in holder):
+        items = [(real.get(id(name), name), value) for name, value in holder.items()]
         holder.clear()
         holder.update(items)
 
 
-def _replace_in_object(holder: Any, lazy: Any, real: Any) -> None:
+def _replace_in_object(holder: Any, real: dict[int, Any]) -> None:
     attributes = getattr(holder, "__dict__", None)
     if type(attributes) is dict:
-        _replace_in_dict(attributes, lazy, real)
+        _replace_in_dict(attributes, real)
     for kind in type(holder).__mro__:
         for slot in vars(kind).values():
             if not isinstance(slot, types.MemberDescriptorType):
                 continue
             try:
-                if slot.__get__(holder) is lazy:
-                    slot.__set__(holder, real)
+                value = slot.__get__(holder)
+                if id(value) in real:
+                    slot.__set__(holder, real[id(value)])
             except (AttributeError, TypeError):  # not set, or read-only
                 continue

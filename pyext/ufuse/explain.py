@@ -17,7 +17,8 @@ from . import _core
 from .copies import copied
 from .jit import tame
 from .names import is_pure
-from .twin import free_variables, names_used
+from .source.text import names_used
+from .twin import free_variables
 
 _KINDS = {
     "force": "computed here",

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, callees, filters
+from .tree import is_lazy
 
 Handler = Callable[..., Any]
 
@@ -31,10 +32,6 @@ numpy_methods: types.ModuleType = _core_package._methods
 _umath: types.ModuleType = _core_package._multiarray_umath
 
 _native: dict[str, Handler] = {}
-
-
-def _lazy(value: Any) -> bool:
-    return type(value).__base__ is _core.ndarray
 
 
 def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -79,7 +76,7 @@ def _worded_by_numpy(handler: Handler) -> Handler:
 def _asarray(
     real: Any, /, a: Any, dtype: Any = None, order: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
-    if not _lazy(a) or args or kwargs or order not in (None, "K", "A"):
+    if not is_lazy(a) or args or kwargs or order not in (None, "K", "A"):
         return NotImplemented
     if dtype is not None:
         wanted = _dtype(dtype)
@@ -103,13 +100,13 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
 
 def _as_array(a: Any) -> Any:
     """A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it."""
-    return _core.as_array(a) if _lazy(a) else np.asarray(a)
+    return _core.as_array(a) if is_lazy(a) else np.asarray(a)
 
 
 @native("array")
 def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy"}
-    if not plain or not _lazy(args[0]) or kwargs.get("copy", True) is not True:
+    if not plain or not is_lazy(args[0]) or kwargs.get("copy", True) is not True:
         return NotImplemented
     dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
     if dtype is not None and not _is_number(_dtype(dtype)):
@@ -122,7 +119,7 @@ def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 @native("ascontiguousarray", "asfortranarray")
 def _contiguous(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if len(args) != 1 or kwargs or not _lazy(args[0]) or args[0].ndim == 0:
+    if len(args) != 1 or kwargs or not is_lazy(args[0]) or args[0].ndim == 0:
         return NotImplemented
     flags = args[0].flags
     fortran = real.__name__ == "asfortranarray"
@@ -133,7 +130,7 @@ def _contiguous(real: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 @native("copy")
 def _copy(real: Any, /, a: Any, order: Any = "K", subok: bool = False) -> Any:
-    if not _lazy(a):
+    if not is_lazy(a):
         return NotImplemented
     return _as_array(a).copy(order)
 
@@ -163,11 +160,11 @@ def _filled(
 def _full(
     real: Any, /, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any
 ) -> Any:
-    scalar = np.ndim(fill_value) == 0 if not _lazy(fill_value) else fill_value.ndim == 0
+    scalar = np.ndim(fill_value) == 0 if not is_lazy(fill_value) else fill_value.ndim == 0
     if kwargs or order != "C" or not scalar or not (dtype is None or _is_number(_dtype(dtype))):
         return NotImplemented
     if dtype is None:
-        dtype = fill_value.dtype if _lazy(fill_value) else np.asarray(fill_value).dtype
+        dtype = fill_value.dtype if is_lazy(fill_value) else np.asarray(fill_value).dtype
     return _core.full(shape, fill_value, _dtype(dtype))
 
 
@@ -179,9 +176,9 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
     elif real.__name__ == "full_like":
         return NotImplemented
     plain = len(args) <= 1 and not kwargs.keys() - {"dtype"} and (not args or not kwargs)
-    if not plain or not _lazy(a) or not a.flags.c_contiguous:
+    if not plain or not is_lazy(a) or not a.flags.c_contiguous:
         return NotImplemented
-    if np.ndim(fill) if not _lazy(fill) else fill.ndim:
+    if np.ndim(fill) if not is_lazy(fill) else fill.ndim:
         return NotImplemented
     dtype = args[0] if args else kwargs.get("dtype")
     return _core.full(a.shape, fill, _dtype(a.dtype if dtype is None else dtype))
@@ -189,7 +186,7 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
 
 @native("copyto")
 def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
-    if _lazy(dst) and where is True and dst.flags.writeable:
+    if is_lazy(dst) and where is True and dst.flags.writeable:
         given = src.dtype if hasattr(src, "dtype") else None
         if given is not None:
             allowed = np.can_cast(given, dst.dtype, casting)
@@ -198,7 +195,7 @@ def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where:
             allowed = casting == "same_kind" and number and _fits(src, dst.dtype)
         if allowed:
             # A NumPy scalar is cast like an array here, where an assignment takes it as a number.
-            dst[...] = _as_array(src) if isinstance(src, np.generic) or _lazy(src) else src
+            dst[...] = _as_array(src) if isinstance(src, np.generic) or is_lazy(src) else src
             return None
     return NotImplemented
 
@@ -218,29 +215,29 @@ def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
 
 @native("where")
 def _where(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if len(args) == 3 and not kwargs and any(map(_lazy, args)):
+    if len(args) == 3 and not kwargs and any(map(is_lazy, args)):
         return _core.where(*args)
     return NotImplemented
 
 
 @native("broadcast_to")
 def _broadcast_to(real: Any, /, array: Any, shape: Any, subok: bool = False) -> Any:
-    if _lazy(array):
+    if is_lazy(array):
         return _core.broadcast_to(array, shape)
     return NotImplemented
 
 
 @native("expand_dims")
 def _expand_dims(real: Any, /, a: Any, axis: Any) -> Any:
-    if _lazy(a):
+    if is_lazy(a):
         return _core.expand_dims(a, axis)
     return NotImplemented
 
 
 @native("result_type", "can_cast", "min_scalar_type", "promote_types", "common_type")
 def _on_dtypes(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if any(map(_lazy, args)) and not any(_lazy(a) and a.ndim == 0 for a in args):
-        args = tuple(_stand_in(a) if _lazy(a) else a for a in args)
+    if any(map(is_lazy, args)) and not any(is_lazy(a) and a.ndim == 0 for a in args):
+        args = tuple(_stand_in(a) if is_lazy(a) else a for a in args)
     return _call(real, args, kwargs)
 
 
@@ -253,14 +250,14 @@ class ArrayConverter:
     """``_array_converter`` of NumPy 2: arrays for some functions' arguments, and back again."""
 
     def __new__(cls, *args: Any) -> Any:
-        if not any(map(_lazy, args)):
+        if not any(map(is_lazy, args)):
             return _umath._array_converter(*args)
         return super().__new__(cls)
 
     def __init__(self, *args: Any) -> None:
         self._given = args
-        self._arrays = tuple(_as_array(a) if _lazy(a) else np.asanyarray(a) for a in args)
-        self.scalar_input = tuple(a.ndim == 0 and not isinstance(a, np.ndarray) if _lazy(a)
+        self._arrays = tuple(_as_array(a) if is_lazy(a) else np.asanyarray(a) for a in args)
+        self.scalar_input = tuple(a.ndim == 0 and not isinstance(a, np.ndarray) if is_lazy(a)
                                   else not isinstance(a, (np.ndarray, list, tuple))
                                   for a in args)  # fmt: skip
 
@@ -285,7 +282,7 @@ class ArrayConverter:
 
     def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> Any:
         real = _umath._array_converter(
-            *(_stand_in(array) if _lazy(given) else given
+            *(_stand_in(array) if is_lazy(given) else given
               for given, array in zip(self._given, self._arrays, strict=True))
         )  # fmt: skip
         return real.result_type(extra_dtype=extra_dtype, ensure_inexact=ensure_inexact)
@@ -299,7 +296,7 @@ class ArrayConverter:
 def _wrapfunc(obj: Any, method: str, *args: Any, **kwds: Any) -> Any:
     """NumPy's ``_wrapfunc``: a method of a real array cannot write to a lazy one."""
     real = _core_package.fromnumeric._wrapfunc
-    if not _lazy(obj) and _lazy(kwds.get("out")):
+    if not is_lazy(obj) and is_lazy(kwds.get("out")):
         return _core.numpy_call(real, (obj, method, *args), kwds, "dtype", False)
     from . import twin
 
@@ -335,10 +332,12 @@ def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
     found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
     teller: Any
+    asks: Any
+    handler: Any
     for teller in (warnings.simplefilter, warnings.filterwarnings):
         found[teller] = callees.caller(teller, "flush", pure=False)
-    for real, handler in ((warnings.warn, _warn), (sys._getframe, _frame)):
-        found[real] = callees.Handled(real, functools.partial(_worded_by_numpy(handler), real))
+    for asks, handler in ((warnings.warn, _warn), (sys._getframe, _frame)):
+        found[asks] = callees.Handled(asks, functools.partial(_worded_by_numpy(handler), asks))
     for name in _PLAIN:
         function = getattr(_umath, name, None)
         if function is not None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _core, callees, escape, scan, trace, tree, twin
 from .parameters import Parameters, parameters
-from .source.text import NoSource
+from .source.text import NoSource, names_used
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
 
 def _surroundings(function: types.FunctionType) -> list[Any]:
     """All that the scan of a function looks at: its code, and what its names stand for."""
-    values = [function.__globals__.get(name, ...) for name in twin.names_used(function.__code__)]
+    values = [function.__globals__.get(name, ...) for name in names_used(function.__code__)]
     values += [value for _, _, value in twin.free_variables(function)]
     held = [value if callees.is_code(value) else type(value) for value in values]
     return [function.__code__, *held]
@@ -123,6 +123,8 @@ class Function:
         self._is_joined = self._function is not function  # calls bring arguments along
         # What a dispatcher calls for what it cannot answer itself.
         self._trace = functools.partial(_core.call_late, self.way)
+        if isinstance(self._function, types.FunctionType):
+            callees.own(self._function)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -368,14 +370,19 @@ def run(
 
     ``recorded`` says that the call may leave a plan behind.
     """
-    call: _Traced | None = _Traced(callee, args, kwargs, parameters, recorded)
-    assert call is not None
+    call = _Traced(callee, args, kwargs, parameters, recorded)
     fast = options.numerics == "fast"
     try:
-        return _core.traced(fast, options.debug, call.body, call.due, call.settle)
-    finally:
-        call = None  # which holds lazy arrays itself
-        escape.replace()
+        result = _core.traced(fast, options.debug, call.body, call.due, call.settle)
+    except BaseException as error:
+        # Both hold lazy arrays, and the frames of the traceback lead to them.
+        vars(call).clear()
+        error.__traceback__ = trace.without_ours(error.__traceback__)
+        escape.replace(error)
+        raise
+    del call
+    escape.replace()
+    return result
 
 
 class _Traced:
@@ -406,7 +413,10 @@ class _Traced:
         lazy_kwargs = {name: wrap(value) for name, value in self._kwargs.items()}
         if self._parameters is not None:
             self._parameters.wrap(lazy_args, lazy_kwargs)
-        self._result = self._callee(*lazy_args, **lazy_kwargs)
+        try:
+            self._result = self._callee(*lazy_args, **lazy_kwargs)
+        finally:
+            del wrap, lazy_args, lazy_kwargs  # a traceback would keep them alive
         results = tree.Results(self._arguments)
         results.collect(self._result)
         changed = self._arguments.changed()

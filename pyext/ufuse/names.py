@@ -86,6 +86,8 @@ MEMORY_ATTRIBUTES = frozenset(
 )
 # The same as attributes of an array, which only real arrays have.
 MEMORY_INTERFACES = frozenset(["__array_interface__", "__array_struct__", "ctypes"])
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+    MEMORY_INTERFACES |= {"flat"}  # whose index must be a real array there
 # Methods of random generators that fill an array given as `out`.
 FILLERS = frozenset(
     ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]
@@ -177,6 +179,11 @@ def is_class_method(value: Any, name: str) -> bool:
     return isinstance(getattr(value, name, None), DESCRIPTORS)
 
 
+def is_python_ufunc(ufunc: np.ufunc) -> bool:
+    """Whether each element is a call of Python, as of what ``np.frompyfunc`` makes."""
+    return all(set(each) <= set("O->") for each in ufunc.types)
+
+
 def is_pure(value: Any) -> bool:
     """Whether using a global's value means the same each time, as long as it is the same object."""
     kind = type(value)
@@ -188,7 +195,7 @@ def is_pure(value: Any) -> bool:
         top = str(value.__globals__.get("__name__")).partition(".")[0]
         return top in PURE_MODULES or top not in sys.stdlib_module_names
     if isinstance(value, np.ufunc):
-        return not all(set(each) <= set("O->") for each in value.types)  # np.frompyfunc
+        return not is_python_ufunc(value)
     if isinstance(value, types.BuiltinFunctionType):
         owner = value.__self__
         return isinstance(owner, np.ufunc) or (

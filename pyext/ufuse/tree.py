@@ -26,8 +26,9 @@ _METHODS = (types.BuiltinMethodType, types.MethodType)
 _PLAIN = frozenset((int, float, complex, str, bool, types.NoneType))
 
 
-def _is_lazy(kind: type) -> bool:
-    return kind.__base__ is _core.ndarray
+def is_lazy(value: Any) -> bool:
+    """Whether a value is a lazy array or scalar, whatever it says of its class."""
+    return type(value).__base__ is _core.ndarray
 
 
 # A walk yields the walks whose values it needs.
@@ -119,6 +120,8 @@ class Arguments:
         self._memo[key] = made
         if made is not value:
             self._given[id(made)] = value
+            if kind in (list, dict) and _core.session_active():
+                _core.add_copy(made, value)
         self._keep.append((value, made))
         return made
 
@@ -189,7 +192,7 @@ class Results:
         while open_values:
             value = open_values.pop()
             items: Any
-            if _is_lazy(type(value)):
+            if is_lazy(value):
                 if id(value) not in self._seen:
                     self._seen.add(id(value))
                     self.lazies.append(value)
@@ -218,7 +221,7 @@ class Results:
 
     def _unwrapped(self, value: Any) -> _Walk:
         kind = type(value)
-        if _is_lazy(kind):
+        if is_lazy(value):
             return self._real[id(value)] if id(value) in self._real else _core.unwrap(value)
         if kind in _PLAIN:
             return value
@@ -247,7 +250,7 @@ class Results:
                 if new is not item:
                     value[place] = new
         elif isinstance(value, (set, frozenset)):
-            if any(_is_lazy(type(item)) for item in value):
+            if any(is_lazy(item) for item in value):
                 items = []
                 for item in value:
                     items.append((yield self._unwrapped(item)))
@@ -262,7 +265,7 @@ class Results:
                 real = yield self._unwrapped(content)
                 if real is not content:
                     cell.cell_contents = real
-        elif isinstance(value, _METHODS) and type(value.__self__) is _core.ndarray:
+        elif isinstance(value, _METHODS) and is_lazy(value.__self__):
             made = getattr((yield self._unwrapped(value.__self__)), value.__name__)
         self._keep.append(value)
         self._done[id(value)] = made

@@ -11,31 +11,27 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import collections
 import functools
+import operator
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _core, callees, filters, locking, scan
 from .names import is_fixed, is_pure
 from .source import sites
-from .source.text import NoSource
+from .source.text import NoSource, names_used
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
-_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed)
+_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed, _core.known)
+# NumPy's own code finds no arrays of others, and waits for nobody.
+_LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
-
-
-def names_used(code: types.CodeType) -> Iterator[str]:
-    """The names in ``co_names`` of a code object and of the code nested in it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_used(constant)
 
 
 class Twin:
@@ -91,7 +87,7 @@ class Twin:
         return value
 
     def up_to_date(self, seen: set[int]) -> bool:
-        """Whether code, swapped names and cells of this twin and its helpers are as they were."""
+        """Whether code, names and cells of this twin and its helpers are as they were."""
         if self._stable or id(self) in seen:
             return True
         seen.add(id(self))
@@ -100,7 +96,8 @@ class Twin:
             return True
         if original.__code__ is not self._code:
             return False
-        if (original.__defaults__, original.__kwdefaults__) != self._defaults:
+        given = original.__defaults__, original.__kwdefaults__
+        if not all(map(operator.is_, given, self._defaults)):
             return False
         real = original.__globals__
         if not all(_is_as_held(real.get(name, _MISSING), held) for name, held in self._names):
@@ -133,8 +130,12 @@ class Twin:
             rows.append((real, name, real.get(name, ...)))
             if name not in real and name in vars(builtins):
                 rows.append((vars(builtins), name, vars(builtins)[name]))
+        outer = {name: value for _, name, value in cells}
+        space = collections.ChainMap(outer, real, vars(builtins))
         for chain in instrumented(original).chains:
-            more = _attribute_rows(original, chain)
+            if chain[0] in self._code.co_varnames:
+                continue
+            more = _attribute_rows(space, chain)
             if more is None:
                 return None
             rows += more
@@ -158,14 +159,10 @@ class Twin:
             yield from child.functions(seen)
 
 
-def _attribute_rows(original: types.FunctionType, chain: sites.Chain) -> list[Guard] | None:
+def _attribute_rows(space: Mapping[str, Any], chain: sites.Chain) -> list[Guard] | None:
     """Guards of ``np.linalg.norm`` and the like, as far as modules and functions have them."""
     first, *attributes = chain
-    if first in original.__code__.co_varnames:
-        return []
-    value = dict((name, held) for _, name, held in free_variables(original)).get(first, _MISSING)
-    for names in (original.__globals__, vars(builtins)):
-        value = names.get(first, _MISSING) if value is _MISSING else value
+    value = space.get(first)
     rows: list[Guard] = []
     for name in attributes:
         if not isinstance(value, (types.ModuleType, types.FunctionType)):
@@ -216,8 +213,8 @@ def is_instrumented(function: types.FunctionType) -> bool:
     return sites.original_of(function.__code__) is not None
 
 
-# The code of twins, by the original code's address.
-_codes: dict[int, tuple[weakref.ref[types.CodeType], sites.Instrumented]] = {}
+# The code of twins, of each original code.
+_codes: sites.PerCode[sites.Instrumented] = sites.PerCode()
 
 
 def instrumented(function: types.FunctionType) -> sites.Instrumented:
@@ -228,17 +225,12 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     NoSource
         Where the source is not known for certain.
     """
-    code = function.__code__
-    known = _codes.get(id(code))
-    if known is not None and known[0]() is code:
-        return known[1]
-    made = sites.instrumented(function, _HOOKS)
-    _codes[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), made
+    made = _codes.get(function.__code__)
+    if made is None:
+        hooks = _LIBRARY_HOOKS if callees.is_stable(function) else _HOOKS
+        made = sites.instrumented(function, hooks)
+        _codes.set(function.__code__, made)
     return made
-
-
-def _forget(address: int, _: object, known: dict[int, Any] = _codes) -> None:
-    known.pop(address, None)
 
 
 def _made(original: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
@@ -279,11 +271,22 @@ def twin_of(function: types.FunctionType) -> Twin:
 
 
 @functools.cache
-def dispatcher_twin(function: types.FunctionType) -> types.FunctionType:
-    """NumPy 1's dispatcher of a function, which has no source: what it ends with is ours."""
+def dispatcher_twin(
+    function: types.FunctionType, implementation: types.FunctionType
+) -> types.FunctionType:
+    """NumPy 1's dispatcher of a function, which has no source: what it ends with is ours.
+
+    What others override is NumPy's function; ``implementation`` runs in the place of its own.
+    """
     names = dict(function.__globals__)
     names["implement_array_function"] = functools.partial(_core.implement, function)
-    made = types.FunctionType(function.__code__, names, function.__name__)
+    cells = [
+        types.CellType(implementation) if name == "implementation" else cell
+        for cell, name, _ in free_variables(function)
+    ]
+    made = types.FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, tuple(cells)
+    )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__doc__ = function.__doc__
     return made

@@ -30,10 +30,4 @@ DIFFERENCES: dict[str, list[str]] = {
         "matrixlib/test_defmatrix.py::TestCtor::test_basic",
         "matrixlib/test_defmatrix.py::TestCtor::test_bmat_nondefault_str",
     ],
-    "a defect: apply_along_axis of NumPy 1 hands an array of ours to a subclass's method": [
-        "NumPy 1: lib/test_shape_base.py::TestApplyAlongAxis",
-    ],
-    "changes a list that holds arrays while NumPy reads it: NumPy gets a list of its own": [
-        "core/test_array_coercion.py::TestBadSequences::test_replace_0d_array",
-    ],
 }

@@ -13,9 +13,9 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from .text import compiled, nested, source_of
+from .text import UNREADABLE, NoSource, compiled, nested, source_of
 
 
 class Hooks(NamedTuple):
@@ -27,22 +27,48 @@ class Hooks(NamedTuple):
         ``site(f, *args, **kwargs)`` in the place of ``f(*args, **kwargs)``.
     same : callable
         ``same(a, b)`` in the place of ``a is b``.
-    managed : callable
-        ``with managed(c)`` in the place of ``with c``.
+    managed : callable or None
+        ``with managed(c)`` in the place of ``with c``. None: it stays.
+    found : callable or None
+        ``found(x.a)`` and ``found(x[i])`` in the places of ``x.a`` and ``x[i]``, where they are
+        read and not called. None: these stay.
     """
 
     site: Callable[..., Any]
     same: Callable[[Any, Any], bool]
-    managed: Callable[[Any], Any]
+    managed: Callable[[Any], Any] | None
+    found: Callable[[Any], Any] | None
 
 
 # What stands for the hooks until the code object is made.
 _PLACES = Hooks(*(f"\0ufuse: {name}".encode() for name in Hooks._fields))  # type: ignore[arg-type]
-# The code objects that were made, by their address, with the original of each.
-_originals: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType]] = {}
-
-
 Chain = tuple[str, ...]
+Value = TypeVar("Value")
+
+
+class PerCode(Generic[Value]):
+    """What is known of code objects while they live; equal ones are not the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[types.CodeType], Value]] = {}
+
+    def get(self, code: types.CodeType) -> Value | None:
+        """What is known of a code object; None where nothing is."""
+        known = self._known.get(id(code))
+        return known[1] if known is not None and known[0]() is code else None
+
+    def set(self, code: types.CodeType, value: Value) -> None:
+        """Know this of a code object."""
+        forget = functools.partial(PerCode._forget, self._known, id(code))
+        self._known[id(code)] = weakref.ref(code, forget), value
+
+    @staticmethod
+    def _forget(known: dict[int, Any], address: int, _: object) -> None:
+        known.pop(address, None)
+
+
+# The original of each code object that was made.
+_originals: PerCode[types.CodeType] = PerCode()
 
 
 class Instrumented(NamedTuple):
@@ -60,9 +86,17 @@ class Instrumented(NamedTuple):
     chains: frozenset[Chain]
 
 
+_LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
+
+
 class _Sites(ast.NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, hooks: Hooks) -> None:
+        self.hooks = hooks
         self.chains: set[Chain] = set()
+
+    def visit(self, node: ast.AST) -> Any:
+        """As of the base class, which would ask of each name and number what to do."""
+        return node if type(node) in _LEAVES else super().visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         names, base = [node.attr], node.value
@@ -71,10 +105,21 @@ class _Sites(ast.NodeTransformer):
             base = base.value
         if isinstance(base, ast.Name):
             self.chains.add((base.id, *reversed(names)))
-        return self.generic_visit(node)
+        return self._read(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return self._read(node)
+
+    def _read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if self.hooks.found is None or not isinstance(node.ctx, ast.Load):
+            return node
+        return _call(_PLACES.found, [node], [], node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        if isinstance(node.func, ast.Call) and _is_place(node.func.func, _PLACES.found):
+            node.func = node.func.args[0]
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "super" and not node.args:
             return node  # it looks into the frame of its caller
@@ -91,12 +136,22 @@ class _Sites(ast.NodeTransformer):
             return same
         return ast.copy_location(ast.UnaryOp(ast.Not(), same), node)
 
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        # A pattern calls nothing.
+        node.guard = node.guard and self.visit(node.guard)
+        node.body = [self.visit(each) for each in node.body]
+        return node
+
     def visit_With(self, node: ast.With) -> ast.AST:
         self.generic_visit(node)
-        for item in node.items:
+        for item in node.items if self.hooks.managed is not None else ():
             given = item.context_expr
             item.context_expr = _call(_PLACES.managed, [given], [], given)
         return node
+
+
+def _is_place(node: ast.expr, place: Any) -> bool:
+    return isinstance(node, ast.Constant) and node.value is place
 
 
 def _call(
@@ -127,8 +182,11 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
     """
     code = function.__code__
     tree, position = source_of(function)
-    sites = _Sites()
-    made = list(nested(compiled(sites.visit(tree), code)))[position]
+    sites = _Sites(hooks)
+    try:
+        made = list(nested(compiled(sites.visit(tree), code)))[position]
+    except UNREADABLE as error:
+        raise NoSource(f"it cannot be compiled with call sites: {error}") from error
     return Instrumented(
         _filled(made, code, dict(zip(_PLACES, hooks, strict=True))), frozenset(sites.chains)
     )
@@ -136,8 +194,7 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
 
 def original_of(code: types.CodeType) -> types.CodeType | None:
     """The code that ``instrumented`` made a code object from; None for any other."""
-    known = _originals.get(id(code))
-    return known[1] if known is not None and known[0]() is code else None
+    return _originals.get(code)
 
 
 def _filled(
@@ -154,12 +211,8 @@ def _filled(
         for each in made.co_consts
     )
     code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
-    _originals[id(code)] = weakref.ref(code, functools.partial(_forget, id(code))), original
+    _originals.set(code, original)
     return code
-
-
-def _forget(address: int, _: object, known: dict[int, Any] = _originals) -> None:
-    known.pop(address, None)
 
 
 def moved_offsets(original: types.CodeType, made: types.CodeType) -> dict[int, int]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import __future__
 
 import ast
+import contextlib
+import itertools
 import linecache
 import re
 import sys
@@ -22,6 +24,8 @@ from ufuse import _core
 _FUTURES = 0
 for _name in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _name).compiler_flag
+# What compiling raises for a text that it refuses, and for one nested too deeply.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 # So many lines may follow the last one with code: brackets, strings and comments.
 _TRAILING_LINES = 400
 
@@ -56,6 +60,12 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested(constant)
 
 
+def names_used(code: types.CodeType) -> Iterator[str]:
+    """The names in ``co_names`` of a code object and of the code nested in it."""
+    for each in (code, *nested(code)):
+        yield from each.co_names
+
+
 def compiled(tree: ast.Module, like: types.CodeType) -> types.CodeType:
     """A module's tree compiled with the file name and language features of a code object.
 
@@ -80,12 +90,14 @@ def source_of(function: types.FunctionType) -> Source:
     if not lines:
         raise NoSource(f"there is no source of {code.co_filename}")
     candidates = _lambdas(lines, code) if code.co_name == "<lambda>" else _definitions(lines, code)
-    used = {name for each in (code, *nested(code)) for name in each.co_names}
+    names_of = function.__globals__
+    used = set(names_used(code))
     for definition in candidates:
         tree = _surrounded(definition, code)
         around = tree.body
         tried = []
-        for imported in _imported(lines, code):
+        modules = {name for name in used if isinstance(names_of.get(name), types.ModuleType)}
+        for imported in itertools.chain([modules], _imported(lines, code)):
             names = sorted(used & imported)
             if names in tried:
                 continue
@@ -93,7 +105,11 @@ def source_of(function: types.FunctionType) -> Source:
             # Python compiles methods of what a module imports in another way.
             ahead = [ast.Import([ast.alias(name) for name in names])] if names else []
             tree.body = [*map(ast.fix_missing_locations, ahead), *around]
-            for position, found in enumerate(nested(compiled(tree, code))):
+            try:
+                module = compiled(tree, code)
+            except UNREADABLE:
+                continue
+            for position, found in enumerate(nested(module)):
                 if found.co_name == code.co_name and _same(found, code):
                     return Source(tree, position)
     raise NoSource(f"the text of {code.co_filename} is not what was imported")
@@ -114,31 +130,62 @@ def _parsed(text: str, code: types.CodeType) -> ast.Module:
     return made
 
 
-def _imported(lines: list[str], code: types.CodeType) -> Iterator[set[str]]:
-    """The names that a file imports: by a glance at its lines, by a longer one, for certain."""
-    yield _imported_at(lines, re.compile("(import|from)\\s"), code)
-    yield _imported_at(lines, re.compile("\\s*(import|from)\\s"), code)
-    try:
-        tree = _parsed("".join(lines), code)
-    except (SyntaxError, ValueError):
-        return
-    yield _names_imported(tree)
+# One to the end of its line, or of its brackets.
+_IMPORT = r"^(?:import|from)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)"
 
 
-def _imported_at(lines: list[str], begin: re.Pattern[str], code: types.CodeType) -> set[str]:
-    names = set()
-    for at, line in enumerate(lines):
-        if not begin.match(line):
-            continue
-        end = at + 1
-        if "(" in line:
-            while end < len(lines) and ")" not in lines[end - 1]:
-                end += 1
+class _Imports:
+    """The names that a file imports: by a glance at its lines, by a longer one, for certain.
+
+    Iterated where the modules among a function's globals are not all of them.
+    """
+
+    def __init__(self, lines: list[str], code: types.CodeType) -> None:
+        self.lines = lines
+        self._code = code
+        self._found: list[set[str]] = []
+
+    def __iter__(self) -> Iterator[set[str]]:
+        looks = (self._unindented, self._anywhere, self._certain)
+        for at, look in enumerate(looks):
+            if at == len(self._found):
+                self._found.append(look())
+            yield self._found[at]
+
+    def _unindented(self) -> set[str]:
+        return self._named_by(re.compile(_IMPORT, re.MULTILINE))
+
+    def _anywhere(self) -> set[str]:
+        return self._named_by(re.compile(rf"^[ \t]*{_IMPORT[1:]}", re.MULTILINE))
+
+    def _certain(self) -> set[str]:
         try:
-            names |= _names_imported(_parsed("".join(lines[at:end]).strip(), code))
-        except (SyntaxError, ValueError):
-            continue
-    return names
+            return _names_imported(_parsed("".join(self.lines), self._code))
+        except UNREADABLE:
+            return set()
+
+    def _named_by(self, pattern: re.Pattern[str]) -> set[str]:
+        statements = [found.group().strip() for found in pattern.finditer("".join(self.lines))]
+        names: set[str] = set()
+        try:
+            return _names_imported(_parsed("\n".join(statements), self._code))
+        except UNREADABLE:
+            pass
+        for statement in statements:  # a line of a text that begins like one is among them
+            with contextlib.suppress(*UNREADABLE):
+                names |= _names_imported(_parsed(statement, self._code))
+        return names
+
+
+# Of the files that were read, while `linecache` has the same lines.
+_imports: dict[str, _Imports] = {}
+
+
+def _imported(lines: list[str], code: types.CodeType) -> _Imports:
+    known = _imports.get(code.co_filename)
+    if known is None or known.lines is not lines:
+        known = _imports[code.co_filename] = _Imports(lines, code)
+    return known
 
 
 def _names_imported(tree: ast.Module) -> set[str]:
@@ -160,16 +207,15 @@ def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]
     first = code.co_firstlineno - 1
     if first >= len(lines):
         return
-    # Below `if 1:` a statement may be indented.
+    # Empty lines keep the numbers of lines; below `if 1:` a statement may be indented.
     indented = lines[first][:1].isspace()
-    ahead = "if 1:\n" if indented else ""
+    ahead = "\n" * (first - 1) + "if 1:\n" if indented else "\n" * first
     last = _last_line(code)
     for end in range(last, min(last + _TRAILING_LINES, len(lines)) + 1):
         try:
             tree = _parsed(ahead + "".join(lines[first:end]), code)
-        except (SyntaxError, ValueError):
+        except UNREADABLE:
             continue
-        ast.increment_lineno(tree, first - (1 if indented else 0))
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield node
@@ -180,8 +226,8 @@ def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]
 def _last_line(code: types.CodeType) -> int:
     last = code.co_firstlineno
     for each in (code, *nested(code)):
-        for _, end, _, _ in each.co_positions():
-            last = max(last, end or 0)
+        for _, _, line in each.co_lines():
+            last = max(last, line or 0)
     return last
 
 
@@ -189,7 +235,7 @@ def _lambdas(lines: list[str], code: types.CodeType) -> Iterator[Definition]:
     """All ``lambda`` at the code's first line."""
     try:
         tree = _parsed("".join(lines), code)
-    except (SyntaxError, ValueError):
+    except UNREADABLE:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno:
@@ -222,12 +268,12 @@ def _surrounded(definition: Definition, code: types.CodeType) -> ast.Module:
         body = _class("_", body)
     if free:
         body = _function("_", free, body)
-    return ast.fix_missing_locations(ast.Module([body], []))
+    return ast.Module([body], [])
 
 
 def _without_defaults(arguments: ast.arguments) -> None:
     """Default values and annotations belong to the code around a function."""
-    nothing = ast.Constant(None)
+    nothing = ast.Constant(None, lineno=1, col_offset=0)
     arguments.defaults = [nothing for _ in arguments.defaults]
     arguments.kw_defaults = [each and nothing for each in arguments.kw_defaults]
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -246,7 +292,7 @@ def _class(name: str, body: ast.stmt) -> ast.ClassDef:
 def _function(name: str, parameters: list[str], body: ast.stmt) -> ast.FunctionDef:
     made = ast.parse(f"def {name}(): pass").body[0]
     assert isinstance(made, ast.FunctionDef)
-    made.args.args = [ast.arg(each) for each in parameters]
+    made.args.args = [ast.arg(each, lineno=1, col_offset=0) for each in parameters]
     made.body = [body]
     return made
 

@@ -1,0 +1,181 @@
+"""Does anybody meet a lazy array after the call that made it?
+
+Values that a function puts into objects of others, whatever the way, are real arrays there.
+"""
+
+import builtins
+import collections
+import dataclasses
+import functools
+import gc
+import heapq
+import itertools
+import operator
+import types
+import typing
+
+import numpy as np
+import pytest
+import ufuse
+
+X = np.ones(3)
+
+
+@dataclasses.dataclass
+class Record:
+    value: object
+
+
+class Kept:
+    history: typing.ClassVar = []
+
+    def __setitem__(self, key, value):
+        self.value = value
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+
+KEPT, SLOTTED, SPACE, LIST, DICT = Kept(), Slotted(), types.SimpleNamespace(), [], {}
+MODULE = types.ModuleType("module_with_a_table")
+MODULE.table = {}
+PUSH = LIST.append
+
+
+def default(x, seen=[]):  # noqa: B006
+    seen.append(x * 2)
+
+
+def by_subscript(kept, x):
+    kept["k"] = x * 2
+
+
+def logged(x):
+    return x
+
+
+logged.log = []
+
+
+def local(x):
+    put = LIST.append
+    put(x * 2)
+
+
+STORES = {
+    "list of a class": (lambda x: Kept.history.append(x * 2), lambda: Kept.history[-1]),
+    "table of a module": (
+        lambda x: MODULE.table.__setitem__("k", x * 2),
+        lambda: MODULE.table["k"],
+    ),
+    "list of a function": (lambda x: logged.log.append(x * 2), lambda: logged.log[-1]),
+    "unbound": (lambda x: list.append(LIST, x * 2), lambda: LIST[-1]),
+    "bound": (lambda x: PUSH(x * 2), lambda: LIST[-1]),
+    "bound by a local name": (local, lambda: LIST[-1]),
+    "mapped": (lambda x: list(map(LIST.append, [x * 2])), lambda: LIST[-1]),
+    "heap": (lambda x: heapq.heappush(LIST, x.sum()) if not LIST.clear() else 0, lambda: LIST[-1]),
+    "operator": (lambda x: operator.iconcat(LIST, [x * 2]) and None, lambda: LIST[-1]),
+    "setattr": (lambda x: builtins.setattr(SPACE, "value", x * 2), lambda: SPACE.value),
+    "slot": (lambda x: builtins.setattr(SLOTTED, "value", x * 2), lambda: SLOTTED.value),
+    "default argument": (default, lambda: default.__defaults__[0][-1]),
+    "an argument itself": (lambda x: PUSH(x), lambda: LIST[-1]),
+    "key": (lambda x: DICT.update({x.sum(): 1}), lambda: list(DICT)[-1]),
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_stores(name):
+    function, stored = STORES[name]
+    native = ufuse.jit(function)
+    for _ in range(3):
+        native(X)
+        assert isinstance(stored(), (np.ndarray, np.generic))
+        assert "ufuse" not in str(type(stored()))
+
+
+ARGUMENTS = {
+    "deque": (collections.deque(), lambda q, x: q.append(x * 2), lambda q: q[-1]),
+    "ordered": (
+        collections.OrderedDict(),
+        lambda d, x: d.__setitem__("k", x * 2),
+        lambda d: d["k"],
+    ),
+    "with a subscript of its own": (KEPT, by_subscript, lambda kept: kept.value),
+    "default": (
+        collections.defaultdict(list),
+        lambda d, x: d["k"].append(x * 2),
+        lambda d: d["k"][-1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments(name):
+    given, function, stored = ARGUMENTS[name]
+    ufuse.jit(function)(given, X)
+    assert type(stored(given)) is np.ndarray
+
+
+RESULTS = {
+    "dataclass": (lambda x: Record(x * 2), lambda r: r.value),
+    "namespace": (lambda x: types.SimpleNamespace(a=x * 2), lambda r: r.a),
+    "partial": (lambda x: functools.partial(np.add, x * 2), lambda r: r.args[0]),
+    "key": (lambda x: {x.sum(): 1}, lambda r: next(iter(r))),
+    "set": (lambda x: {(x.sum(), 1)}, lambda r: next(iter(r))[0]),
+    "iterator": (lambda x: iter([x * 2]), next),
+    "chain": (lambda x: itertools.chain([x * 2]), next),
+    "proxy": (lambda x: types.MappingProxyType({"a": x * 2}), lambda r: r["a"]),
+    "bound method": (lambda x: (x * 2).sum, lambda r: r.__self__),
+    "default argument": (lambda x: (lambda y: lambda a=y: a)(x * 2), lambda r: r()),
+    "exception": (lambda x: ValueError(x * 2), lambda r: r.args[0]),
+    "shared variable": (lambda x: (lambda y: (lambda: y, lambda: y * 2))(x * 2), lambda r: r[0]()),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results(name):
+    function, inside = RESULTS[name]
+    found, wanted = inside(ufuse.jit(function)(X)), inside(function(X))
+    assert type(found) is type(wanted)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_closures_share_their_variables():
+    def function(x):
+        total = x.sum()
+
+        def add(y):
+            nonlocal total
+            total += y
+
+        return add, lambda: total
+
+    add, total = ufuse.jit(function)(X)
+    add(5)
+    assert total() == 8.0
+
+
+def test_raised():
+    def function(x):
+        LIST.append(x * 2)
+        raise ValueError(x + 1)
+
+    with pytest.raises(ValueError, match="2") as caught:
+        ufuse.jit(function)(X)
+    assert type(caught.value.args[0]) is np.ndarray
+    np.testing.assert_array_equal(LIST[-1], X * 2)
+
+
+def test_what_only_a_traceback_holds_is_not_searched_for(monkeypatch):
+    def function(x):
+        y = x * 2
+        raise ValueError(f"no {y.shape}")
+
+    native = ufuse.jit(function)
+    searched = []
+    monkeypatch.setattr(gc, "get_referrers", lambda *objects: searched.append(objects) or [])
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"):
+            native(X)
+    assert searched == []

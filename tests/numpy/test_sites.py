@@ -1,0 +1,353 @@
+"""Do names mean in a traced function what they mean in plain Python?
+
+Each call site asks what to run, by what is called and not by its name: identities, tables of
+functions, attributes and changes from outside are as in plain Python, and a function without known
+source is plain NumPy.
+"""
+
+import functools
+import importlib
+import linecache
+import math
+import threading
+import types
+from unittest import mock
+
+import numpy as np
+import pytest
+import ufuse
+from same import check
+from texts import function_of
+from ufuse.source import sites, text
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def scaled(x):
+    return x * scaled.factor
+
+
+scaled.factor = 2.0
+TABLE = {relu: 1.0, np.tanh: 2.0, np.dot: 3.0}
+
+
+class Layer:
+    array = X
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def apply(self, x, act=relu):
+        return act(x * self.weight)
+
+    def __call__(self, x):
+        return self.apply(x) + 1
+
+    @staticmethod
+    def twice(x):
+        return x * 2
+
+    @classmethod
+    def made(cls, x):
+        return cls(x).weight + 1
+
+    @property
+    def doubled(self):
+        return self.weight * 2
+
+
+class Derived(Layer):
+    def __init__(self, weight):
+        super().__init__(weight)
+        self.__hidden = 3.0
+
+    def apply(self, x, act=relu):
+        return super().apply(x, act) + self.__hidden
+
+
+def keywords(a, /, b, *args, c=2.0, **more):
+    return a + b * c + sum(args) + sum(more.values())
+
+
+def fib(n, x):
+    return x if n < 2 else fib(n - 1, x) + fib(n - 2, x * 2)
+
+
+@functools.lru_cache
+def cached(n):
+    return np.arange(n)
+
+
+def wrapped(f):
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        return f(*args, **kwargs) + 1
+
+    return inner
+
+
+@wrapped
+def decorated(x):
+    return np.sqrt(np.abs(x))
+
+
+def counted(x):
+    total = 0.0
+
+    def add(y):
+        nonlocal total
+        total = total + y.sum()
+        return lambda: total + y
+
+    later = [add(x * i) for i in range(3)]
+    return [f() for f in later], {k: v for k, v in zip("ab", (x + 1, x + 2), strict=True)}
+
+
+FUNCTIONS = {
+    "identity of a function": lambda x, act=relu: act(x) if act is relu else -x,
+    "identity of a module": lambda x, mod=np: (x * 2, mod is np, mod.sin is np.sin),
+    "tables of functions": lambda x: (x * TABLE[relu], x * TABLE[np.tanh], x * TABLE[np.dot]),
+    "attribute of a function": scaled,
+    "identity of arrays": lambda x: (x is X, X is Layer.array, (x + 1) is x, x.T.base is x),
+    "class": lambda x: Layer(x).apply(x - 2),
+    "class that is callable": lambda x: Layer(x)(x - 2),
+    "inherited": lambda x: Derived(x).apply(x - 2),
+    "other methods": lambda x: (Layer.twice(x), Layer.made(x), Layer(x).doubled),
+    "keywords": lambda x: keywords(x, 2, 3.0, x, c=x, d=1),
+    "star": lambda x: keywords(*[x, 1], **{"c": 5.0}),
+    "recursion": lambda x: fib(6, x),
+    "partial": lambda x: functools.partial(keywords, x)(b=2),
+    "lru_cache": lambda x: x[:, cached(2)],
+    "decorated": decorated,
+    "nested": counted,
+    "two on a line": lambda x: (lambda y: y + 1)(x) * (lambda y: y + 1)(x),
+    "called back": lambda x: (
+        list(map(relu, x)),
+        sorted(x.ravel(), key=np.cos),
+        max(x[0], key=abs),
+    ),
+    "reduced": lambda x: functools.reduce(np.add, [x, x, x]),
+    "types": lambda x: (type(x) is np.ndarray, type(x.sum()) is np.float64, isinstance(x, Layer)),
+    "chosen at run time": lambda x: [getattr(np, name)(x) for name in ("sin", "cos")],
+    "a method of an array": lambda x: [f(axis=0) for f in (x.sum, x.mean)],
+    "imported inside": lambda x: __import__("numpy").exp(x),
+    "scalar types": lambda x: (np.float32(x.sum()), np.float64(x[0, 0]), x.dtype.type(3)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_as_in_plain_python(name):
+    for _ in range(4):
+        check(FUNCTIONS[name], X)
+
+
+def test_ways_into_results():
+    x = X.copy()
+    native = ufuse.jit(lambda x: counted(x)[0])
+    found, wanted = native(x), counted(x)[0]
+    assert all(type(a) is np.ndarray and (a == b).all() for a, b in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("function", "place", "name", "value"),
+    [
+        (scaled, scaled, "factor", 10.0),
+        (lambda x: x * np.some_number, np, "some_number", 3.0),
+        (lambda x: x * math.some_number, math, "some_number", 3.0),
+        (lambda x: np.mean(x) + 0, np, "mean", lambda x: 99.0),
+        (lambda x: x * abs(-2), __builtins__, "abs", lambda x: 7),
+        (lambda x: relu(x), None, "relu", lambda x: x - 1),
+    ],
+    ids=["function", "numpy", "math", "a function of numpy", "builtin", "global"],
+)
+def test_what_changes_between_calls(function, place, name, value):
+    place = globals() if place is None else place
+    with (
+        mock.patch.object(np, "some_number", 1.0, create=True),
+        mock.patch.object(math, "some_number", 1.0, create=True),
+    ):
+        native = ufuse.jit(function)
+        for _ in range(3):
+            np.testing.assert_array_equal(native(X), function(X))
+        with _patched(place, name, value):
+            np.testing.assert_array_equal(native(X), function(X))
+        np.testing.assert_array_equal(native(X), function(X))
+
+
+def _patched(place, name, value):
+    if isinstance(place, dict):
+        return mock.patch.dict(place, {name: value})
+    return mock.patch.object(place, name, value)
+
+
+class Remembering:
+    """Reads and writes its array by its own name for it."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def fill(self, value):
+        np.asarray(self.array)[...] = value
+
+    def first(self):
+        return float(self.array.flat[0])
+
+
+def test_an_object_changes_an_array():
+    def function(x, seen):
+        before = x * 2
+        seen.fill(7.0)
+        return before, x * 2
+
+    x, y = np.zeros(3), np.zeros(3)
+    found = ufuse.jit(function)(x, Remembering(x))
+    wanted = function(y, Remembering(y))
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_an_object_looks_at_an_array():
+    def function(x, seen):
+        x[...] = 3
+        return seen.first()
+
+    x = np.zeros(3)
+    assert ufuse.jit(function)(x, Remembering(x)) == 3.0
+
+
+def test_locks():
+    lock = threading.Lock()
+
+    def add(total, x):
+        with lock:
+            total += x
+
+    total, native = np.zeros(100_000), ufuse.jit(add)
+    one = np.ones_like(total)
+    threads = [
+        threading.Thread(target=lambda: [native(total, one) for _ in range(20)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (total == 80).all()
+
+
+def test_other_threads_see_what_was_written():
+    def function(x, ready, seen):
+        x[:] = 7
+        ready.set()
+        return seen.wait(20)
+
+    x, ready, seen, found = np.zeros(2), threading.Event(), threading.Event(), []
+    watcher = threading.Thread(
+        target=lambda: (ready.wait(20), found.append(x.copy()), seen.set()), daemon=True
+    )
+    watcher.start()
+    assert ufuse.jit(function)(x, ready, seen)
+    watcher.join()
+    assert (found[0] == 7).all()
+
+
+def test_iterators_read_when_they_are_asked():
+    def function(x):
+        pairs, numbers, doubled = zip(x, x, strict=True), map(float, x), (v * 2 for v in x)
+        next(pairs)
+        x[...] = 7
+        return float(next(pairs)[0]), next(numbers), float(next(doubled))
+
+    assert ufuse.jit(function)(np.arange(3.0)) == (7.0, 7.0, 14.0)
+
+
+PACKAGE = """
+import numpy as np
+
+seen = []
+
+
+def helper(x):
+    seen.append(type(x) is np.ndarray)
+    return x * 2
+
+
+def outer(x):
+    return helper(x) + 1
+"""
+
+
+def test_other_packages_get_real_arrays_unless_they_are_jitted(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    name = f"installed_{tmp_path.name}"
+    (folder / f"{name}.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(folder)
+    package = importlib.import_module(name)
+    native = ufuse.jit(lambda x: package.outer(x) * 2)
+    np.testing.assert_array_equal(native(X), (X * 2 + 1) * 2)
+    assert any("outer" in note.detail for note in native.explain(X).notes)
+    ufuse.jit(package.outer)
+    assert not any("outer" in note.detail for note in native.explain(X).notes)
+    np.testing.assert_array_equal(native(X), (X * 2 + 1) * 2)
+    assert all(package.seen)
+
+
+# Source.
+
+
+def test_without_source():
+    space = {"np": np}
+    exec("def function(x):\n    return np.sin(x) + 1\n", space)
+    native = ufuse.jit(space["function"])
+    np.testing.assert_array_equal(native(X), np.sin(X) + 1)
+    found = native.explain(X)
+    assert found.mode == "plain"
+    assert "source" in found.reason
+
+
+def test_a_source_that_has_changed():
+    function = function_of("def function(x):\n    return x + 1\n", {})
+    name = function.__code__.co_filename
+    size, time, _, _ = linecache.cache[name]
+    linecache.cache[name] = size, time, ["def function(x):\n", "    return x + 2\n"], name
+    native = ufuse.jit(function)
+    np.testing.assert_array_equal(native(X), X + 1)
+    assert "is not what was imported" in native.explain(X).reason
+
+
+def test_most_of_numpy_has_source():
+    functions = [
+        f for f in vars(np).values() if isinstance(getattr(f, "__wrapped__", f), types.FunctionType)
+    ]
+    functions = [getattr(f, "__wrapped__", f) for f in functions]
+    functions = [f for f in functions if not f.__code__.co_filename.startswith("<")]
+    found = 0
+    for function in functions:
+        try:
+            text.source_of(function)
+            found += 1
+        except text.NoSource:
+            continue
+    assert found > 0.98 * len(functions) > 100
+
+
+def test_the_original_is_known():
+    hooks = sites.Hooks(lambda f, *a, **k: f(*a, **k), lambda a, b: a is b, lambda c: c, None)
+    made = sites.instrumented(counted, hooks).code
+    assert sites.original_of(made) is counted.__code__
+    assert sites.original_of(counted.__code__) is None
+    assert made.co_filename == __file__
+    assert made.co_firstlineno == counted.__code__.co_firstlineno
+    assert made.co_qualname == "counted"
+
+
+def test_tracebacks_and_warnings_show_the_users_lines():
+    def function(x):
+        y = x.sum() + 1
+        return y + np.ones((7, 5)) @ x
+
+    check(function, X)
+    check(lambda x: np.log(x - 9) + Layer(x).nothing, X)
