@@ -125,6 +125,8 @@ class Jit::State {
 
   bool is_prompt() const { return health_.is_prompt(); }
 
+  EntryStore& store() { return store_; }
+
   void finish(std::chrono::milliseconds patience) {
     ending_ = true;
     if (!is_prompt()) patience = std::chrono::milliseconds(0);
@@ -434,5 +436,7 @@ bool Jit::is_prompt() const { return state().is_prompt(); }
 void Jit::finish(std::chrono::milliseconds patience) { state().finish(patience); }
 
 JitStats Jit::stats() const { return state().stats(); }
+
+EntryStore& Jit::store() const { return state().store(); }
 
 }  // namespace ufuse::codegen

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "codegen/jit/cache.h"
 #include "codegen/jit/loader.h"
 #include "codegen/jit/toolchain.h"
 
@@ -89,6 +90,9 @@ class Jit {
   void finish(std::chrono::milliseconds patience);
 
   JitStats stats() const;
+
+  // The folder of its entries, for what else is worth keeping from one process to the next.
+  EntryStore& store() const;
 
  private:
   class State;

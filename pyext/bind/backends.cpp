@@ -63,6 +63,8 @@ CacheFacts cache_facts(bool clear) {
   return {store.folder(), store.note(), most, clear ? store.clear() : store.content()};
 }
 
+codegen::EntryStore& kept_entries() { return compiler(false).jit().store(); }
+
 codegen::JitStats jit_stats() { return compiler(false).jit().stats(); }
 
 void set_backend(const std::string& name) {

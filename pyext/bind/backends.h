@@ -29,6 +29,8 @@ struct CacheFacts {
   codegen::CacheContent content;
 };
 CacheFacts cache_facts(bool clear);
+// What Python code keeps there for later processes.
+codegen::EntryStore& kept_entries();
 // Ends what is compiled in the background: waits at most so long for it, and kills the rest.
 void finish_builds(std::chrono::milliseconds patience);
 // "deferred" (the default: the interpreter answers what it can in less time than compiling takes,

@@ -267,6 +267,15 @@ py::dict cache(bool clear) {
   return made;
 }
 
+py::object kept_entry(const py::bytes& key) {
+  const std::optional<std::string> found = kept_entries().read(std::string_view(key));
+  return found ? py::object(py::bytes(*found)) : py::none();
+}
+
+bool keep_entry(const py::bytes& key, const py::bytes& payload) {
+  return kept_entries().put(std::string_view(key), std::string_view(payload));
+}
+
 py::list reasons() {
   py::list rows;
   for (const tracer::Reason& reason : tracer::reasons())
@@ -374,6 +383,10 @@ void bind_session(py::module_& m) {
         "The folder for compiled loops, why it is not used, how many bytes it may hold, how many "
         "files and bytes it holds (with clear: held, before they were removed), and how many of "
         "the files are never used because other users own or can write them.");
+  m.def("kept_entry", kept_entry, py::arg("key"),
+        "What an earlier process kept in the folder for compiled loops under this key, or None.");
+  m.def("keep_entry", keep_entry, py::arg("key"), py::arg("payload"),
+        "Keep bytes there for later processes; False where that is not possible.");
   m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
   m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
   m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");

@@ -9,6 +9,9 @@ import functools
 import importlib
 import linecache
 import math
+import os
+import subprocess
+import sys
 import threading
 import types
 from unittest import mock
@@ -316,6 +319,57 @@ def test_a_source_that_has_changed():
     native = ufuse.jit(function)
     np.testing.assert_array_equal(native(X), X + 1)
     assert "is not what was imported" in native.explain(X).reason
+
+
+PROGRAM = """
+import module, numpy as np, ufuse
+from ufuse.source import text
+
+if {unreadable}:
+    text._lines = lambda function: []
+for each in (module.function, module.Class().method, module.nested(2.0)):
+    native = ufuse.jit(each)
+    x = np.arange(6.0)
+    assert native(x).tobytes() == each(x).tobytes()
+    found = native.explain(x)
+    assert (found.mode == "plain") == {plain} and not found.notes, found
+"""
+MODULE = """
+import numpy as np
+
+def function(x, scale=3.0):
+    return np.tanh(x * scale) + np.linalg.norm(x, axis=0)
+
+class Class:
+    def method(self, x):
+        return [relu(each) for each in (x, -x)][0] * self.__half()
+
+    def __half(self):
+        return 0.5
+
+def relu(x):
+    return np.maximum(x, 0)
+
+def nested(factor):
+    return lambda x: x * factor
+"""
+
+
+def test_a_later_process_reads_no_source(tmp_path):
+    (tmp_path / "module.py").write_text(MODULE)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    environment["UFUSE_CACHE_DIR"] = str(tmp_path / "cache")
+
+    def run(unreadable, plain):
+        program = PROGRAM.format(unreadable=unreadable, plain=plain)
+        subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+
+    run(unreadable=True, plain=True)
+    run(unreadable=False, plain=False)
+    run(unreadable=True, plain=False)
+    text_of_module = MODULE.replace("3.0", "4.0").replace("x * factor", "x / factor")
+    (tmp_path / "module.py").write_text(text_of_module)
+    run(unreadable=False, plain=False)
 
 
 def test_most_of_numpy_has_source():

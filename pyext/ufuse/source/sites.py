@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from . import kept
+from .kept import Chain
 from .text import UNREADABLE, NoSource, compiled, nested, source_of
 
 
@@ -42,7 +44,6 @@ class Hooks(NamedTuple):
 
 # What stands for the hooks until the code object is made.
 _PLACES = Hooks(*(f"\0ufuse: {name}".encode() for name in Hooks._fields))  # type: ignore[arg-type]
-Chain = tuple[str, ...]
 Value = TypeVar("Value")
 
 
@@ -181,15 +182,25 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
         Where the source is not known for certain.
     """
     code = function.__code__
+    variant = " ".join(name for name in Hooks._fields if getattr(hooks, name) is not None)
+    known = kept.read(code, variant)
+    if known is None:
+        known = _with_places(function, hooks)
+        kept.put(code, variant, *known)
+    made, chains = known
+    return Instrumented(_filled(made, code, dict(zip(_PLACES, hooks, strict=True))), chains)
+
+
+def _with_places(
+    function: types.FunctionType, hooks: Hooks
+) -> tuple[types.CodeType, frozenset[Chain]]:
     tree, position = source_of(function)
     sites = _Sites(hooks)
     try:
-        made = list(nested(compiled(sites.visit(tree), code)))[position]
+        made = list(nested(compiled(sites.visit(tree), function.__code__)))[position]
     except UNREADABLE as error:
         raise NoSource(f"it cannot be compiled with call sites: {error}") from error
-    return Instrumented(
-        _filled(made, code, dict(zip(_PLACES, hooks, strict=True))), frozenset(sites.chains)
-    )
+    return made, frozenset(sites.chains)
 
 
 def original_of(code: types.CodeType) -> types.CodeType | None:

@@ -1,0 +1,70 @@
+"""Which code with call sites did an earlier process make from the same code?
+
+Reading and compiling NumPy's sources takes longer than a first call may. What comes out depends on
+the code object alone, for a text counts only where it compiles to it, so it is kept beside the
+compiled loops, under all of the code object.
+"""
+
+from __future__ import annotations
+
+import functools
+import marshal
+import os
+import sys
+import types
+import zlib
+from collections.abc import Iterable
+
+from ufuse import _core
+
+Chain = tuple[str, ...]
+# Written without references, which tell of who else holds a constant.
+_PLAIN = 2
+_REWRITERS = ("sites.py", "text.py")
+
+
+def read(code: types.CodeType, variant: str) -> tuple[types.CodeType, frozenset[Chain]] | None:
+    """What was kept of a code object.
+
+    Parameters
+    ----------
+    code : types.CodeType
+        The original.
+    variant : str
+        Which of the codes that are made from it.
+
+    Returns
+    -------
+    tuple or None
+        As it was given to ``put``.
+    """
+    found = _core.kept_entry(_key(code, variant)) if _is_worth_it(code) else None
+    if found is None:
+        return None
+    made, chains = marshal.loads(found)
+    return made, frozenset(chains)
+
+
+def put(code: types.CodeType, variant: str, made: types.CodeType, chains: Iterable[Chain]) -> None:
+    """Keep what was made of a code object, where there is a folder for it."""
+    if _is_worth_it(code):
+        _core.keep_entry(_key(code, variant), marshal.dumps((made, tuple(sorted(chains)))))
+
+
+def _is_worth_it(code: types.CodeType) -> bool:
+    """Whether another process may have the same: not what was typed in."""
+    return os.path.isfile(code.co_filename)
+
+
+def _key(code: types.CodeType, variant: str) -> bytes:
+    return marshal.dumps((_maker(), variant, code), _PLAIN)
+
+
+@functools.cache
+def _maker() -> tuple[str, int]:
+    """The Python that compiles, and what rewrites the source."""
+    checksum = 0
+    for name in _REWRITERS:
+        with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
+            checksum = zlib.crc32(file.read(), checksum)
+    return sys.version, checksum
