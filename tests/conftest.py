@@ -14,6 +14,7 @@ request (``ufuse.requests``), so that a wrong value is reported where it is made
 import itertools
 import os
 import random
+import signal
 import zlib
 
 import numpy as np
@@ -45,6 +46,9 @@ def pytest_configure():
     # processes that tests start, calls wait for the compiler as long as it takes. Tests of what
     # happens otherwise say so (`impatient` in faults/).
     os.environ.setdefault("UFUSE_PATIENCE", "1000")
+    # A shell's background jobs ignore Ctrl-C, and so would all processes that tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     requests.watch()
 
 

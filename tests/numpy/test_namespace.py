@@ -74,7 +74,7 @@ def test_lists_stay_the_callers():
 
 
 def test_a_call_that_fails_inside_leaves_nothing_open(monkeypatch):
-    def fail(results):
+    def fail(*_):
         raise RuntimeError("inside")
 
     with monkeypatch.context() as patched:
