@@ -126,6 +126,6 @@ def pytest_terminal_summary(terminalreporter):
         if name == "told" and report.when == "call"
     )
     if told:
-        terminalreporter.section("NumPy's own tests with ufuse.numpy")
+        terminalreporter.section("NumPy's and SciPy's own tests")
         for line in told:
             terminalreporter.line(line)

@@ -232,6 +232,8 @@ void add_index_slots(std::vector<PyType_Slot>& slots) {
 }
 
 void add_sequence_slots(std::vector<PyType_Slot>& slots) {
+  // Again, or `x.__getitem__` would be that of sequences, which takes integers alone.
+  add_index_slots(slots);
   slots.insert(slots.end(), {{Py_mp_length, reinterpret_cast<void*>(length)},
                              {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
                              {Py_sq_length, reinterpret_cast<void*>(length)},

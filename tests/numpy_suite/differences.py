@@ -1,10 +1,13 @@
-"""Where NumPy's own tests tell ``ufuse.numpy`` from NumPy: test ids by reason.
+"""Where NumPy's and SciPy's own tests tell ufuse from NumPy: test ids by reason.
+
+``SWAPPED`` is about tests with ``ufuse.numpy`` in NumPy's place, ``JITTED`` about test functions
+under ``ufuse.jit``.
 
 A row stands for a module, a class, a test or one parameter set; "NumPy 1: " or "NumPy 2: " before
 it says that the row is for that version only. A row whose tests do not differ makes the run fail.
 """
 
-DIFFERENCES: dict[str, list[str]] = {
+SWAPPED: dict[str, list[str]] = {
     "asks `is` of a function or module: ufuse.numpy's stands for NumPy's and is equal to it": [
         "NumPy 1: core/test_multiarray.py::TestBinop::test_pow_override_with_errors",
         "core/test_overrides.py::TestArrayLike",
@@ -31,3 +34,5 @@ DIFFERENCES: dict[str, list[str]] = {
         "matrixlib/test_defmatrix.py::TestCtor::test_bmat_nondefault_str",
     ],
 }
+
+JITTED: dict[str, list[str]] = {}

@@ -1,11 +1,14 @@
-"""Which of NumPy's own tests pass with NumPy and fail with ``ufuse.numpy``?
+"""Which of NumPy's and SciPy's own tests pass plainly and fail with ufuse?
 
-Used by ``test_suite.py`` and from the command line (``README.md``). Each module of NumPy's tests
-runs in a process of its own, so a crash ends one module and is told with the test it happened in.
-The tests that fail run again with plain NumPy: one that fails there too is no difference.
+There are two ways to run them: "swapped", with ``ufuse.numpy`` in NumPy's place, and "jitted", with
+each test function decorated and called three times. Used by ``test_suite.py`` and from the command
+line (``README.md``). Each module of tests runs in a process of its own, so a crash ends one module
+and is told with the test it happened in. The tests that fail run again plainly: one that fails
+there too is no difference.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -16,28 +19,34 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from differences import DIFFERENCES
+from differences import JITTED, SWAPPED
 
 HERE = Path(__file__).parent
 NUMPY = Path(np.__file__).parent
 PACKAGES = ("core", "lib", "linalg", "fft", "polynomial", "random", "ma", "matrixlib")
+SCIPY_PACKAGES = tuple(
+    f"scipy.{name}" for name in ("signal", "ndimage", "special", "linalg", "stats")
+)
 SECONDS = 600
+# A first call records, a second one replays, a third one replays again what the second has left.
+CALLS = {"swapped": 1, "jitted": 3}
+DIFFERENCES = {"swapped": SWAPPED, "jitted": JITTED}
 
 
 class Result(NamedTuple):
-    """What one module's tests gave with ``ufuse.numpy``: test ids, with the text of failures."""
+    """What one module's tests gave with ufuse: test ids, with the text of failures."""
 
     module: str
     passed: list[str]
     skipped: list[str]
-    broken: dict[str, str]  # fail with plain NumPy too
+    broken: dict[str, str]  # fail plainly too
     listed: dict[str, str]  # differ, and differences.py says why
     others: dict[str, str]  # differ
     stale: list[str]  # rows of differences.py that do not differ
 
     def __str__(self):
         told = [f"{len(self.passed)} passed", f"{len(self.skipped)} skipped"]
-        told += [f"{len(self.broken)} fail with NumPy too"] if self.broken else []
+        told += [f"{len(self.broken)} fail plainly too"] if self.broken else []
         told += [f"{len(self.listed)} listed as different"] if self.listed else []
         told += [f"{len(self.others)} DIFFERENT"] if self.others else []
         return f"{self.module}: {', '.join(told)}"
@@ -49,34 +58,43 @@ class Result(NamedTuple):
 
 
 def path_of(module):
-    """The file of ``core/test_umath.py`` in the installed NumPy; None where it has none."""
+    """The file of ``core/test_umath.py`` in the installed NumPy, or of
+    ``scipy.signal/test_windows.py`` in SciPy; None where it has none."""
     package, name = module.split("/")
-    for folder in (f"_{package}", package):
-        path = NUMPY / folder / "tests" / name
-        if path.exists():
-            return path
-    return None
+    return next((path for folder in folders(package) if (path := folder / name).exists()), None)
 
 
-def modules(packages=PACKAGES):
-    """All modules of NumPy's tests, by package."""
-    found = []
-    for package in packages:
-        for folder in (f"_{package}", package):
-            for path in sorted((NUMPY / folder / "tests").glob("test_*.py")):
-                found.append(f"{package}/{path.name}")
-    return found
+def folders(package):
+    """Where the tests of a package may stand."""
+    if package.startswith("scipy."):
+        scipy = importlib.util.find_spec("scipy")
+        found = [] if scipy is None else [Path(scipy.origin).parent / package[len("scipy.") :]]
+    else:
+        found = [NUMPY / f"_{package}", NUMPY / package]
+    return [folder / "tests" for folder in found]
 
 
-def run(module, swap, only=None):
+def modules(packages):
+    """All modules of the packages' tests."""
+    return [
+        f"{package}/{path.name}"
+        for package in packages
+        for folder in folders(package)
+        for path in sorted(folder.glob("test_*.py"))
+    ]
+
+
+def run(module, way, calls, only=None):
     """Run one module's tests.
 
     Parameters
     ----------
     module : str
         As ``core/test_umath.py``.
-    swap : bool
-        Whether with ``ufuse.numpy``.
+    way : {"plain", "swapped", "jitted"}
+        How ufuse takes part.
+    calls : int
+        How often each test function is called.
     only : list of str, optional
         Test ids.
 
@@ -89,13 +107,23 @@ def run(module, swap, only=None):
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log")
         log.touch()
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "swapped"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "through_ufuse",
+        ]
         command += ["-m", "not slow", "-c", os.devnull, "--tb=short"]
-        task = {"swap": swap, "log": str(log), "only": only}
+        task = {"way": way, "calls": calls, "log": str(log), "only": only}
         environment = {
             **os.environ,
             "NUMPY_SUITE": json.dumps(task),
             "NPY_AVAILABLE_MEM": "1 GB",
+            "UFUSE_BACKEND": "interpreted",  # what loops compute is tested elsewhere
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # each costs time in each of very many tests
             "OPENBLAS_NUM_THREADS": "1",  # as many processes as cores are running already
             "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
@@ -135,25 +163,26 @@ def _outcomes(module, log, status, output):
     return outcomes
 
 
-def compare(module, every=False):
-    """Run a module with ``ufuse.numpy``, and again with plain NumPy what does not pass.
+def compare(module, way, every=False):
+    """Run a module with ufuse, and again plainly what does not pass.
 
-    ``every``: all of it again, so that tests are found that only NumPy's run has.
+    ``every``: all of it again, so that tests are found that only the plain run has.
     """
-    ours = run(module, swap=True)
+    calls = CALLS[way]
+    ours = run(module, way, calls)
     missed = [test for test, (outcome, _) in ours.items() if outcome != "passed"]
-    numpys = run(module, swap=False, only=None if every else missed) if every or missed else {}
+    plain = run(module, "plain", calls, None if every else missed) if every or missed else {}
     if every:
-        gone = ("failed", "not run with ufuse.numpy, or not passed there")
-        ours = {test: gone for test, (outcome, _) in numpys.items() if outcome == "passed"} | ours
+        gone = ("failed", "not run with ufuse, or not passed there")
+        ours = {test: gone for test, (outcome, _) in plain.items() if outcome == "passed"} | ours
     failed, broken = {}, {}
     for test, (outcome, text) in ours.items():
-        theirs = numpys.get(test, ("missing", ""))[0]
+        theirs = plain.get(test, ("missing", ""))[0]
         if outcome == "failed" and theirs == "failed":
             broken[test] = text
         elif outcome == "failed" or (outcome == "skipped" and theirs == "passed"):
-            failed[test] = text or "skipped, but not with NumPy"
-    listed = {test: text for test, text in failed.items() if is_listed(test)}
+            failed[test] = text or "skipped, but not plainly"
+    listed = {test: text for test, text in failed.items() if is_listed(test, way)}
     return Result(
         module,
         [test for test, (outcome, _) in ours.items() if outcome == "passed"],
@@ -161,24 +190,24 @@ def compare(module, every=False):
         broken,
         listed,
         {test: text for test, text in failed.items() if test not in listed},
-        [row for row in rows() if _is_stale(row, ours, failed)],
+        [row for row in rows(way) if _is_stale(row, ours, failed)],
     )
 
 
-def rows():
+def rows(way):
     """All rows of ``differences.py`` that are meant for this version of NumPy."""
     major = int(np.__version__.partition(".")[0])
     return [
         row.removeprefix(f"NumPy {major}: ")
-        for group in DIFFERENCES.values()
+        for group in DIFFERENCES[way].values()
         for row in group
         if not row.startswith("NumPy ") or row.startswith(f"NumPy {major}: ")
     ]
 
 
-def is_listed(test):
+def is_listed(test, way):
     """Whether a row of ``differences.py`` means this test."""
-    return any(covers(row, test) for row in rows())
+    return any(covers(row, test) for row in rows(way))
 
 
 def covers(row, test):
@@ -194,14 +223,21 @@ def _is_stale(row, ours, failed):
 def main():
     """Run modules and print what differs; the exit status says whether anything does."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", help="core, or core/test_umath.py; default: all")
+    parser.add_argument(
+        "modules",
+        nargs="*",
+        help="core, core/test_umath.py, scipy or scipy.signal; default: NumPy's",
+    )
+    parser.add_argument("--jitted", action="store_true", help="decorate the test functions")
     parser.add_argument("-j", type=int, default=os.cpu_count(), help="processes")
     given = parser.parse_args()
     wanted = tuple(given.modules) or PACKAGES
-    chosen = [module for module in modules() if module.startswith(wanted)]
+    way = "jitted" if given.jitted else "swapped"
+    known = modules([*PACKAGES, *SCIPY_PACKAGES])
+    chosen = [module for module in known if module.startswith(wanted)]
     results = []
     with ThreadPoolExecutor(given.j) as pool:
-        for result in pool.map(lambda module: compare(module, every=True), chosen):
+        for result in pool.map(lambda module: compare(module, way, every=True), chosen):
             results.append(result)
             print("\n    ".join([str(result), *result.problems()]), flush=True)
     total = Result("total", *(_joined(parts) for parts in list(zip(*results, strict=True))[1:]))

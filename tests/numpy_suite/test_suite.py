@@ -1,4 +1,4 @@
-"""Do NumPy's own tests pass with ``ufuse.numpy``?
+"""Do NumPy's own tests pass with ``ufuse.numpy``, and those of NumPy and SciPy under ``ufuse.jit``?
 
 The modules on ufuncs, indexing, reductions, shapes and the protocols; README.md tells how to run
 all of them.
@@ -7,7 +7,7 @@ all of them.
 import pytest
 import suite
 
-MODULES = [
+SWAPPED = [
     "core/test_multiarray.py",
     "core/test_umath.py",
     "lib/test_function_base.py",
@@ -36,12 +36,32 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_numpys_own(module, record_property):
+JITTED = [
+    "core/test_numeric.py",
+    "core/test_indexing.py",
+    "core/test_shape_base.py",
+    "lib/test_twodim_base.py",
+    "lib/test_stride_tricks.py",
+    "polynomial/test_chebyshev.py",
+    "scipy.signal/test_windows.py",
+]
+
+
+@pytest.mark.parametrize("module", SWAPPED)
+def test_with_ufuse_numpy(module, record_property):
+    check(module, "swapped", record_property)
+
+
+@pytest.mark.parametrize("module", JITTED)
+def test_decorated(module, record_property):
+    check(module, "jitted", record_property)
+
+
+def check(module, way, record_property):
     if suite.path_of(module) is None:
-        pytest.skip("this NumPy has no such tests")
-    found = suite.compare(module)
-    record_property("told", str(found))
+        pytest.skip("there are no such tests here")
+    found = suite.compare(module, way)
+    record_property("told", f"{way}: {found}")
     if problems := found.problems():
         pytest.fail("\n\n".join(problems), pytrace=False)
     assert found.passed

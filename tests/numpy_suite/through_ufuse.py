@@ -1,9 +1,11 @@
-"""How does a test module of NumPy come to test ``ufuse.numpy`` instead of NumPy?
+"""How does a test module of NumPy or SciPy come to test ufuse?
 
-A pytest plugin (``-p swapped``). While NumPy's test modules are imported, what they import from
-``numpy`` comes from ``ufuse.numpy``; ``numpy.testing`` and the compiled helpers stay NumPy's. What
-became of each test is written to a file, line by line, so that a crash leaves its place behind.
-``suite.py`` starts such a pytest, tells it what to do by ``NUMPY_SUITE`` and reads the file.
+A pytest plugin (``-p through_ufuse``) with two ways. "swapped": while NumPy's test modules are
+imported, what they import from ``numpy`` comes from ``ufuse.numpy``; ``numpy.testing`` and the
+compiled helpers stay NumPy's. "jitted": each test function is decorated with ``ufuse.jit`` and
+called several times. What became of each test is written to a file, line by line, so that a crash
+leaves its place behind. ``suite.py`` starts such a pytest, tells it what to do by ``NUMPY_SUITE``
+and reads the file.
 """
 
 import ast
@@ -14,8 +16,11 @@ from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 
 import numpy as np
+import pytest
+import ufuse
 
-# {"swap": whether to use ufuse.numpy, "log": file to write, "only": test ids or None for all}
+# {"way": "plain", "swapped" or "jitted", "calls": how often each test function is called,
+#  "log": file to write, "only": test ids or None for all}
 TASK = json.loads(os.environ["NUMPY_SUITE"])
 NUMPY = Path(np.__file__).parent
 
@@ -73,8 +78,14 @@ class Finder:
 
 
 def id_of(item):
-    """``core/test_umath.py::TestLog::test_log``: the same for all versions and places."""
-    folder = item.path.parent.parent.name.removeprefix("_")
+    """``core/test_umath.py::TestLog::test_log``: the same for all versions and places.
+
+    Of SciPy: ``scipy.signal/test_windows.py::TestKaiser::test_basic``.
+    """
+    package = item.path.parent.parent
+    folder = package.name.removeprefix("_")
+    if NUMPY not in item.path.parents:
+        folder = f"{package.parent.name}.{folder}"
     # A parameter that is a module shows its name there.
     rest = [part.replace("ufuse.numpy", "numpy") for part in item.nodeid.split("::")[1:]]
     return "::".join([f"{folder}/{item.path.name}", *rest])
@@ -86,8 +97,19 @@ def _note(**what):
 
 
 def pytest_configure(config):
-    if TASK["swap"]:
+    if TASK["way"] == "swapped":
         sys.meta_path.insert(0, Finder)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    function = pyfuncitem.obj
+    if TASK["way"] == "jitted":
+        function = ufuse.jit(function)
+    names = pyfuncitem._fixtureinfo.argnames
+    for _ in range(TASK["calls"]):
+        function(**{name: pyfuncitem.funcargs[name] for name in names})
+    return True
 
 
 def pytest_collection_modifyitems(config, items):
