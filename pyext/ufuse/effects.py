@@ -121,12 +121,16 @@ class _Look:
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._seen: set[int] = set()
         self._where = "the arguments"
+        self._function: Any = None
+        self._call = args, kwargs
         self._stores = self._seeded = self._shared = ""
         containers, self._leaves = copies.contents((args, kwargs), objects=True)
         self._objects = [each for each in containers if copies.is_copied_object(each)]
         self._fields = {name for c in containers for name in getattr(type(c), "_fields", ())}
 
     def at(self, function: Any) -> None:
+        """Look at the function that is called with these arguments."""
+        self._function = function
         for leaf in self._leaves:
             self._argument(leaf)
         for kind in {type(each) for each in self._objects}:
@@ -255,7 +259,7 @@ class _Look:
         self._where = place(code.co_firstlineno)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._value(default, "a default value")
-            if default is None:
+            if default is None and not self._given(function):
                 self._leaves.append(None)
         if mentions.stores:
             self._stores = self._stores or place(mentions.stores)
@@ -272,6 +276,16 @@ class _Look:
         self._where = before
         if mentions.strange is not None:
             raise _Effect(f"{place(mentions.strange[1])}: {mentions.strange[0]}")
+
+    def _given(self, function: types.FunctionType) -> bool:
+        """Whether all arguments of the function are given in the call that is looked at."""
+        if function is not self._function:
+            return False
+        try:
+            bound = inspect.signature(function).bind(*self._call[0], **self._call[1])
+        except TypeError:
+            return False
+        return len(bound.arguments) == len(bound.signature.parameters)
 
     def _chain(self, space: Any, chain: tuple[str, ...]) -> None:
         value = space.get(chain[0], ...)
