@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core, callees, copies
+from .explain import shown_file
 from .source.sites import PerCode
 from .source.text import NoSource, names_used, source_of
 from .twin import free_variables
@@ -255,7 +256,7 @@ class _Look:
                 raise _Effect(f"the source of `{function.__name__}` is not known") from None
             _known.set(code, mentions)
         before = self._where
-        place = functools.partial("{}:{}".format, code.co_filename)
+        place = functools.partial("{}:{}".format, shown_file(code.co_filename))
         self._where = place(code.co_firstlineno)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._value(default, "a default value")

@@ -208,8 +208,7 @@ class TestWrong:
         first, second, third = str(caught.value).splitlines()
         assert first.startswith("layer, call 1: result: 4 of 4 elements differ in bits, first (0,)")
         assert second == (
-            "The first operation that differs is `np.where(x > 0, x, 0.0)` at "
-            + line_of(relu, 1)
+            "The first operation that differs is `np.where(x > 0, x, 0.0)` at " + line_of(relu, 1)
         )
         assert third.startswith("value: ")
         assert [entry.name for entry in caught.traceback] == ["test_the_operation_is_named"]
@@ -284,7 +283,7 @@ class TestWrong:
         f = ufuse.jit(lambda x: x * SCALE, verify=2)
         f(X)
         monkeypatch.setitem(globals(), "SCALE", 3.0)
-        with pytest.raises(ufuse.Mismatch, match="call 2: .*\nNone of its operations") as caught:
+        with pytest.raises(ufuse.Mismatch, match=r"call 2: .*\nNone of its operations") as caught:
             f(X)
         assert "in replaying the call" in str(caught.value)
 
