@@ -1,6 +1,6 @@
 """How are a call's arguments copied so that a second run meets the same arrays?
 
-Same values, dtype, shape, strides and alignment; arrays that share memory share it again, and a
+Same values, dtype, shape, strides, flags and alignment; arrays that share memory share it again, and a
 container that stands in two places is one again. Random generators are copied with their state, so
 that the second run draws the same numbers and the caller's stream goes on once. Used wherever a
 function runs beside the caller's own arrays.
@@ -112,7 +112,11 @@ class _Copies:
             return self._made[id(value)]
         if isinstance(value, GENERATORS):
             return copy.deepcopy(value, self._shared)
-        return _copied_array(value, self._memo) if isinstance(value, np.ndarray) else value
+        if not isinstance(value, np.ndarray):
+            return value
+        # One array under two names is one again.
+        made = self._made[id(value)] = _copied_array(value, self._memo)
+        return made
 
 
 def contents(value: Any, objects: bool = False) -> tuple[list[Any], list[Any]]:
@@ -145,18 +149,29 @@ def _copied_array(x: Any, memo: dict[int, Any]) -> Any:
     while type(owner.base) is np.ndarray:
         owner = owner.base
     if id(owner) not in memo:
-        low, size = _extent(owner)
-        buffer = np.empty(size + 64, np.uint8)
-        start = (low - buffer.__array_interface__["data"][0]) % 64
-        whole = np.ndarray(
-            owner.shape, owner.dtype, buffer, start + _address(owner) - low, owner.strides
-        )
-        whole[...] = owner
-        memo[id(owner)] = (buffer, start - low, owner)
-    buffer, shift, _ = memo[id(owner)]
+        memo[id(owner)] = (*_copied_memory(owner), owner)
+    whole, buffer, shift, _ = memo[id(owner)]
+    if x is owner:
+        return whole
     made: Any = np.ndarray(x.shape, x.dtype, buffer, shift + _address(x), x.strides)
     made.flags.writeable = x.flags.writeable
     return made
+
+
+def _copied_memory(owner: Any) -> tuple[Any, Any, int]:
+    """A copy of an array that is no view, its bytes, and where they lie against the original's."""
+    low, size = _extent(owner)
+    whole = owner.copy("K") if owner.flags.owndata else None
+    if whole is not None and whole.strides == owner.strides and whole.nbytes == size:
+        buffer, start = whole.ravel("K").view(np.uint8), 0
+    else:
+        buffer = np.empty(size + 64, np.uint8)
+        start = (low - _address(buffer)) % 64
+        at = start + _address(owner) - low
+        whole = np.ndarray(owner.shape, owner.dtype, buffer, at, owner.strides)
+        whole[...] = owner
+    whole.flags.writeable = owner.flags.writeable
+    return whole, buffer, start - low
 
 
 def _address(x: Any) -> int:

@@ -451,3 +451,23 @@ def test_copies_share_as_the_originals_do():
     assert not np.may_share_memory(a, X)
     assert (a == X).all()
     assert (b == X[::-1, ::2]).all()
+
+
+def test_copies_are_what_the_originals_are():
+    x = np.arange(12.0).reshape(3, 4).copy("F")
+    x.flags.writeable = False
+    a, b, c, d = copies.copied((x, [x], x[1:], X[:, 1]))
+    assert b[0] is a
+    assert c.base is a
+    assert a.flags.owndata
+    assert a.strides == x.strides
+    assert not (a.flags.writeable or c.flags.writeable)
+    assert not d.flags.owndata
+    assert (a == x).all()
+    assert (c == x[1:]).all()
+    spread = np.ndarray((3,), "f8", np.zeros(100, np.uint8), 3, (16,))
+    (e,) = copies.copied((spread,))
+    assert e.strides == (16,)
+    assert not e.flags.aligned
+    empty = np.empty((0, 3))
+    assert copies.copied((empty, empty[:, 1]))[1].shape == (0,)
