@@ -1,9 +1,9 @@
 """How are a call's arguments copied so that a second run meets the same arrays?
 
-Same values, dtype, shape, strides, flags and alignment; arrays that share memory share it again, and a
-container that stands in two places is one again. Random generators are copied with their state, so
-that the second run draws the same numbers and the caller's stream goes on once. Used wherever a
-function runs beside the caller's own arrays.
+Same values, dtype, shape, strides, flags and alignment; arrays that share memory share it again,
+and what stands in two places is one again. Random generators are copied with their state, so that
+the second run draws the same numbers and the caller's stream goes on once. Used wherever a function
+runs beside the caller's own arrays.
 """
 
 from __future__ import annotations

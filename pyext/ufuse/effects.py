@@ -109,6 +109,8 @@ def reason(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str 
         _Look(args, kwargs).at(function)
     except _Effect as found:
         return str(found)
+    except Exception as error:  # of an object of somebody's that was asked what it is
+        return f"it cannot be looked into: {error!r}"
     return None
 
 

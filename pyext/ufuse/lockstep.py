@@ -62,14 +62,17 @@ _current = _Current()
 _codes: sites.PerCode[types.CodeType] = sites.PerCode()
 
 
-def _kept(value: Any) -> Any:
-    """A value as it is now: what is written into arrays later is not seen in it."""
+def _kept(value: Any, depth: int = 8) -> Any:
+    """A value as it is now: what is written into arrays later is not seen in it.
+
+    So many containers within each other are looked into.
+    """
     if tree.is_lazy(value):
         return value.copy() if isinstance(value, np.ndarray) else value
-    if type(value) in (tuple, list):
-        return type(value)(_kept(item) for item in value)
-    if type(value) is dict:
-        return {name: _kept(item) for name, item in value.items()}
+    if type(value) in (tuple, list) and depth > 0:
+        return type(value)(_kept(item, depth - 1) for item in value)
+    if type(value) is dict and depth > 0:
+        return {name: _kept(item, depth - 1) for name, item in value.items()}
     return np.array(value, order="K") if type(value) is np.ndarray else value
 
 

@@ -4,8 +4,9 @@
 in the place of what answers the function's calls, until as many as wanted have been compared; then
 it takes itself away, and a call is what it is without. The caller's own arguments meet ufuse, as
 always. Plain NumPy runs afterwards on copies that were taken before, with the random streams as
-they were. A call that could have effects is not made twice (``effects``): it is left alone, and
-``explain`` and the log ``verify`` say why.
+they were; what other threads draw from the global ones meanwhile, they draw again. A call that
+could have effects is not made twice (``effects``): it is left alone, and ``explain`` and the log
+``verify`` say why.
 """
 
 from __future__ import annotations

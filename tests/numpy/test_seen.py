@@ -461,7 +461,7 @@ def test_copies_are_what_the_originals_are():
     assert c.base is a
     assert a.flags.owndata
     assert a.strides == x.strides
-    assert not (a.flags.writeable or c.flags.writeable)
+    assert [each.flags.writeable for each in (a, c)] == [False, False]
     assert not d.flags.owndata
     assert (a == x).all()
     assert (c == x[1:]).all()
