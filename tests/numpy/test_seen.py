@@ -168,6 +168,18 @@ class TestLogs:
         )
         return ask_another_process(code, UFUSE_LOGS=logs, UFUSE_CACHE_DIR=str(tmp_path)).err
 
+    def test_compared_calls(self):
+        code = (
+            "f = ufuse.jit(lambda x: x + 1, verify=1)\n"
+            "g = ufuse.jit(lambda x: print(x), verify=1)\n"
+            "f(np.ones(3)); f(np.ones(3)); g(3)"
+        )
+        assert ask_another_process(code, UFUSE_LOGS="verify").err.splitlines() == [
+            "[ufuse.verify] <lambda>: call 1: same as NumPy",
+            "[ufuse.verify] <lambda>: call 1: not compared with NumPy: <string>:3: `print` may do "
+            "what others see",
+        ]
+
     def test_categories(self, tmp_path):
         os.chmod(tmp_path, 0o700)
         text = self.run("all", tmp_path)
