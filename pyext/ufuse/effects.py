@@ -72,7 +72,9 @@ _DOORS = frozenset(
     + ["open", "save", "send", "recv", "ctypes", "__dict__", "__class__", "__globals__"]
 )
 # What a class may define without being asked for it by name in a call.
-_NEUTRAL = frozenset(["__init__", "__repr__", "__str__", "__hash__", "__init_subclass__"])
+_NEUTRAL = frozenset(
+    ["__init__", "__new__", "__repr__", "__str__", "__hash__", "__getnewargs__", "__replace__"]
+)
 _TOO_MUCH = frozenset(["__getattr__", "__getattribute__", "__setattr__", "__reduce_ex__"])
 
 
@@ -128,8 +130,8 @@ class _Look:
         self._call = args, kwargs
         self._stores = self._seeded = self._shared = ""
         containers, self._leaves = copies.contents((args, kwargs), objects=True)
-        self._objects = [each for each in containers if copies.is_copied_object(each)]
-        self._fields = {name for c in containers for name in getattr(type(c), "_fields", ())}
+        # Those of a class in Python: named tuples among them.
+        self._objects = [each for each in containers if type(each) not in (tuple, list, dict)]
 
     def at(self, function: Any) -> None:
         """Look at the function that is called with these arguments."""
@@ -145,18 +147,23 @@ class _Look:
             raise _Effect(f"{self._seeded}: the system may be asked for random numbers")
 
     def _argument(self, leaf: Any) -> None:
-        if isinstance(leaf, np.ndarray):
-            if leaf.dtype.hasobject and not all(isinstance(each, _DATA) for each in leaf.flat):
+        if isinstance(leaf, np.ndarray) and callees.is_library(type(leaf).__module__):
+            if leaf.dtype.hasobject and not all(map(_is_data, leaf.flat)):
                 raise _Effect("an argument is an array of objects, which have no copies")
-        elif not isinstance(leaf, (*_DATA, *copies.GENERATORS)):
+        elif not (_is_data(leaf) or isinstance(leaf, copies.GENERATORS)):
             if not (callees.is_code(leaf) or isinstance(leaf, types.MethodType)):
                 raise _Effect(f"an argument is of the type {_type_name(leaf)}, which has no copies")
             self._value(leaf, getattr(leaf, "__name__", _type_name(leaf)))
 
     def _class(self, kind: type) -> None:
         """What Python calls of a class by itself must be harmless."""
-        for each in kind.__mro__[:-1]:
+        for each in kind.__mro__:
+            if each.__module__ == "builtins":
+                continue
             for name, value in vars(each).items():
+                code = getattr(value, "__code__", None)
+                if code is not None and code.co_filename == "<string>":
+                    continue  # written by Python, for a dataclass or a named tuple
                 if name in _TOO_MUCH:
                     raise _Effect(f"`{kind.__name__}` has a `{name}` of its own")
                 special = name.startswith("__") and name.endswith("__") and name not in _NEUTRAL
@@ -167,7 +174,7 @@ class _Look:
 
     def _value(self, value: Any, name: str) -> None:
         """A value that the code names, or is given, is data or a function without effects."""
-        if isinstance(value, _DATA) or id(value) in self._seen:
+        if _is_data(value) or id(value) in self._seen:
             return
         self._seen.add(id(value))
         if isinstance(value, (np.ndarray, list, dict, set, tuple, frozenset)):
@@ -310,7 +317,7 @@ class _Look:
     def _attribute(self, name: str, called: bool) -> None:
         found = False
         for owner in self._objects:
-            if name in vars(owner):
+            if name in getattr(owner, "__dict__", ()) or name in getattr(owner, "_fields", ()):
                 found = True  # its value has been looked at
                 continue
             value = inspect.getattr_static(type(owner), name, None)
@@ -322,13 +329,21 @@ class _Look:
             elif isinstance(value, (staticmethod, classmethod)):
                 value = value.__func__
             self._value(value, name)
-        if found or name in _ATTRIBUTES or name in self._fields:
+        if found or name in _ATTRIBUTES:
             return
         if called or name in _DOORS:
             self._fail(f".{name}")
 
     def _fail(self, name: str) -> None:
         raise _Effect(f"{self._where}: `{name}` may do what others see")
+
+
+def _is_data(value: Any) -> bool:
+    """A number, a text or the like, whose operators are Python's or NumPy's."""
+    kind = type(value)
+    return isinstance(value, _DATA) and (
+        kind.__module__ in ("builtins", "types") or callees.is_library(kind.__module__)
+    )
 
 
 def _type_name(value: Any) -> str:

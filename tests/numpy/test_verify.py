@@ -5,6 +5,8 @@ function that answers something else, guards that are forgotten, writes that nob
 (``faults/test_wrong_loops.py`` has wrong loops.)
 """
 
+import collections
+import dataclasses
 import functools
 import itertools
 import os
@@ -12,6 +14,7 @@ import pickle
 import random
 import sys
 import time
+import typing
 
 import numpy as np
 import pytest
@@ -394,6 +397,59 @@ def test_what_has_effects(function, named):
 )
 def test_arguments_with_effects(arguments):
     assert effects.reason(relu, arguments, {}) is not None
+
+
+class Loud(np.ndarray):
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        print("seen")
+
+
+class Metres(float):
+    def __add__(self, other):
+        print("seen")
+
+
+class Point(collections.namedtuple("Point", ["x", "y"])):
+    def __add__(self, other):
+        print("seen")
+
+
+class Typed(typing.NamedTuple):
+    x: float
+
+    def __mul__(self, other):
+        print("seen")
+
+
+class Adder:
+    def __add__(self, other):
+        print("seen")
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    x: np.ndarray
+    size: float
+
+    def scaled(self):
+        return self.x * self.size
+
+
+Pair = collections.namedtuple("Pair", ["first", "second"])
+
+
+@pytest.mark.parametrize(
+    "argument", [X.view(Loud), Metres(1.0), Point(1.0, 2.0), Typed(1.0), Adder(), [{"a": Adder()}]]
+)
+def test_operators_with_effects(argument):
+    assert effects.reason(lambda x: x + 1, (argument,), {}) is not None
+
+
+def test_dataclasses_and_named_tuples():
+    f = ufuse.jit(lambda grid, pair: grid.scaled() + pair.first * pair[1], verify=2)
+    for _ in range(2):
+        assert (f(Grid(X, 2.0), Pair(X, 3.0)) == X * 2.0 + X * 3.0).all()
+    assert compared(f) == 2
 
 
 def many_names(x, f, *, rng):
