@@ -5,12 +5,14 @@ import os
 
 from . import _core, callees, environment, methods
 from ._core import InternalError, ndarray
+from .compare import Mismatch
 from .jit import jit
 from .threads import get_num_threads, set_num_threads
 
 __version__ = _core.__version__
 __all__ = [
     "InternalError",
+    "Mismatch",
     "get_num_threads",
     "jit",
     "ndarray",

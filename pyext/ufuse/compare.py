@@ -1,7 +1,7 @@
 """What is the first difference between two values that should be NumPy's?
 
-``difference`` looks at bits, dtype, shape and Python type, through tuples, lists and dicts. Used by
-``UFUSE_DEBUG=check`` and by ``%%ufuse``.
+``difference`` looks at bits, dtype, shape and Python type, through tuples, lists, dicts and what
+``copies`` copies. Used wherever ufuse and NumPy run side by side.
 """
 
 from __future__ import annotations
@@ -10,10 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from . import copies
+
 _LONGEST_NAME = 400
 
 
-def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
+class Mismatch(AssertionError):
+    """ufuse and NumPy gave different answers; the message names the call and the difference."""
+
+
+def difference(ours: Any, theirs: Any, where: str = "result", layout: bool = False) -> str | None:
     """A sentence about the first difference, or None when there is none.
 
     Parameters
@@ -22,6 +28,8 @@ def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
         The value to judge and NumPy's.
     where : str
         Name of the value in the sentence.
+    layout : bool
+        Whether arrays must also agree in their strides and in whether they can be written.
 
     Examples
     --------
@@ -30,15 +38,17 @@ def difference(ours: Any, theirs: Any, where: str = "result") -> str | None:
     >>> difference([1, np.arange(3)], [1, np.arange(3)]) is None
     True
     """
-    met: set[tuple[int, int]] = set()
+    met: dict[tuple[int, int], Any] = {}  # with the values themselves: some are made here
     pairs = [(ours, theirs, where)]
     while pairs:
         ours, theirs, where = pairs.pop()
-        if type(ours) is type(theirs) and isinstance(theirs, (tuple, list, dict)):
+        if type(ours) is type(theirs) and not isinstance(theirs, (np.ndarray, np.generic)):
             if (id(ours), id(theirs)) in met:  # shared, or a container in itself
                 continue
-            met.add((id(ours), id(theirs)))
+            met[id(ours), id(theirs)] = ours, theirs
         found = _own_difference(ours, theirs, where)
+        if found is None and layout and isinstance(theirs, np.ndarray):
+            found = _layout_difference(ours, theirs, where)
         if found is not None:
             return found
         pairs.extend(reversed(_inner_pairs(ours, theirs, where)))
@@ -54,6 +64,10 @@ def _inner_pairs(ours: Any, theirs: Any, where: str) -> list[tuple[Any, Any, str
         return [(a, b, f"{where}[{i}]") for i, (a, b) in enumerate(pairs)]
     if isinstance(theirs, dict):
         return [(ours[key], theirs[key], f"{where}[{key!r}]") for key in theirs]
+    if isinstance(theirs, copies.GENERATORS):
+        return [(copies.state_of(ours), copies.state_of(theirs), f"state of {where}")]
+    if copies.is_copied_object(theirs):
+        return [(vars(ours), vars(theirs), where)]
     return []
 
 
@@ -72,6 +86,19 @@ def _own_difference(ours: Any, theirs: Any, where: str) -> str | None:
     if isinstance(theirs, (int, str, bytes, np.dtype)) and ours != theirs:
         return f"{where}: {ours!r} is not {theirs!r}"
     return None
+
+
+def _layout_difference(ours: Any, theirs: Any, where: str) -> str | None:
+    if _order(ours) != _order(theirs):
+        return f"{where}: strides {ours.strides} are not {theirs.strides}"
+    if ours.flags.writeable != theirs.flags.writeable:
+        return f"{where}: it can be written: {ours.flags.writeable}, not {theirs.flags.writeable}"
+    return None
+
+
+def _order(x: Any) -> list[int]:
+    """Strides where they mean something: not along axes of one element, not of empty arrays."""
+    return [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1] if x.size else []
 
 
 def _name(value: Any) -> str:

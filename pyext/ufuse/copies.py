@@ -1,29 +1,62 @@
 """How are a call's arguments copied so that a second run meets the same arrays?
 
-Same values, dtype, shape, strides and alignment; arrays that share memory share it again, and a
-container that stands in two places is one again. Used by ``explain`` and by ``UFUSE_DEBUG=check``,
-which run a function beside the caller's own arrays.
+Same values, dtype, shape, strides, flags and alignment; arrays that share memory share it again,
+and what stands in two places is one again. Random generators are copied with their state, so that
+the second run draws the same numbers and the caller's stream goes on once. Used wherever a function
+runs beside the caller's own arrays.
 """
 
 from __future__ import annotations
 
 import copy
+import random
 from typing import Any
 
 import numpy as np
 
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 
-def copied(value: Any, memo: dict[int, Any] | None = None) -> Any:
+
+def copied(value: Any, memo: dict[int, Any] | None = None, objects: bool = False) -> Any:
     """``value`` with copies of the arrays in it, through tuples, lists and dicts.
 
     Parameters
     ----------
     value : object
-        Anything; what is no array and no container is returned as it is.
+        Anything; what is no array, generator or container is returned as it is.
     memo : dict, optional
         What has been copied already, by address of the memory.
+    objects : bool
+        Whether objects that are no more than their attributes are copied with these.
     """
-    return _Copies({} if memo is None else memo).of(value)
+    return _Copies({} if memo is None else memo, objects).of(value)
+
+
+def is_copied_object(value: Any) -> bool:
+    """Whether an object of a class in Python is no more than its attributes.
+
+    It has no items, slots or state in C, and nobody is told when such an object dies.
+    """
+    kind = type(value)
+    if type(kind) is not type or kind.__basicsize__ != _Plain.__basicsize__:
+        return False
+    if kind.__new__ is not object.__new__ or type(getattr(value, "__dict__", None)) is not dict:
+        return False
+    others = ("__del__", "__deepcopy__", "__copy__", "__ufuse_inner__")
+    return not any(hasattr(kind, name) for name in others)
+
+
+class _Plain:
+    """An object of a class in Python: attributes in a dict, and nothing else."""
+
+
+def state_of(generator: Any) -> Any:
+    """The state of a random generator, as containers and numbers."""
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return generator.getstate() if isinstance(generator, random.Random) else generator.state
 
 
 class _Copies:
@@ -31,15 +64,19 @@ class _Copies:
     (a tuple when all of its items are made), then the items of lists and dicts. So nests may be
     deep, and hold themselves."""
 
-    def __init__(self, memo: dict[int, Any]) -> None:
+    def __init__(self, memo: dict[int, Any], objects: bool) -> None:
         self._memo = memo
+        self._objects = objects
         self._made: dict[int, Any] = {}
+        self._shared: dict[int, Any] = {}  # of ``copy.deepcopy``
 
     def of(self, value: Any) -> Any:
-        containers = _containers(value)
+        containers = contents(value, self._objects)[0]
         for container in containers:
             if type(container) in (list, dict):
                 self._made[id(container)] = type(container)()
+            elif not isinstance(container, tuple):
+                self._made[id(container)] = object.__new__(type(container))
         self._make_tuples([c for c in containers if isinstance(c, tuple)])
         for container in containers:
             if type(container) is list:
@@ -47,6 +84,10 @@ class _Copies:
             elif type(container) is dict:
                 self._made[id(container)].update(
                     (key, self._leaf(item)) for key, item in container.items()
+                )
+            elif not isinstance(container, tuple):
+                vars(self._made[id(container)]).update(
+                    (name, self._leaf(item)) for name, item in vars(container).items()
                 )
         return self._leaf(value)
 
@@ -69,22 +110,36 @@ class _Copies:
     def _leaf(self, value: Any) -> Any:
         if id(value) in self._made:
             return self._made[id(value)]
-        return _copied_array(value, self._memo) if isinstance(value, np.ndarray) else value
+        if isinstance(value, GENERATORS):
+            return copy.deepcopy(value, self._shared)
+        if not isinstance(value, np.ndarray):
+            return value
+        # One array under two names is one again.
+        made = self._made[id(value)] = _copied_array(value, self._memo)
+        return made
 
 
-def _containers(value: Any) -> list[Any]:
-    """The tuples, lists and dicts in ``value`` that are copied, each once."""
+def contents(value: Any, objects: bool = False) -> tuple[list[Any], list[Any]]:
+    """The tuples, lists, dicts (and objects) in ``value`` that are copied, each once; all else."""
     found: dict[int, Any] = {}
+    leaves: dict[int, Any] = {}
     open_values = [value]
     while open_values:
         value = open_values.pop()
         kind = type(value)
-        named = isinstance(value, tuple) and hasattr(value, "_fields")
-        if id(value) in found or not (kind in (tuple, list, dict) or named):
+        if id(value) in found or id(value) in leaves:
+            continue
+        if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+            open_values.extend(value)
+        elif kind is dict:
+            open_values.extend(value.values())
+        elif objects and is_copied_object(value):
+            open_values.extend(vars(value).values())
+        else:
+            leaves[id(value)] = value
             continue
         found[id(value)] = value
-        open_values.extend(value.values() if kind is dict else value)
-    return list(found.values())
+    return list(found.values()), list(leaves.values())
 
 
 def _copied_array(x: Any, memo: dict[int, Any]) -> Any:
@@ -94,18 +149,29 @@ def _copied_array(x: Any, memo: dict[int, Any]) -> Any:
     while type(owner.base) is np.ndarray:
         owner = owner.base
     if id(owner) not in memo:
-        low, size = _extent(owner)
-        buffer = np.empty(size + 64, np.uint8)
-        start = (low - buffer.__array_interface__["data"][0]) % 64
-        whole = np.ndarray(
-            owner.shape, owner.dtype, buffer, start + _address(owner) - low, owner.strides
-        )
-        whole[...] = owner
-        memo[id(owner)] = (buffer, start - low, owner)
-    buffer, shift, _ = memo[id(owner)]
+        memo[id(owner)] = (*_copied_memory(owner), owner)
+    whole, buffer, shift, _ = memo[id(owner)]
+    if x is owner:
+        return whole
     made: Any = np.ndarray(x.shape, x.dtype, buffer, shift + _address(x), x.strides)
     made.flags.writeable = x.flags.writeable
     return made
+
+
+def _copied_memory(owner: Any) -> tuple[Any, Any, int]:
+    """A copy of an array that is no view, its bytes, and where they lie against the original's."""
+    low, size = _extent(owner)
+    whole = owner.copy("K") if owner.flags.owndata else None
+    if whole is not None and whole.strides == owner.strides and whole.nbytes == size:
+        buffer, start = whole.ravel("K").view(np.uint8), 0
+    else:
+        buffer = np.empty(size + 64, np.uint8)
+        start = (low - _address(buffer)) % 64
+        at = start + _address(owner) - low
+        whole = np.ndarray(owner.shape, owner.dtype, buffer, at, owner.strides)
+        whole[...] = owner
+    whole.flags.writeable = owner.flags.writeable
+    return whole, buffer, start - low
 
 
 def _address(x: Any) -> int:

@@ -59,7 +59,7 @@ class Note(NamedTuple):
     @property
     def place(self) -> str:
         """File and line, or the notebook's cell and line."""
-        return f"{_shown_file(self.file)}:{self.line}"
+        return f"{shown_file(self.file)}:{self.line}"
 
     @property
     def what(self) -> str:
@@ -141,6 +141,9 @@ class Explanation(NamedTuple):
         The whole call, which was traced: a replayed one takes less.
     compile_seconds, run_seconds : float
         The parts of it that went into compiling or loading loops, and into running them.
+    verification : str
+        How many calls were compared with plain NumPy, and why a call like this one is not; empty
+        where nobody asked for it (``jit(verify=N)``).
     """
 
     name: str
@@ -153,6 +156,7 @@ class Explanation(NamedTuple):
     seconds: float
     compile_seconds: float = 0.0
     run_seconds: float = 0.0
+    verification: str = ""
 
     @property
     def source(self) -> str:
@@ -200,7 +204,7 @@ class Explanation(NamedTuple):
         if self.notes:
             lines.append("what interrupted them:" if self.groups else "what ran instead:")
             lines += [f"  {note}" for note in self.notes]
-        lines.append(self.times)
+        lines += [text for text in (self.verification, self.times) if text]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -219,6 +223,8 @@ class Explanation(NamedTuple):
         if self.notes:
             places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
             parts.append(_table(("place", "what", "why", "times"), places))
+        if self.verification:
+            parts.append(f"<p>{html.escape(self.verification)}</p>")
         parts.append(f"<p>{html.escape(self.times)}</p>")
         if self.source:
             text = html.escape(self.source)
@@ -237,7 +243,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
     return f"<table><thead>{row('th', head)}</thead><tbody>{body}</tbody></table>"
 
 
-def _shown_file(file: str) -> str:
+def shown_file(file: str) -> str:
     """A file as the user knows it: a notebook's cell has no name of its own there.
 
     Bytes of its name that are no text are written out, so that the whole can be printed.
@@ -280,6 +286,8 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     plan = function.plan()
     memo: dict[int, Any] = {}
     their_args, their_kwargs = copied((args, kwargs), memo)
+    verifier = function._verifier
+    verification = "" if verifier is None else verifier.about(args, kwargs)
     recorder = function._dispatcher
     strict = not tame()
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
@@ -294,7 +302,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     name = function._name()
     reason = plan_reason(plan) or (sentences()["error_state"] if strict else "")
     if reason:
-        return Explanation(name, "plain", reason, (), (), 0, 0, seconds)
+        return Explanation(name, "plain", reason, (), (), 0, 0, seconds, verification=verification)
     last = last_call()
     mode = (
         "replayed"
@@ -316,6 +324,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
         seconds,
         last.seconds("prepared"),
         last.seconds("ran"),
+        verification,
     )
 
 
@@ -330,7 +339,7 @@ def plan_reason(plan: Any) -> str:
     if plan.reason is None:
         return ""
     sentence = sentences().get(plan.reason, plan.reason)
-    file = _shown_file(plan.callee.__code__.co_filename)
+    file = shown_file(plan.callee.__code__.co_filename)
     return f"{sentence} ({file}:{plan.line}: {plan.detail})"
 
 

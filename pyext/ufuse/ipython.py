@@ -1,8 +1,8 @@
 """Notebook magics: ``%load_ext ufuse`` gives ``%%ufuse`` and ``%ubench``.
 
 ``%%ufuse`` runs a cell and compiles the functions that it defines, before their first call; that
-call is compared with NumPy. ``%ubench expression`` times a call of such a function beside the plain
-one.
+call is compared with NumPy, unless it could have effects, which would be doubled.
+``%ubench expression`` times a call of such a function beside the plain one.
 """
 
 # IPython's decorators have no types.
@@ -23,47 +23,26 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from . import _core, compare, copies
+from . import verify
 from .jit import Function, Options
-from .trace import UsersTraceback, without_ours
+from .trace import UsersTraceback
 
 _DECORATOR = "__ufuse_compiled__"
 
 
-class Checked(Function):
-    """A jitted function whose first call also runs plain NumPy on copies, and compares.
+def _compiled(function: Any, options: Options, check: bool) -> Any:
+    """A function of the cell, whose first call is compared with plain NumPy."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    made = Function(function, options)
 
-    Afterwards it is an ordinary ``Function``.
-    """
+    def tell(verdict: verify.Verdict) -> None:
+        made._end_verification()
+        print(f"{verdict.name}: {verdict}")
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if _core.session_active():
-            return super().__call__(*args, **kwargs)
-        self.__class__ = Function  # type: ignore[assignment]
-        theirs = copies.copied((args, kwargs))
-        try:
-            ours = self(*args, **kwargs)
-        except BaseException as error:
-            self.__class__ = Checked
-            error.__traceback__ = without_ours(error.__traceback__)
-            raise
-        print(f"{self._name()}: {_verdict(self, ours, (args, kwargs), theirs)}")
-        return ours
-
-
-def _verdict(function: Function, ours: Any, given: Any, theirs: Any) -> str:
-    """How a result and the arguments after the call compare with NumPy's, in words."""
-    try:
-        result = function.__wrapped__(*theirs[0], **theirs[1])
-    except Exception as error:
-        return f"DIFFERS from NumPy, which raises {type(error).__name__}: {error}"
-    found = compare.difference(ours, result)
-    found = found or compare.difference(given, theirs, "arguments")
-    if found is None:
-        return "same as NumPy"
-    if function._options.numerics == "fast":
-        return f'differs from NumPy as numerics="fast" may: {found}'
-    return f"DIFFERS from NumPy: {found}"
+    if check:
+        made._verify(1, tell)
+    return made
 
 
 class _Decorate(ast.NodeTransformer):
@@ -90,18 +69,15 @@ class UfuseMagics(Magics):
     def ufuse(self, line: str, cell: str) -> None:
         """Run the cell and compile the functions that it defines.
 
-        The first call of each also runs the plain function on copies of the arguments, says
-        whether the results are the same, and repeats what it prints or writes to files.
+        The first call of each also runs the plain function on copies of the arguments, and says
+        whether the results are the same. A call that could have effects (it prints, reads or
+        writes files or names of other cells, draws from a random generator of another cell) is
+        made once, and it says why it was not compared.
         """
         options = parse_argstring(self.ufuse, line)
-        kind = Function if options.no_check else Checked
-
-        def compiled(value: Any) -> Any:
-            known = Options(options.numerics)
-            return kind(value, known) if isinstance(value, types.FunctionType) else value
-
+        known = Options(options.numerics)
         space, transformer = self.shell.user_ns, _Decorate()
-        space[_DECORATOR] = compiled
+        space[_DECORATOR] = functools.partial(_compiled, options=known, check=not options.no_check)
         self.shell.ast_transformers.append(transformer)
         try:
             result = self.shell.run_cell(cell)

@@ -8,8 +8,10 @@ user code runs, and user code runs once.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import sys
+import threading
 import time
 import types
 import warnings
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, callees, escape, scan, trace, tree, twin
+from . import _core, callees, environment, escape, scan, trace, tree, twin
 from .parameters import Parameters, parameters
 from .source.text import NoSource, names_used
 
@@ -40,6 +42,31 @@ class Options(NamedTuple):
 
     numerics: str = "exact"
     debug: bool = False
+    verify: float = 0  # how many calls are compared with plain NumPy
+
+
+class _Plainly(threading.local):
+    """While it is entered, jitted functions called by this thread are the plain ones.
+
+    There are watchers meanwhile, so that it costs nothing at other times.
+    """
+
+    running = False
+
+    def __enter__(self) -> None:
+        watchers.append(_nobody)
+        self.running = True
+
+    def __exit__(self, *_: object) -> None:
+        self.running = False
+        watchers.remove(_nobody)
+
+
+def _nobody(_: Any) -> None:
+    """A watcher that is told of calls and forgets them."""
+
+
+plainly = _Plainly()
 
 
 class Plan(NamedTuple):
@@ -110,6 +137,7 @@ class Function:
                 self.__dict__[name] = getattr(function, name)
         self.__wrapped__: Callable[..., Any] = function
         self._options = options
+        self._verifier: Any = None  # of calls that are or were compared with plain NumPy
         self._plan: tuple[Any, Plan] | None = None
         # What a plan of plain NumPy leans on.
         self._seen: list[Any] = []
@@ -125,6 +153,8 @@ class Function:
         self._trace = functools.partial(_core.call_late, self.way)
         if isinstance(self._function, types.FunctionType):
             callees.own(self._function)
+        if options.verify:
+            self._verify(options.verify)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -203,7 +233,20 @@ class Function:
     def _alternative(self) -> Callable[..., Any] | None:
         """What may answer small calls: the plain function, where it gives the same bits."""
         exact = self._options.numerics == "exact" and not self._options.debug
-        return self._function if exact else None
+        return self._function if exact and "answering" not in self.__dict__ else None
+
+    def _verify(self, calls: float, tell: Callable[[Any], None] | None = None) -> None:
+        """Compare the next calls with plain NumPy; ``verify.Verifier`` says how."""
+        from . import verify
+
+        self._verifier = verify.Verifier(self, calls, tell or verify.complain())
+        self.__dict__["answering"] = self._verifier.answering
+        self._plan = self._dispatcher = None
+
+    def _end_verification(self) -> None:
+        """Let calls be what they are without; the plain function may answer small ones again."""
+        if self.__dict__.pop("answering", None) is not None:
+            self._plan = self._dispatcher = None
 
     def joined(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -224,7 +267,7 @@ class Function:
     def answering(self) -> Callable[..., Any]:
         """What answers a call that is made now."""
         if watchers and not _is_ending() and not _core.session_active():
-            return self._watched
+            return self._function if plainly.running else self._watched
         if self._plan is None:
             self.plan()
         dispatcher = self._dispatcher
@@ -457,13 +500,20 @@ class _Traced:
 
 @overload
 def jit(
-    function: Callable[..., Any], /, *, numerics: str = "exact", debug: bool = False
+    function: Callable[..., Any],
+    /,
+    *,
+    numerics: str = "exact",
+    debug: bool = False,
+    verify: int = 0,
 ) -> Any: ...
 @overload
 def jit(
-    function: None = None, /, *, numerics: str = "exact", debug: bool = False
+    function: None = None, /, *, numerics: str = "exact", debug: bool = False, verify: int = 0
 ) -> Callable[[Any], Any]: ...
-def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False) -> Any:
+def jit(
+    function: Any = None, /, *, numerics: str = "exact", debug: bool = False, verify: int = 0
+) -> Any:
     """Run a plain NumPy function as fused native loops, with NumPy's own answers.
 
     Parameters
@@ -477,6 +527,14 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
         has waited for the compiler in vain gives NumPy's bits.
     debug : bool
         Raise what went wrong inside ufuse instead of answering with NumPy.
+    verify : int
+        So many calls are compared with plain NumPy, which runs on copies of the arguments: results
+        and arguments afterwards, or the exceptions. The first difference raises
+        ``ufuse.Mismatch``, which names the first operation that differs. A call that could have
+        effects (it reads or writes files, prints, draws random numbers from elsewhere than its
+        arguments and the global streams of NumPy and Python) is never made twice: it is not
+        compared, and ``explain`` says why. Afterwards calls cost what they cost without. With
+        ``UFUSE_DEBUG=check`` all calls of all functions are compared.
 
     Returns
     -------
@@ -487,9 +545,10 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     Raises
     ------
     TypeError
-        When ``function`` cannot be called, or is a class.
+        When ``function`` cannot be called, or is a class; when ``verify`` is no number of calls.
     ValueError
-        For an unknown ``numerics``.
+        For an unknown ``numerics``, and for a ``verify`` that is negative, or given with
+        ``numerics="fast"``, which gives up the bits that are compared.
 
     Examples
     --------
@@ -502,10 +561,24 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     """
     if numerics not in _NUMERICS:
         raise ValueError(f"numerics must be 'exact' or 'fast', not {numerics!r}")
-    options = Options(numerics, bool(debug))
+    options = Options(numerics, bool(debug), _calls_to_verify(verify, numerics))
     if function is None:
         return functools.partial(_decorate, options)
     return _decorate(options, function)
+
+
+def _calls_to_verify(verify: Any, numerics: str) -> float:
+    """How many calls are compared with plain NumPy: the argument of ``jit``, or all."""
+    if isinstance(verify, (bool, np.bool_)) or not hasattr(type(verify), "__index__"):
+        raise TypeError(f"verify must be a number of calls, not {verify!r}")
+    calls = operator.index(verify)
+    if calls < 0:
+        raise ValueError(f"verify must be a number of calls, not {calls}")
+    if numerics == "fast":
+        if calls:
+            raise ValueError('verify compares bits, which numerics="fast" gives up')
+        return 0
+    return math.inf if "check" in environment.debug_words() else calls
 
 
 def _decorate(options: Options, function: Any) -> Any:

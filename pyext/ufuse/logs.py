@@ -1,14 +1,15 @@
 """What does ``UFUSE_LOGS`` print, and where do measured times go?
 
 ``UFUSE_LOGS`` is a comma-separated list of ``output_code``, ``graph``, ``fusion``, ``fallbacks``,
-``recompiles`` and ``cache``, or ``all``. Each category is a logger ``ufuse.<category>`` of the
-standard ``logging`` module; its lines go to stderr. ``jit`` tells the watchers of each call as long
-as there are any: these logs, or a profile.
+``recompiles``, ``cache`` and ``verify``, or ``all``. Each category is a logger ``ufuse.<category>``
+of the standard ``logging`` module; its lines go to stderr. ``jit`` tells the watchers of each call
+as long as there are any: these logs, or a profile.
 
 ``output_code``, ``graph`` and ``fusion`` show what was built anew: the C++ text, what was asked
 for, the groups and their loops. ``recompiles`` names each run of the compiler with the arguments
 that needed it, ``cache`` where the code of each group came from, ``fallbacks`` what NumPy or Python
-ran instead of loops.
+ran instead of loops. ``verify`` tells of each call that is compared with plain NumPy, or why it is
+not (``verify.py`` writes it).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from . import _core, explain
 from .jit import watchers
 
-CATEGORIES = ("output_code", "graph", "fusion", "fallbacks", "recompiles", "cache")
+CATEGORIES = ("output_code", "graph", "fusion", "fallbacks", "recompiles", "cache", "verify")
 
 
 class Seen(NamedTuple):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, callees, compare, environment, trace, tree
+from .compare import Mismatch
 from .copies import copied
 from .jit import Options, run, tame
 
@@ -29,10 +30,6 @@ _ONCE_NAMES = ("empty", "seterr", "setbufsize", "set_", "save", "tofile")
 
 
 _made: dict[Callable[..., Any], Eager] = {}
-
-
-class Mismatch(AssertionError):
-    """A call through ufuse and NumPy's own call differ; the message names call and operands."""
 
 
 class Eager:

@@ -9,10 +9,12 @@ project's own tests run this way.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,29 @@ from . import _core
 from .compare import difference
 
 found: list[str] = []  # what ``judge`` complained of: user code may have swallowed the error
+_present: list[Callable[[dict[str, Any]], None] | None] = [None]
 _told: set[str] = set()  # graphs: a call that raised computes the rest once more
 
 
 def watch() -> None:
     """Judge all requests of this process from now on."""
-    _core.set_request_judge(judge)
+    _set_judge(judge)
+
+
+@contextlib.contextmanager
+def judged_by(other: Callable[[dict[str, Any]], None]) -> Iterator[None]:
+    """While it is open, ``other`` judges all requests, and nobody else."""
+    before = _present[0]
+    _set_judge(other)
+    try:
+        yield
+    finally:
+        _set_judge(before)
+
+
+def _set_judge(new: Callable[[dict[str, Any]], None] | None) -> None:
+    _present[0] = new
+    _core.set_request_judge(new)
 
 
 def judge(row: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ class Twin:
         self._code = original.__code__
         self._defaults = original.__defaults__, original.__kwdefaults__
         self._stable = callees.is_stable(original)
-        self.function = _made(original)
+        self.function = with_code(original)
         # Callables and modules that the code names, on which the verdict of the scan rests.
         self._names: list[tuple[str, Any]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
@@ -233,7 +233,9 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     return made
 
 
-def _made(original: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
+def with_code(
+    original: types.FunctionType, code: types.CodeType | None = None
+) -> types.FunctionType:
     """A function like another one, with other code: that of its twin, if none is given."""
     code = instrumented(original).code if code is None else code
     cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
@@ -316,4 +318,4 @@ def restored(function: types.FunctionType) -> types.FunctionType:
     Variables of enclosing functions stay the same ones, so functions that share one still do.
     """
     code = sites.original_of(function.__code__)
-    return function if code is None else _made(function, code)
+    return function if code is None else with_code(function, code)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import ufuse
-from ufuse import compare, copies
+from ufuse import _core, callees, compare, copies, handlers
 
 X = np.linspace(0.0, 1.0, 24).reshape(4, 6)
 
@@ -168,6 +168,18 @@ class TestLogs:
         )
         return ask_another_process(code, UFUSE_LOGS=logs, UFUSE_CACHE_DIR=str(tmp_path)).err
 
+    def test_compared_calls(self):
+        code = (
+            "f = ufuse.jit(lambda x: x + 1, verify=1)\n"
+            "g = ufuse.jit(lambda x: print(x), verify=1)\n"
+            "f(np.ones(3)); f(np.ones(3)); g(3)"
+        )
+        assert ask_another_process(code, UFUSE_LOGS="verify").err.splitlines() == [
+            "[ufuse.verify] <lambda>: call 1: same as NumPy",
+            "[ufuse.verify] <lambda>: call 1: not compared with NumPy: <string>:3: `print` may do "
+            "what others see",
+        ]
+
     def test_categories(self, tmp_path):
         os.chmod(tmp_path, 0o700)
         text = self.run("all", tmp_path)
@@ -299,13 +311,57 @@ class TestMagics:
         assert "same as" not in capsys.readouterr().out
         assert "__ufuse_compiled__" not in shell.user_ns
 
-    def test_differences_are_told(self, shell, capsys):
-        shell.run_cell(
-            "%%ufuse\nseen = []\n"
-            "def odd(x):\n    seen.append(1)\n    return x * len(seen)\n"
-            "odd(x)\n"
-        )
-        assert "odd: DIFFERS from NumPy: result: 2 of 3 elements" in capsys.readouterr().out
+    def test_differences_are_told(self, shell, capsys, monkeypatch):
+        wrong = callees.Handled(np.where, lambda condition, x, y: _core.where(condition, y, x))
+        monkeypatch.setitem(handlers.table(), np.where, wrong)
+        _core.set_callees(callees.stand_in)
+        shell.run_cell("%%ufuse\ndef odd(x):\n    return np.where(x > 1, x, 0)\nodd(x)\n")
+        monkeypatch.undo()
+        _core.set_callees(callees.stand_in)
+        text = capsys.readouterr().out
+        assert "odd: DIFFERS from NumPy: result: 2 of 3 elements" in text
+        assert "The first operation that differs is `np.where(x > 1, x, 0)` at " in text
+
+    @pytest.mark.parametrize(
+        ("ahead", "body", "why"),
+        [
+            ("", "print('once')", "`print` may do what others see"),
+            ("log = []", "log.append(x.sum())", "plain NumPy ran it: The function stores values"),
+            (
+                "rng = np.random.default_rng(1)",
+                "x = x + rng.random()",
+                "`rng` may do what others see",
+            ),
+            ("import os", "os.listdir('.')", "`os.listdir` may do what others see"),
+            ("total = np.zeros(3)", "add(total[:1], x)", "what is changed there may be `total`"),
+            ("import itertools; count = itertools.count()", "x = x * next(count)", "`count`"),
+        ],
+    )
+    def test_what_has_effects_runs_once(self, shell, capsys, ahead, body, why):
+        shell.run_cell(f"{ahead}\ndef add(x, y):\n    x += y.sum()\n    return x\n")
+        shell.run_cell(f"%%ufuse\ndef f(x):\n    {body}\n    return x\nf(x)\nf(x)\n")
+        text = capsys.readouterr().out
+        assert text.count("f: not compared with NumPy: ") == 1, text
+        assert why in text
+        assert "same as" not in text
+        assert text.count("once") == (2 if "print" in body else 0)
+        state = {"log": 2, "count": 2}
+        for name in state.keys() & set(ahead.replace(";", " ").split()):
+            value = shell.user_ns[name]
+            assert (len(value) if name == "log" else next(value)) == state[name]
+        if "rng" in ahead:
+            expected = np.random.default_rng(1)
+            expected.random(2)
+            assert shell.user_ns["rng"].random() == expected.random()
+
+    def test_streams_and_arguments_are_as_after_one_call(self, shell, capsys):
+        shell.run_cell("np.random.seed(5); v = np.zeros(3)")
+        shell.run_cell("%%ufuse\ndef f(x):\n    x += np.random.rand(3)\n    return x\nf(v)\n")
+        assert "f: same as NumPy" in capsys.readouterr().out
+        expected = np.random.RandomState(5)
+        assert shell.user_ns["v"].tolist() == expected.rand(3).tolist()
+        shell.run_cell("drawn = np.random.rand()")
+        assert shell.user_ns["drawn"] == expected.rand()
 
     def test_a_cell_that_raises(self, shell, capsys):
         result = shell.run_cell("%%ufuse\ndef bad(x):\n    return nowhere + x\nbad(x)\n")
@@ -407,3 +463,23 @@ def test_copies_share_as_the_originals_do():
     assert not np.may_share_memory(a, X)
     assert (a == X).all()
     assert (b == X[::-1, ::2]).all()
+
+
+def test_copies_are_what_the_originals_are():
+    x = np.arange(12.0).reshape(3, 4).copy("F")
+    x.flags.writeable = False
+    a, b, c, d = copies.copied((x, [x], x[1:], X[:, 1]))
+    assert b[0] is a
+    assert c.base is a
+    assert a.flags.owndata
+    assert a.strides == x.strides
+    assert [each.flags.writeable for each in (a, c)] == [False, False]
+    assert not d.flags.owndata
+    assert (a == x).all()
+    assert (c == x[1:]).all()
+    spread = np.ndarray((3,), "f8", np.zeros(100, np.uint8), 3, (16,))
+    (e,) = copies.copied((spread,))
+    assert e.strides == (16,)
+    assert not e.flags.aligned
+    empty = np.empty((0, 3))
+    assert copies.copied((empty, empty[:, 1]))[1].shape == (0,)

@@ -13,7 +13,7 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from . import kept
 from .kept import Chain
@@ -34,12 +34,16 @@ class Hooks(NamedTuple):
     found : callable or None
         ``found(x.a)`` and ``found(x[i])`` in the places of ``x.a`` and ``x[i]``, where they are
         read and not called. None: these stay.
+    value : callable or None
+        ``value(x, text, line)`` in the place of each operation ``x``: a call, an operator, an
+        index; and after each assignment that changes an array. None: these stay.
     """
 
     site: Callable[..., Any]
     same: Callable[[Any, Any], bool]
     managed: Callable[[Any], Any] | None
     found: Callable[[Any], Any] | None
+    value: Callable[[Any, str, int], Any] | None = None
 
 
 # What stands for the hooks until the code object is made.
@@ -151,6 +155,62 @@ class _Sites(ast.NodeTransformer):
         return node
 
 
+_LONGEST_TEXT = 200
+
+
+class _Operations(_Sites):
+    """The same, in which the value of each operation is told."""
+
+    def _told(self, node: Any, visit: Callable[[Any], Any]) -> Any:
+        mark = _mark(node)
+        made = visit(node)
+        if made is node and isinstance(node, ast.Call):
+            return node  # super()
+        return _call(_PLACES.value, [made, *mark], [], node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        return cast(ast.AST, self._told(node, super().visit_Call))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        return cast(ast.AST, self._told(node, super().visit_Compare))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load):
+            return super().visit_Subscript(node)
+        return cast(ast.AST, self._told(node, super().visit_Subscript))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        return self._told(node, self.generic_visit)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        return self._told(node, self.generic_visit)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        changed = [each for each in node.targets if not isinstance(each, ast.Name)]
+        return self._changed(node, changed)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        return self._changed(node, [node.target])
+
+    def _changed(self, node: ast.Assign | ast.AugAssign, targets: list[ast.expr]) -> Any:
+        statements: list[ast.stmt] = [node]
+        for target in targets:
+            while isinstance(target, ast.Subscript):
+                target = target.value
+            if isinstance(target, ast.Name):
+                name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+                told = _call(_PLACES.value, [name, *_mark(node)], [], name)
+                statements.append(ast.copy_location(ast.Expr(told), node))
+        self.generic_visit(node)
+        return statements
+
+
+def _mark(node: ast.stmt | ast.expr) -> list[ast.expr]:
+    """Text and line of an operation."""
+    text = ast.unparse(node)[:_LONGEST_TEXT]
+    return [ast.copy_location(ast.Constant(value), node) for value in (text, node.lineno)]
+
+
 def _is_place(node: ast.expr, place: Any) -> bool:
     return isinstance(node, ast.Constant) and node.value is place
 
@@ -195,7 +255,7 @@ def _with_places(
     function: types.FunctionType, hooks: Hooks
 ) -> tuple[types.CodeType, frozenset[Chain]]:
     tree, position = source_of(function)
-    sites = _Sites(hooks)
+    sites = (_Sites if hooks.value is None else _Operations)(hooks)
     try:
         made = list(nested(compiled(sites.visit(tree), function.__code__)))[position]
     except UNREADABLE as error:
