@@ -1,0 +1,87 @@
+"""What do ``df.apply(f, engine=ufuse.jit)`` and ``series.map(f, engine=ufuse.jit)`` run?
+
+pandas (from version 3 on) hands the whole call to what the engine names in ``__pandas_udf__``: a
+class with the methods of ``pandas.api.executors.BaseExecutionEngine``. The answer is pandas' own
+for the jitted function: same types, index and exceptions. pandas is not imported here.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+# What is given again and again stays jitted; the functions are kept alive for that.
+_KEPT = 32
+_PLAIN = (types.FunctionType, types.MethodType, functools.partial)
+
+
+class Engine:
+    """Runs functions over axes and elements of pandas' objects."""
+
+    @staticmethod
+    def map(
+        data: Any,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        decorator: Callable[[Any], Any],
+        skip_na: bool,
+    ) -> Any:
+        """Each element by itself."""
+        function = _jitted(func, decorator)
+        if args or kwargs:
+            function = _with(function, args, kwargs)
+        if isinstance(data, np.ndarray):
+            return _map_array(data, function, skip_na)
+        return data.map(function, na_action="ignore" if skip_na else None)
+
+    @staticmethod
+    def apply(
+        data: Any,
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        decorator: Callable[[Any], Any],
+        axis: Any,
+    ) -> Any:
+        """Each column or row by itself: as an array where the data is one, else as a Series."""
+        function = _jitted(func, decorator)
+        if not isinstance(data, np.ndarray):
+            return data.apply(function, axis=axis, args=args, **kwargs)
+        along = 1 if axis in (1, "columns") else 0
+
+        def of_line(line: Any) -> Any:
+            result = function(line, *args, **kwargs)
+            # NumPy would cut texts to the length of the first one.
+            return np.array(result, dtype=object) if isinstance(result, str) else result
+
+        return np.apply_along_axis(of_line, along, data)
+
+
+def _map_array(data: Any, function: Callable[..., Any], skip_na: bool) -> Any:
+    from pandas import Series
+
+    flat = Series(data.ravel()).map(function, na_action="ignore" if skip_na else None)
+    return flat.to_numpy().reshape(data.shape)
+
+
+def _with(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Callable[..., Any]:
+    return lambda element: function(element, *args, **kwargs)
+
+
+def _jitted(func: Any, decorator: Callable[[Any], Any]) -> Any:
+    """The jitted function; names, ufuncs and lists of functions mean something to pandas."""
+    if isinstance(func, types.FunctionType):
+        return _kept(func, decorator)
+    return decorator(func) if isinstance(func, _PLAIN) else func
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _kept(func: types.FunctionType, decorator: Callable[[Any], Any]) -> Any:
+    return decorator(func)
