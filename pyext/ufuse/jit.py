@@ -98,8 +98,8 @@ class Function:
     """A function that runs as fused native loops; made by ``ufuse.jit``.
 
     It has the name, documentation, annotations and signature of the original, which is
-    ``__wrapped__``. It is a descriptor, so it works as a method. It is pickled and copied as a plain
-    function is, and a coroutine or generator function where the original is one.
+    ``__wrapped__``. It is a descriptor, so it works as a method. It is pickled and copied as a
+    plain function is, and a coroutine or generator function where the original is one.
     """
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
@@ -543,7 +543,8 @@ def jit(function: Any = None, /, *, numerics: str = "exact", debug: bool = False
     -------
     Function
         A callable with the name, documentation and signature of ``function``, and the methods
-        ``explain`` and ``source``.
+        ``explain`` and ``source``. It is pickled and copied as ``function`` would be. pandas 3
+        takes ``jit``, with or without options, as an ``engine``.
 
     Raises
     ------

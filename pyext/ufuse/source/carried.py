@@ -15,17 +15,24 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .sites import PerCode
-from .text import UNREADABLE, NoSource, Text, last_line, names_imported, names_used
-from .text import parsed, sent, source_of
+from .text import (
+    UNREADABLE,
+    NoSource,
+    Text,
+    last_line,
+    names_imported,
+    names_used,
+    parsed,
+    sent,
+    source_of,
+)
 
 # Of a file, where lines begin and what they are; the other ones are empty.
 Excerpt = tuple[str, tuple[tuple[int, str], ...]]
 _CONTAINERS = (tuple, list, set, frozenset)
 
 
-def excerpts(
-    function: types.FunctionType, is_there: Callable[[Any], bool]
-) -> tuple[Excerpt, ...]:
+def excerpts(function: types.FunctionType, is_there: Callable[[Any], bool]) -> tuple[Excerpt, ...]:
     """The text of a function and of those that it names, as far as they must be sent.
 
     Parameters
