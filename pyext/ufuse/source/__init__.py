@@ -1,5 +1,5 @@
 """The source of a function, and the same source with every call site asking first.
 
 ``text`` finds the source and proves that it is the code; ``sites`` rewrites it and compiles it
-again; ``carried`` is what goes along to other processes. None knows of arrays.
+again. Neither knows of arrays.
 """

@@ -24,7 +24,7 @@ from .text import (
     names_used,
     parsed,
     sent,
-    source_of,
+    text_of,
 )
 
 # Of a file, where lines begin and what they are; the other ones are empty.
@@ -73,7 +73,7 @@ def _statements(function: types.FunctionType) -> dict[int, str]:
     """The lines of a file's statements that a function stands in, and of its imports."""
     code = function.__code__
     try:
-        lines = source_of(function).lines
+        lines = text_of(function)
         body = parsed("".join(lines), code).body
     except (NoSource, *UNREADABLE):
         return {}

@@ -181,7 +181,7 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
         Where the source is not known for certain.
     """
     code = function.__code__
-    tree, position, _ = source_of(function)
+    tree, position = source_of(function)
     sites = _Sites(hooks)
     try:
         made = list(nested(compiled(sites.visit(tree), code)))[position]

@@ -49,13 +49,10 @@ class Source(NamedTuple):
         file. It may be changed.
     position : int
         Which of the code objects in the compiled tree is the function's, counted by ``nested``.
-    lines : list of str
-        The text in which it was found.
     """
 
     tree: ast.Module
     position: int
-    lines: list[str]
 
 
 class Text(list[str]):
@@ -105,12 +102,27 @@ def source_of(function: types.FunctionType) -> Source:
     NoSource
         Where there is none, or it is not what the function runs.
     """
+    return _found(function)[0]
+
+
+def text_of(function: types.FunctionType) -> list[str]:
+    """The lines of the text in which the source of a function stands.
+
+    Raises
+    ------
+    NoSource
+        As ``source_of``.
+    """
+    return _found(function)[1]
+
+
+def _found(function: types.FunctionType) -> tuple[Source, list[str]]:
     code = function.__code__
     texts = _texts(function)
     for lines in texts:
-        found = _source_in(lines, function)
-        if found is not None:
-            return found
+        source = _source_in(lines, function)
+        if source is not None:
+            return source, lines
     if not texts:
         raise NoSource(f"there is no source of {code.co_filename}")
     raise NoSource(f"the text of {code.co_filename} is not what was imported")
@@ -140,7 +152,7 @@ def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
                 continue
             for position, found in enumerate(nested(module)):
                 if found.co_name == code.co_name and _same(found, code):
-                    return Source(tree, position, lines)
+                    return Source(tree, position)
     return None
 
 
