@@ -402,8 +402,8 @@ class Function:
 @functools.cache
 def _own_names() -> frozenset[str]:
     """The attributes of a jitted function that are neither the original's nor the user's."""
-    names = vars(Function(len, Options())).keys()
-    return frozenset(names - set(_OF_ORIGINAL)) | {*_OF_CODE, "_way"}
+    names = {*vars(Function(len, Options())), *dir(Function), *_OF_CODE, "_way"}
+    return frozenset(names - set(_OF_ORIGINAL))
 
 
 def tame() -> bool:
