@@ -26,7 +26,7 @@ from .source.text import NoSource, names_used
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
-_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed, _core.known)
+_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed, _core.known, _core.with_own_code)
 # NumPy's own code finds no arrays of others, and waits for nobody.
 _LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None)
 _MISSING = object()
@@ -233,9 +233,9 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     return made
 
 
-def _made(original: types.FunctionType, code: types.CodeType | None = None) -> types.FunctionType:
-    """A function like another one, with other code: that of its twin, if none is given."""
-    code = instrumented(original).code if code is None else code
+def _made(original: types.FunctionType) -> types.FunctionType:
+    """A function like another one, with the code of its twin."""
+    code = instrumented(original).code
     cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
     made = types.FunctionType(
         code,
@@ -308,12 +308,3 @@ def _let_go() -> None:
     them objects whose ``__del__`` calls NumPy."""
     _twins.clear()
     dispatcher_twin.cache_clear()
-
-
-def restored(function: types.FunctionType) -> types.FunctionType:
-    """A function made by a twin's code, as the original code would have made it.
-
-    Variables of enclosing functions stay the same ones, so functions that share one still do.
-    """
-    code = sites.original_of(function.__code__)
-    return function if code is None else _made(function, code)

@@ -476,6 +476,43 @@ class TestWhileTraced:
         for _ in range(3):
             same(f(X), (True, X * 2, True))
 
+    def test_functions_that_it_makes(self, cloudpickle):
+        def f(x):
+            def inner(y):
+                return np.sin(y) * 2 + x.sum()
+
+            table = {"a": [lambda y: inner(y) + 1]}
+            part = functools.partial(inner)
+            data = cloudpickle.dumps([inner, table, part])
+            sent, tables, parts = cloudpickle.loads(data)
+            results = [g(x) for g in (sent, tables["a"][0], parts, inner, table["a"][0])]
+            return is_free_of_us(data), copy.deepcopy(inner) is inner, results
+
+        ours = ufuse.jit(f)
+        for _ in range(3):
+            same(ours(X), f(X))
+        assert ours.explain(X).mode == "traced"
+
+    def test_functions_that_it_makes_have_their_code(self):
+        def f(x, seen):
+            def one(y):
+                return y * 2
+
+            @functools.wraps(one)
+            def two(y, *, by=3.0, _other=one):
+                return _other(y) * by
+
+            seen.append((one.__code__, two.__code__, two.__kwdefaults__))
+            return two(one(x)), one is two.__wrapped__
+
+        ours = ufuse.jit(f)
+        for _ in range(3):
+            mine, theirs = [], []
+            same(ours(X, mine), f(X, theirs))
+            assert mine[0][0] is theirs[0][0]
+            assert mine[0][1] is theirs[0][1]
+            assert mine[0][2]["by"] == 3.0
+
     def test_returned_functions(self, cloudpickle):
         @ufuse.jit
         def make(x):
