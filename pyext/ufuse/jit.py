@@ -188,7 +188,7 @@ class Function:
     @property
     def __ufuse_way__(self) -> pickling.Way:
         """Where picklers find what is pickled of this function."""
-        return self.__dict__.setdefault("_way", pickling.Way(self))
+        return pickling.way_to(self)
 
     def __repr__(self) -> str:
         return f"<ufuse.jit of {self.__wrapped__!r}>"
@@ -402,7 +402,7 @@ class Function:
 @functools.cache
 def _own_names() -> frozenset[str]:
     """The attributes of a jitted function that are neither the original's nor the user's."""
-    names = {*vars(Function(len, Options())), *dir(Function), *_OF_CODE, "_way"}
+    names = {*vars(Function(len, Options())), *dir(Function), *_OF_CODE, pickling.WAYS}
     return frozenset(names - set(_OF_ORIGINAL))
 
 

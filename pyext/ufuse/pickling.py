@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _MISSING = object()
 # The attribute of a jitted function under which its door is found.
 PATH = "__ufuse_way__"
+# The attribute that keeps the ways to a jitted function, by its name as of then.
+WAYS = "_ways"
 # The jitted functions behind doors that came from elsewhere.
 _behind: weakref.WeakKeyDictionary[types.FunctionType, weakref.ref[Function]] = (
     weakref.WeakKeyDictionary()
@@ -41,6 +43,13 @@ class Way:
 
     def __reduce__(self) -> Any:
         return _named, (*self._name, PATH)
+
+
+def way_to(function: Function) -> Way:
+    """The one object that stands under ``PATH`` while the function's name is what it is."""
+    ways = vars(function).setdefault(WAYS, {})
+    made: Way = ways.setdefault(_names(function), Way(function))
+    return made
 
 
 class Contents:

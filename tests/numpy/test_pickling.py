@@ -163,6 +163,17 @@ class TestByName:
         with pytest.raises(pickle.PicklingError, match="not the same object"):
             pickle.dumps(first)
 
+    def test_name_that_changes(self, notebook):
+        f = notebook.one
+        with pytest.raises(pickle.PicklingError):
+            pickle.dumps(f)
+        f.__qualname__ = "one"
+        assert pickle.loads(pickle.dumps(f)) is f
+        f.__qualname__, notebook.uno = "uno", f
+        del notebook.one
+        assert pickle.loads(pickle.dumps(f)) is f
+        f.__qualname__, notebook.one = "<lambda>", f
+
     @pytest.mark.parametrize("method", ["spawn", "forkserver"])
     def test_processes_that_run_the_script_again(self, tmp_path, method):
         script = tmp_path / "script.py"
