@@ -84,6 +84,16 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
     const auto it = copies_.find(copy);
     return it == copies_.end() ? nullptr : it->second.ptr();
   }
+  // A function that traced code has made, and the code with call sites, which is not its own.
+  void add_made(PyObject* function, py::object code) {
+    made_[function] = {steal(PyWeakref_NewRef(function, nullptr)), std::move(code)};
+  }
+  PyObject* code_of_made(PyObject* function) const {
+    const auto it = made_.find(function);
+    if (it == made_.end() || PyWeakref_GET_OBJECT(it->second.first.ptr()) != function)
+      return nullptr;
+    return it->second.second.ptr();
+  }
   // The call is on its way out with an exception: it waits for nothing any more.
   void hurry() { patience_ = std::chrono::nanoseconds(0); }
   static void push(std::shared_ptr<Call> call);
@@ -200,6 +210,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   Numbers numbers_;
   std::vector<Run> runs_;
   std::unordered_map<PyObject*, py::object> copies_;
+  std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;

@@ -49,6 +49,17 @@ Rows& rows() {
   return *known;
 }
 
+// The code that a function made by traced code has in plain Python, by that with call sites.
+struct OwnCode {
+  py::object instrumented;  // a weak reference
+  py::object own;
+};
+// By address. Never freed: see `rows`.
+std::unordered_map<PyObject*, OwnCode>& own_codes() {
+  static auto* known = new std::unordered_map<PyObject*, OwnCode>;
+  return *known;
+}
+
 PyObject* the_resolver = nullptr;  // callees.stand_in
 PyObject* the_site = nullptr;      // `site` as Python has it
 
@@ -58,6 +69,56 @@ PyObject* forget(PyObject* address, PyObject*) {
 }
 
 PyMethodDef kForget = {"forget", forget, METH_O, nullptr};
+
+PyObject* forget_code(PyObject* address, PyObject*) {
+  own_codes().erase(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kForgetCode = {"forget_code", forget_code, METH_O, nullptr};
+
+PyObject* set_own_code(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count != 2 || !PyCode_Check(args[0]) || !PyCode_Check(args[1]))
+      throw py::type_error("set_own_code needs two code objects");
+    const py::object address = steal(PyLong_FromVoidPtr(args[0]));
+    const py::object callback = steal(PyCFunction_New(&kForgetCode, address.ptr()));
+    own_codes()[args[0]] = {steal(PyWeakref_NewRef(args[0], callback.ptr())), borrow(args[1])};
+    Py_RETURN_NONE;
+  });
+}
+
+// A function that traced code has made: whoever gets to see it sees what plain Python would have
+// made. Where the active call calls it, the code with call sites runs.
+PyObject* with_own_code(PyObject*, PyObject* object) {
+  if (!PyFunction_Check(object)) return Py_NewRef(object);
+  return guard([&]() -> PyObject* {
+    const py::object code = borrow(reinterpret_cast<PyFunctionObject*>(object)->func_code);
+    const auto found = own_codes().find(code.ptr());
+    if (found == own_codes().end()) return Py_NewRef(object);
+    if (PyObject_SetAttrString(object, "__code__", found->second.own.ptr()) < 0)
+      throw py::error_already_set();
+    if (Call* call = Call::active()) call->add_made(object, code);
+    return Py_NewRef(object);
+  });
+}
+
+// What runs in the place of a function that the call has made; unset for any other.
+py::object instrumented(const Call& call, PyObject* f) {
+  if (!PyFunction_Check(f)) return {};
+  PyObject* code = call.code_of_made(f);
+  if (code == nullptr) return {};
+  auto* function = reinterpret_cast<PyFunctionObject*>(f);
+  py::object made =
+      steal(PyFunction_NewWithQualName(code, function->func_globals, function->func_qualname));
+  const auto set = [&](PyObject* value, int (*setter)(PyObject*, PyObject*)) {
+    if (value != nullptr && setter(made.ptr(), value) < 0) throw py::error_already_set();
+  };
+  set(function->func_closure, PyFunction_SetClosure);
+  set(function->func_defaults, PyFunction_SetDefaults);
+  set(function->func_kwdefaults, PyFunction_SetKwDefaults);
+  return made;
+}
 
 void identify(Row& row, PyObject* f) {
   const py::object address = steal(PyLong_FromVoidPtr(f));
@@ -281,6 +342,12 @@ PyMethodDef kFunctions[] = {
     {"known", known_object, METH_O,
      "known(object): an array found in traced code, lazy where the active call knows its memory; "
      "any other object as it is."},
+    {"set_own_code", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_own_code)),
+     METH_FASTCALL,
+     "set_own_code(instrumented, own): functions that traced code makes with the first code get "
+     "the second one."},
+    {"with_own_code", with_own_code, METH_O,
+     "with_own_code(f): the function f, which traced code has made, with its original code."},
     {"call_on_like", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_on_like)),
      METH_FASTCALL | METH_KEYWORDS,
      "call_on_like(f, /, *args): f(*args) with an array of the same type in the place of a lazy "
@@ -300,10 +367,13 @@ PyMethodDef kFunctions[] = {
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
-  if (Call::active() == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
+  const Call* call = Call::active();
+  if (call == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
   if (PyMethod_Check(f)) return call_method(f, args, count, keywords);
   if (PyType_Check(f) && keywords == nullptr && count == 1)
     if (py::object result = result_of_class(f, args[0])) return result.release().ptr();
+  if (const py::object made = instrumented(*call, f))
+    return PyObject_Vectorcall(made.ptr(), args, count, keywords);
   const Choice choice = choice_of(f);
   if (choice.way == Way::StandIn)
     return PyObject_Vectorcall(choice.stand_in.ptr(), args, count, keywords);

@@ -7,7 +7,9 @@ user code runs, and user code runs once.
 
 from __future__ import annotations
 
+import copy
 import functools
+import inspect
 import math
 import operator
 import sys
@@ -20,8 +22,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, callees, environment, escape, scan, trace, tree, twin
+from . import _core, callees, environment, escape, pickling, scan, trace, tree, twin
+from .pandas_engine import Engine
 from .parameters import Parameters, parameters
+from .source import carried
 from .source.text import NoSource, names_used
 
 if TYPE_CHECKING:
@@ -69,6 +73,16 @@ def _nobody(_: Any) -> None:
 plainly = _Plainly()
 
 
+# Of what a call returns but a coroutine or a generator.
+_WITHOUT_RESULT = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
+_OF_CODE = ("__code__", "__defaults__", "__kwdefaults__")
+_OF_ORIGINAL = (*functools.WRAPPER_ASSIGNMENTS, "__type_params__")
+
+
 class Plan(NamedTuple):
     """How a function is called as of now."""
 
@@ -111,8 +125,8 @@ class Function:
     """A function that runs as fused native loops; made by ``ufuse.jit``.
 
     It has the name, documentation, annotations and signature of the original, which is
-    ``__wrapped__``. It is a descriptor, so it works as a method. Where its module has it under its
-    own name it is pickled by reference like any function, elsewhere with the original.
+    ``__wrapped__``. It is a descriptor, so it works as a method. It is pickled and copied as a
+    plain function is, and a coroutine or generator function where the original is one.
     """
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
@@ -132,7 +146,7 @@ class Function:
         if isinstance(function, types.FunctionType):
             self.__dict__.update(function.__dict__)
         self.__annotations__: dict[str, Any] = {}  # not the class's
-        for name in (*functools.WRAPPER_ASSIGNMENTS, "__type_params__"):
+        for name in _OF_ORIGINAL:
             if hasattr(function, name):
                 self.__dict__[name] = getattr(function, name)
         self.__wrapped__: Callable[..., Any] = function
@@ -149,10 +163,17 @@ class Function:
         self._renewals = 0  # of guards that did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
         self._is_joined = self._function is not function  # calls bring arguments along
+        self._texts: list[Any] = []  # source that came along from another process
         # What a dispatcher calls for what it cannot answer itself.
         self._trace = functools.partial(_core.call_late, self.way)
         if isinstance(self._function, types.FunctionType):
             callees.own(self._function)
+            if any(is_such(function) for is_such in _WITHOUT_RESULT):
+                # So `inspect` knows it for what it is. Functions that are traced do without:
+                # SciPy's Fortran takes any other object with `__code__` for a method.
+                for name in _OF_CODE:
+                    self.__dict__[name] = getattr(self._function, name)
+                self.__dict__.setdefault("__name__", self._function.__name__)
         if options.verify:
             self._verify(options.verify)
 
@@ -160,11 +181,44 @@ class Function:
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        name = self.__dict__.get("__qualname__", "")
-        found: Any = sys.modules.get(str(self.__dict__.get("__module__")))
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        return name if found is self else (_decorate, (self._options, self.__wrapped__))
+        return pickling.reduced(self)
+
+    def __getstate__(self) -> Any:
+        options = {
+            name: value
+            for name, value in self._options._asdict().items()
+            if value != Options._field_defaults[name]
+        }
+        own = pickling.attributes(self, _own_names())
+        return options, self.__wrapped__, own, pickling.texts_of(self)
+
+    def __setstate__(self, state: Any) -> None:
+        options, original, own, texts = state
+        Function.__init__(self, original, Options(**options))
+        self.__dict__.update(own)
+        self._texts = carried.received(texts)
+
+    def __copy__(self) -> Function:
+        return self._like(copy.copy(self.__wrapped__), copy.copy)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
+        return self._like(
+            copy.deepcopy(self.__wrapped__, memo), lambda own: copy.deepcopy(own, memo)
+        )
+
+    def _like(self, original: Any, copied: Callable[[Any], Any]) -> Function:
+        """The copy with a copy of the original; Python's functions are their own copies."""
+        if original is self.__wrapped__:
+            return self
+        made = object.__new__(type(self))
+        options, _, own, _ = self.__getstate__()
+        made.__setstate__((options, original, copied(own), ()))
+        return made
+
+    @property
+    def __ufuse_way__(self) -> pickling.Way:
+        """Where picklers find what is pickled of this function."""
+        return pickling.way_to(self)
 
     def __repr__(self) -> str:
         return f"<ufuse.jit of {self.__wrapped__!r}>"
@@ -388,6 +442,13 @@ class Function:
             return explain.explain(self, args, kwargs).source
 
 
+@functools.cache
+def _own_names() -> frozenset[str]:
+    """The attributes of a jitted function that are neither the original's nor the user's."""
+    names = {*vars(Function(len, Options())), *dir(Function), *_OF_CODE, pickling.WAYS}
+    return frozenset(names - set(_OF_ORIGINAL))
+
+
 def tame() -> bool:
     """Whether floating-point errors may be reported late: none raises or calls somebody."""
     if not all(mode in ("warn", "ignore") for mode in np.geterr().values()):
@@ -540,7 +601,8 @@ def jit(
     -------
     Function
         A callable with the name, documentation and signature of ``function``, and the methods
-        ``explain`` and ``source``.
+        ``explain`` and ``source``. It is pickled and copied as ``function`` would be. pandas 3
+        takes ``jit``, with or without options, as an ``engine``.
 
     Raises
     ------
@@ -563,8 +625,14 @@ def jit(
         raise ValueError(f"numerics must be 'exact' or 'fast', not {numerics!r}")
     options = Options(numerics, bool(debug), _calls_to_verify(verify, numerics))
     if function is None:
-        return functools.partial(_decorate, options)
+        decorator = functools.partial(_decorate, options)
+        vars(decorator)["__pandas_udf__"] = Engine
+        return decorator
     return _decorate(options, function)
+
+
+# `df.apply(f, engine=ufuse.jit)` asks for it.
+vars(jit)["__pandas_udf__"] = Engine
 
 
 def _calls_to_verify(verify: Any, numerics: str) -> float:

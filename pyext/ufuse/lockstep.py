@@ -95,7 +95,7 @@ def _site(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _core.site(_recorded(f), *args, **kwargs)
 
 
-_HOOKS = sites.Hooks(_site, _core.is_same, filters.managed, _core.known, _value)
+_HOOKS = sites.Hooks(_site, _core.is_same, filters.managed, _core.known, value=_value)
 
 
 def _recorded(f: Any) -> Any:

@@ -26,7 +26,9 @@ from .source.text import NoSource, names_used
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
-_HOOKS = sites.Hooks(_core.site, _core.is_same, filters.managed, _core.known)
+_HOOKS = sites.Hooks(
+    _core.site, _core.is_same, filters.managed, _core.known, own=_core.with_own_code
+)
 # NumPy's own code finds no arrays of others, and waits for nobody.
 _LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None)
 _MISSING = object()
@@ -310,12 +312,3 @@ def _let_go() -> None:
     them objects whose ``__del__`` calls NumPy."""
     _twins.clear()
     dispatcher_twin.cache_clear()
-
-
-def restored(function: types.FunctionType) -> types.FunctionType:
-    """A function made by a twin's code, as the original code would have made it.
-
-    Variables of enclosing functions stay the same ones, so functions that share one still do.
-    """
-    code = sites.original_of(function.__code__)
-    return function if code is None else with_code(function, code)

@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from ufuse import _core
+
 from . import kept
 from .kept import Chain
 from .text import UNREADABLE, NoSource, compiled, nested, source_of
@@ -37,6 +39,9 @@ class Hooks(NamedTuple):
     value : callable or None
         ``value(x, text, line)`` in the place of each operation ``x``: a call, an operator, an
         index; and after each assignment that changes an array. None: these stay.
+    own : callable or None
+        ``own(f)`` of each function ``f`` that the code makes, before its decorators get it. None:
+        it is not told.
     """
 
     site: Callable[..., Any]
@@ -44,6 +49,7 @@ class Hooks(NamedTuple):
     managed: Callable[[Any], Any] | None
     found: Callable[[Any], Any] | None
     value: Callable[[Any, str, int], Any] | None = None
+    own: Callable[[Any], Any] | None = None
 
 
 # What stands for the hooks until the code object is made.
@@ -146,6 +152,26 @@ class _Sites(ast.NodeTransformer):
         node.guard = node.guard and self.visit(node.guard)
         node.body = [self.visit(each) for each in node.body]
         return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._makes(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._makes(node)
+
+    def _makes(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        if self.hooks.own is None:
+            return node
+        # Where the last decorator stands, so the function begins at the line at which it began.
+        place: Any = _PLACES.own
+        before = node.decorator_list[-1] if node.decorator_list else node
+        node.decorator_list.append(ast.copy_location(ast.Constant(place), before))
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self.generic_visit(node)
+        return node if self.hooks.own is None else _call(_PLACES.own, [node], [], node)
 
     def visit_With(self, node: ast.With) -> ast.AST:
         self.generic_visit(node)
@@ -274,7 +300,7 @@ def _filled(
     # In the order in which they stand: the rewriting neither adds nor removes any.
     inner = (each for each in original.co_consts if isinstance(each, types.CodeType))
     constants = tuple(
-        _filled(each, next(inner), hooks)
+        _filled_inside(each, next(inner), hooks)
         if isinstance(each, types.CodeType)
         else hooks.get(each, each)
         if isinstance(each, bytes)
@@ -283,6 +309,14 @@ def _filled(
     )
     code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
     _originals.set(code, original)
+    return code
+
+
+def _filled_inside(
+    made: types.CodeType, original: types.CodeType, hooks: dict[Any, Any]
+) -> types.CodeType:
+    code = _filled(made, original, hooks)
+    _core.set_own_code(code, original)
     return code
 
 

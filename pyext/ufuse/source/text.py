@@ -4,6 +4,7 @@ A file may have changed since it was imported, and a code object may have been m
 the text is compiled unchanged, and only a function whose own byte code comes out has source. Of a
 ``def`` the lines from its first one on are read, as far as they make a whole statement; of a
 ``lambda`` the whole file is, and where several stand on a line the one with equal code is meant.
+What was sent from another process (``carried``) is looked at after what is here.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import __future__
 
 import ast
 import contextlib
+import io
 import itertools
 import linecache
 import re
 import sys
 import types
+import weakref
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -52,6 +55,20 @@ class Source(NamedTuple):
     position: int
 
 
+class Text(list[str]):
+    """The lines of a text that was sent from another process; known while somebody holds it."""
+
+
+# By the name of the file, which texts of several processes may share (`<stdin>`).
+_sent: dict[str, weakref.WeakValueDictionary[str, Text]] = {}
+
+
+def sent(name: str, text: str) -> Text:
+    """The lines of a text that stands for a file where the process has another one, or none."""
+    texts = _sent.setdefault(name, weakref.WeakValueDictionary())
+    return texts.setdefault(text, Text(io.StringIO(text)))  # only "\n" ends a line
+
+
 def nested(code: types.CodeType) -> Iterator[types.CodeType]:
     """The code objects inside a code object, from the outside in."""
     for constant in code.co_consts:
@@ -85,10 +102,34 @@ def source_of(function: types.FunctionType) -> Source:
     NoSource
         Where there is none, or it is not what the function runs.
     """
+    return _found(function)[0]
+
+
+def text_of(function: types.FunctionType) -> list[str]:
+    """The lines of the text in which the source of a function stands.
+
+    Raises
+    ------
+    NoSource
+        As ``source_of``.
+    """
+    return _found(function)[1]
+
+
+def _found(function: types.FunctionType) -> tuple[Source, list[str]]:
     code = function.__code__
-    lines = _lines(function)
-    if not lines:
+    texts = _texts(function)
+    for lines in texts:
+        source = _source_in(lines, function)
+        if source is not None:
+            return source, lines
+    if not texts:
         raise NoSource(f"there is no source of {code.co_filename}")
+    raise NoSource(f"the text of {code.co_filename} is not what was imported")
+
+
+def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
+    code = function.__code__
     candidates = _lambdas(lines, code) if code.co_name == "<lambda>" else _definitions(lines, code)
     names_of = function.__globals__
     used = set(names_used(code))
@@ -112,7 +153,13 @@ def source_of(function: types.FunctionType) -> Source:
             for position, found in enumerate(nested(module)):
                 if found.co_name == code.co_name and _same(found, code):
                     return Source(tree, position)
-    raise NoSource(f"the text of {code.co_filename} is not what was imported")
+    return None
+
+
+def _texts(function: types.FunctionType) -> list[list[str]]:
+    """Where the source may be: the file, and what was sent in its name."""
+    texts = [_lines(function), *_sent.get(function.__code__.co_filename, {}).values()]
+    return [lines for lines in texts if lines]
 
 
 def _lines(function: types.FunctionType) -> list[str]:
@@ -123,7 +170,7 @@ def _lines(function: types.FunctionType) -> list[str]:
     return linecache.getlines(name, function.__globals__)
 
 
-def _parsed(text: str, code: types.CodeType) -> ast.Module:
+def parsed(text: str, code: types.CodeType) -> ast.Module:
     flags = ast.PyCF_ONLY_AST | (code.co_flags & _FUTURES)
     made = _core.quietly(compile, text, code.co_filename, "exec", flags, True)
     assert isinstance(made, ast.Module)
@@ -160,7 +207,7 @@ class _Imports:
 
     def _certain(self) -> set[str]:
         try:
-            return _names_imported(_parsed("".join(self.lines), self._code))
+            return names_imported(parsed("".join(self.lines), self._code))
         except UNREADABLE:
             return set()
 
@@ -168,12 +215,12 @@ class _Imports:
         statements = [found.group().strip() for found in pattern.finditer("".join(self.lines))]
         names: set[str] = set()
         try:
-            return _names_imported(_parsed("\n".join(statements), self._code))
+            return names_imported(parsed("\n".join(statements), self._code))
         except UNREADABLE:
             pass
         for statement in statements:  # a line of a text that begins like one is among them
             with contextlib.suppress(*UNREADABLE):
-                names |= _names_imported(_parsed(statement, self._code))
+                names |= names_imported(parsed(statement, self._code))
         return names
 
 
@@ -188,7 +235,7 @@ def _imported(lines: list[str], code: types.CodeType) -> _Imports:
     return known
 
 
-def _names_imported(tree: ast.Module) -> set[str]:
+def names_imported(tree: ast.Module) -> set[str]:
     """What a module's own statements import, those of its functions not counted."""
     names = set()
     pending: list[ast.AST] = list(tree.body)
@@ -210,10 +257,10 @@ def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]
     # Empty lines keep the numbers of lines; below `if 1:` a statement may be indented.
     indented = lines[first][:1].isspace()
     ahead = "\n" * (first - 1) + "if 1:\n" if indented else "\n" * first
-    last = _last_line(code)
+    last = last_line(code)
     for end in range(last, min(last + _TRAILING_LINES, len(lines)) + 1):
         try:
-            tree = _parsed(ahead + "".join(lines[first:end]), code)
+            tree = parsed(ahead + "".join(lines[first:end]), code)
         except UNREADABLE:
             continue
         for node in ast.walk(tree):
@@ -223,7 +270,7 @@ def _definitions(lines: list[str], code: types.CodeType) -> Iterator[Definition]
         return
 
 
-def _last_line(code: types.CodeType) -> int:
+def last_line(code: types.CodeType) -> int:
     last = code.co_firstlineno
     for each in (code, *nested(code)):
         for _, _, line in each.co_lines():
@@ -234,7 +281,7 @@ def _last_line(code: types.CodeType) -> int:
 def _lambdas(lines: list[str], code: types.CodeType) -> Iterator[Definition]:
     """All ``lambda`` at the code's first line."""
     try:
-        tree = _parsed("".join(lines), code)
+        tree = parsed("".join(lines), code)
     except UNREADABLE:
         return
     for node in ast.walk(tree):

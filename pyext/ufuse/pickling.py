@@ -1,0 +1,170 @@
+"""How does a jitted function get into another process?
+
+As a plain function does: by its name where that leads to it there, and by value where not. Which of
+the two it is depends on who pickles: for ``pickle`` a function of ``__main__`` has a name, because
+``multiprocessing`` runs the script again; for ``cloudpickle`` (joblib, Dask, Spark, Ray) it has
+none, nor have those of modules that were registered with it. A pickler does not say who it is, but
+each of them has its own rule for plain functions. So the contents of a jitted function are behind a
+plain function, its *door*, whose name leads to it: a pickler that keeps the name finds the jitted
+function by it, and one that sends the door by value sends what is behind.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+import types
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .source import carried
+
+if TYPE_CHECKING:
+    from .jit import Function
+
+_MISSING = object()
+# The attribute of a jitted function under which its door is found.
+PATH = "__ufuse_way__"
+# The attribute that keeps the ways to a jitted function, by its name as of then.
+WAYS = "_ways"
+# The jitted functions behind doors that came from elsewhere.
+_behind: weakref.WeakKeyDictionary[types.FunctionType, weakref.ref[Function]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class Way:
+    """What the name of a door goes through; itself found by name, in any protocol."""
+
+    def __init__(self, function: Function) -> None:
+        self.door = _door(function, Contents(function))
+        self._name = _names(function)
+
+    def __reduce__(self) -> Any:
+        return _named, (*self._name, PATH)
+
+
+def way_to(function: Function) -> Way:
+    """The one object that stands under ``PATH`` while the function's name is what it is."""
+    ways = vars(function).setdefault(WAYS, {})
+    made: Way = ways.setdefault(_names(function), Way(function))
+    return made
+
+
+class Contents:
+    """What is behind the door of a jitted function: sent as a tuple, as of then."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    def __reduce__(self) -> Any:
+        return _given, (type(self.function), self.function.__getstate__())
+
+
+def _given(*values: Any) -> Any:
+    return values
+
+
+def _named(module: str, name: str, attribute: str) -> Any:
+    __import__(module)
+    found: Any = sys.modules[module]
+    for part in (*name.split("."), attribute):
+        found = getattr(found, part)
+    return found
+
+
+def _door(function: Function, contents: Contents) -> types.FunctionType:
+    module, name = _names(function)
+    code = (lambda: contents).__code__
+    # Without other names of ours, which would be sent along.
+    cell = types.CellType(contents)
+    door = types.FunctionType(code, {"__name__": module}, "door", None, (cell,))
+    door.__module__ = module
+    door.__qualname__ = f"{name}.{PATH}.door"
+    return door
+
+
+def reduced(function: Function) -> Any:
+    """What ``__reduce__`` of a jitted function returns."""
+    module, name = _names(function)
+    if not _leads_to(module, name, function):
+        return copyreg.__newobj__, (type(function),), function.__getstate__()  # type: ignore[attr-defined]
+    if module == "__main__" or _is_sent_by_value(module):
+        return _behind_door, (getattr(function, PATH).door,)
+    return name
+
+
+def _behind_door(door: types.FunctionType) -> Function:
+    """The jitted function of a door.
+
+    One that names itself is asked for while its door is still being unpickled, and has no contents
+    yet. It is the same object that gets them later.
+    """
+    try:
+        contents = door()
+    except NameError:
+        contents = None
+    if isinstance(contents, Contents):
+        return contents.function
+    known = _behind.get(door)
+    made = known() if known is not None else None
+    if made is None:
+        from .jit import Function
+
+        made = object.__new__(Function if contents is None else contents[0])
+        _behind[door] = weakref.ref(made)
+    if contents is not None and not vars(made):
+        made.__class__ = contents[0]
+        made.__setstate__(contents[1])
+    return made
+
+
+def is_there(value: Any) -> bool:
+    """Whether a process to which a function is sent finds a value by its name."""
+    module, name = _names(value)
+    if module == "__main__" or not _leads_to(module, name, value):
+        return False
+    return not _is_sent_by_value(module)
+
+
+def _names(value: Any) -> tuple[str, str]:
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    return str(module), str(name)
+
+
+def _leads_to(module: str, name: str, value: Any) -> bool:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is value
+
+
+def _is_sent_by_value(module: str) -> bool:
+    """Whether any copy of cloudpickle was told to send a module's functions by value."""
+    for name, found in list(sys.modules.items()):
+        if name.rpartition(".")[2] == "cloudpickle":
+            listed: Callable[[], set[str]] | None
+            listed = getattr(found, "list_registry_pickle_by_value", None)
+            for each in listed() if listed is not None else ():
+                if module == each or module.startswith(each + "."):
+                    return True
+    return False
+
+
+def attributes(function: Function, own: frozenset[str]) -> dict[str, Any]:
+    """What somebody has set on a jitted function, beside what it took from the original."""
+    original = function.__wrapped__
+    return {
+        name: value
+        for name, value in vars(function).items()
+        if name not in own and getattr(original, name, _MISSING) is not value
+    }
+
+
+def texts_of(function: Function) -> tuple[carried.Excerpt, ...]:
+    """The source that goes along with a jitted function."""
+    inner = function._function
+    if not isinstance(inner, types.FunctionType) or is_there(inner):
+        return ()
+    return carried.excerpts(inner, is_there)
