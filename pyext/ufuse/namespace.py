@@ -32,6 +32,16 @@ _ONCE_NAMES = ("empty", "seterr", "setbufsize", "set_", "save", "tofile")
 _made: dict[Callable[..., Any], Eager] = {}
 
 
+class _Doc:
+    """The documentation of what an ``Eager`` wraps, as it is now; that of the class is its own."""
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text
+
+    def __get__(self, eager: Any, _: type) -> Any:
+        return self._text if eager is None else getattr(eager.__wrapped__, "__doc__", None)
+
+
 class Eager:
     """One callable of NumPy, run through ufuse at once.
 
@@ -59,7 +69,6 @@ class Eager:
         self.__dict__.update(
             __name__=name,
             __qualname__=getattr(function, "__qualname__", name),
-            __doc__=getattr(function, "__doc__", None),
             __module__=getattr(function, "__module__", None),
         )
 
@@ -158,6 +167,9 @@ class Eager:
 
     def __reduce__(self) -> Any:
         return _of, (self.__wrapped__, self._full_name)
+
+
+Eager.__doc__ = _Doc(Eager.__doc__)  # type: ignore[assignment]
 
 
 def _outcome(function: Callable[..., Any], given: Any) -> tuple[Any, Exception | None]:
