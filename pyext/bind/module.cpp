@@ -4,6 +4,7 @@
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/lazy_number.h"
 #include "pyext/bind/operators.h"
+#include "pyext/bind/others.h"
 #include "pyext/bind/session.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/site.h"
@@ -47,5 +48,6 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);
   ufuse::pyext::bind_site(m);
+  ufuse::pyext::bind_others(m);
   ufuse::pyext::bind_dispatcher(m);
 }

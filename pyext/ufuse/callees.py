@@ -16,7 +16,9 @@ import functools
 import sys
 import sysconfig
 import types
+import weakref
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 import numpy as np
@@ -162,14 +164,46 @@ def is_own(function: types.FunctionType) -> bool:
     function."""
     if _package_of(function) in _jitted_packages:
         return True
-    name = function.__code__.co_filename
-    return not name.startswith(_INSTALLED) and not any(
+    return not is_installed(function.__code__.co_filename)
+
+
+def is_installed(name: str) -> bool:
+    """Whether a file is part of an installed package."""
+    return name.startswith(_INSTALLED) or any(
         part in name for part in ("/site-packages/", "/dist-packages/")
     )
 
 
 def _package_of(function: types.FunctionType) -> str:
     return str(function.__globals__.get("__name__")).partition(".")[0]
+
+
+# Whether objects of a class are handed real arrays by operators and indices.
+_others: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def is_other(kind: type) -> bool:
+    """Whether a class is that of another package, whose operators may be compiled code.
+
+    Those of the user's classes, and of Python's own that ask the other operand, are not.
+    """
+    known = _others.get(kind)
+    if known is None:
+        module = str(kind.__module__)
+        known = not (_is_harmless(module) or module == "ufuse._core" or _is_users(module))
+        _others[kind] = known
+    return known
+
+
+def _is_users(module: str) -> bool:
+    """Whether a module is Python code of the user's; what has no file is, such as a notebook."""
+    package = module.partition(".")[0]
+    if package in _jitted_packages:
+        return True
+    if is_library(package) or package in sys.stdlib_module_names:
+        return False
+    file = str(getattr(sys.modules.get(module), "__file__", None) or "")
+    return not (is_installed(file) or file.endswith(tuple(EXTENSION_SUFFIXES)))
 
 
 def is_code(value: Any) -> bool:

@@ -95,7 +95,14 @@ def _site(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _core.site(_recorded(f), *args, **kwargs)
 
 
-_HOOKS = sites.Hooks(_site, _core.is_same, filters.managed, _core.known, value=_value)
+_HOOKS = sites.Hooks(
+    site=_site,
+    same=_core.is_same,
+    managed=filters.managed,
+    found=_core.known,
+    operand=_core.operand,
+    value=_value,
+)
 
 
 def _recorded(f: Any) -> Any:

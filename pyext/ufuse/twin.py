@@ -27,10 +27,15 @@ from .source.text import NoSource, names_used
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
 _HOOKS = sites.Hooks(
-    _core.site, _core.is_same, filters.managed, _core.known, own=_core.with_own_code
+    site=_core.site,
+    same=_core.is_same,
+    managed=filters.managed,
+    found=_core.known,
+    operand=_core.operand,
+    own=_core.with_own_code,
 )
-# NumPy's own code finds no arrays of others, and waits for nobody.
-_LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None)
+# NumPy's own code finds no arrays and meets no objects of others, and waits for nobody.
+_LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None, operand=None)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()

@@ -203,7 +203,7 @@ cluster.hierarchy.cophenet(cluster.hierarchy.linkage(P))
 cluster.hierarchy.leaves_list(cluster.hierarchy.ward(P))
 """,
     "scipy.sparse": """
-sparse.csr_matrix(A).dot(x[:12])    sparse.coo_matrix(A).dot(S)        sparse.csc_matrix(im > 0.5).sum(axis=0)
+sparse.csr_matrix(A).dot(x[:12])    sparse.coo_matrix(A) @ S    sparse.csc_matrix(im > 0.5).sum(axis=0)
 sparse.diags([x[:12]], [0]).toarray()
 sparse.linalg.spsolve(sparse.csc_matrix(A), x[:12])                     sparse.linalg.cg(S, x[:12])
 sparse.linalg.gmres(S, x[:12])      sparse.csgraph.shortest_path(np.abs(A))

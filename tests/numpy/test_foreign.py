@@ -5,6 +5,8 @@ write into their arguments. Each call is made three times, the last ones perhaps
 with the caller's own arrays and with arrays that are computed in the same function.
 """
 
+import array
+import ctypes
 import warnings
 
 import foreign
@@ -35,6 +37,82 @@ def _on_computed(text, function):
     return function_of(
         f"def computed({names}):\n    {names} = {computed}\n    return {text}\n", space
     )
+
+
+class Vector:
+    """Of the user's: its operators are traced, and meet what Python gives them."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __add__(self, other):
+        return Vector(self.values + np.tanh(other))
+
+    def __getitem__(self, index):
+        return self.values[index]
+
+    def __setitem__(self, index, value):
+        self.values[index] = value
+
+    def __lt__(self, other):
+        return self.values < other
+
+    def __contains__(self, value):
+        return bool((self.values == value).any())
+
+
+def products(x, s):
+    sparse = pytest.importorskip("scipy.sparse")
+    made = []
+    for kind in (sparse.coo_matrix, sparse.csr_matrix, sparse.bsr_matrix, sparse.dia_matrix):
+        made += [kind(s) @ (x * 2), kind(s) @ s, kind(s) * (s + 1), (x * 2) @ kind(s)]
+    changed = sparse.lil_matrix(s)
+    changed[0, 1] = (x * 3)[1]
+    changed[1] = x * 4
+    return made, changed.toarray()
+
+
+def columns(x, s):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0]})
+    frame["b"] = x * 2
+    frame.loc[1] = x[:2] + 1
+    series = frame["b"] * (x + 1)
+    series += x * 2
+    series[0] = x.sum()
+    picked = series[x > 0.5].to_numpy()
+    return frame.to_numpy(), series.to_numpy(), (series < x * 3).to_numpy(), picked
+
+
+def memory(x, s):
+    numbers = array.array("d", [0.0, 1.0])
+    numbers[0] = (x * 2).sum()
+    native = (ctypes.c_double * 3)()
+    native[0] = (x + 1)[0]
+    flat = (x * 2).flat
+    flat[x.astype(int)] = 7.0
+    return list(numbers), (x * 2).sum() in numbers, list(native), flat[x.astype(int)]
+
+
+def subclasses(x, s):
+    matrix, masked = np.matrix(s), np.ma.array(x, mask=[False, True, False])
+    matrix[0] = x * 2
+    return matrix @ (x * 2), matrix * (matrix + x), masked * (x + 1), masked[x > 0.5].data
+
+
+def users_own(x, s):
+    vector = Vector(x * 1)
+    other = vector + x * 2
+    other[0] = x.sum()
+    vector += x
+    return other.values, vector.values, vector[x > 0.5], vector < x * 2, x[0] * 1 in vector
+
+
+@pytest.mark.parametrize("function", [products, columns, memory, subclasses, users_own])
+def test_operators(function):
+    x = np.array([0.3, 0.6, 0.9])
+    for _ in range(3):
+        check(function, x, np.arange(9.0).reshape(3, 3), **QUIET)
 
 
 def test_there_are_enough():

@@ -39,6 +39,10 @@ class Hooks(NamedTuple):
     value : callable or None
         ``value(x, text, line)`` in the place of each operation ``x``: a call, an operator, an
         index; and after each assignment that changes an array. None: these stay.
+    operand : callable or None
+        ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator or an
+        index means, as in ``x @ y`` and ``x[i] = y``; and ``x += operand(x, y)`` in the place of
+        ``x += y``. None: these stay.
     own : callable or None
         ``own(f)`` of each function ``f`` that the code makes, before its decorators get it. None:
         it is not told.
@@ -49,6 +53,7 @@ class Hooks(NamedTuple):
     managed: Callable[[Any], Any] | None
     found: Callable[[Any], Any] | None
     value: Callable[[Any, str, int], Any] | None = None
+    operand: Callable[..., Any] | None = None
     own: Callable[[Any], Any] | None = None
 
 
@@ -98,6 +103,9 @@ class Instrumented(NamedTuple):
 
 
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
+# What such an expression makes is of a type of Python's own.
+_DISPLAYS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set)
+_COMPREHENSIONS = (ast.ListComp, ast.DictComp, ast.SetComp)
 
 
 class _Sites(ast.NodeTransformer):
@@ -116,13 +124,32 @@ class _Sites(ast.NodeTransformer):
             base = base.value
         if isinstance(base, ast.Name):
             self.chains.add((base.id, *reversed(names)))
-        return self._read(node)
+        self.generic_visit(node)
+        return self._found(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        return self._read(node)
-
-    def _read(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
         self.generic_visit(node)
+        node.value = self._operand(node.value)
+        return self._found(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        node.left = self._operand(node.left)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        if self.hooks.operand is not None and isinstance(node.target, ast.Name):
+            changed = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+            node.value = _call(_PLACES.operand, [changed, node.value], [], node.value)
+        return node
+
+    def _operand(self, node: ast.expr) -> ast.expr:
+        if self.hooks.operand is None or isinstance(node, (*_DISPLAYS, *_COMPREHENSIONS)):
+            return node
+        return _call(_PLACES.operand, [node], [], node)
+
+    def _found(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
         if self.hooks.found is None or not isinstance(node.ctx, ast.Load):
             return node
         return _call(_PLACES.found, [node], [], node)
@@ -140,6 +167,11 @@ class _Sites(ast.NodeTransformer):
         self.generic_visit(node)
         sides = [node.left, *node.comparators]
         identity = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        if len(node.ops) == 1 and not identity:
+            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                node.comparators = [self._operand(node.comparators[0])]
+            else:
+                node.left = self._operand(node.left)
         if not identity or any(isinstance(each, ast.Constant) for each in sides):
             return node
         same = _call(_PLACES.same, sides, [], node)
@@ -206,19 +238,23 @@ class _Operations(_Sites):
         return cast(ast.AST, self._told(node, super().visit_Subscript))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        return self._told(node, self.generic_visit)
+        return self._told(node, super().visit_BinOp)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         return self._told(node, self.generic_visit)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         changed = [each for each in node.targets if not isinstance(each, ast.Name)]
-        return self._changed(node, changed)
+        statements = self._changed(node, changed)
+        self.generic_visit(node)
+        return statements
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        return self._changed(node, [node.target])
+        statements = self._changed(node, [node.target])
+        super().visit_AugAssign(node)
+        return statements
 
-    def _changed(self, node: ast.Assign | ast.AugAssign, targets: list[ast.expr]) -> Any:
+    def _changed(self, node: ast.stmt, targets: list[ast.expr]) -> list[ast.stmt]:
         statements: list[ast.stmt] = [node]
         for target in targets:
             while isinstance(target, ast.Subscript):
@@ -227,7 +263,6 @@ class _Operations(_Sites):
                 name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
                 told = _call(_PLACES.value, [name, *_mark(node)], [], name)
                 statements.append(ast.copy_location(ast.Expr(told), node))
-        self.generic_visit(node)
         return statements
 
 
