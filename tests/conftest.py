@@ -26,10 +26,10 @@ from ufuse import _core, requests
 SAMPLES = {
     # What a sanitizer can find in the C++ code it was built into: nothing in the processes that
     # tests start (each would load the sanitizer anew, and compilers are no part of ours), nor in
-    # tests of tools and texts. Generated loops are not instrumented.
+    # tests of tools, texts and other packages. Generated loops are not instrumented.
     "sanitizers": [
         *("faults", "house", "numpy_suite"),
-        *("numpy/test_seen.py", "numpy/test_pickling.py"),
+        *("numpy/test_seen.py", "numpy/test_pickling.py", "numpy/test_foreign.py"),
     ],
     # What may depend on the version of Python or NumPy: not compilers, caches, threads and tools.
     "numpy": ["faults", "house", "threads"],
