@@ -204,6 +204,8 @@ View expand_dims(const Layout& x, const Dims& axes) {
 
 View broadcast_to(const Layout& x, const Dims& shape) {
   if (shape.size() < x.shape.size()) throw Unsupported("shape", "do not broadcast");
+  if (std::ranges::any_of(shape, [](std::int64_t n) { return n < 0; }))
+    throw Unsupported("shape", "a negative size");
   check_size(shape);
   const std::size_t missing = shape.size() - x.shape.size();
   View view{{x.dtype, shape, Dims(shape.size(), 0)}, 0, {}};

@@ -63,15 +63,16 @@ std::unordered_map<PyObject*, OwnCode>& own_codes() {
 PyObject* the_resolver = nullptr;  // callees.stand_in
 PyObject* the_site = nullptr;      // `site` as Python has it
 
+// What dies with an entry may call this again, so an entry is taken out first.
 PyObject* forget(PyObject* address, PyObject*) {
-  rows().erase(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
+  const auto gone = rows().extract(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
   Py_RETURN_NONE;
 }
 
 PyMethodDef kForget = {"forget", forget, METH_O, nullptr};
 
 PyObject* forget_code(PyObject* address, PyObject*) {
-  own_codes().erase(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
+  const auto gone = own_codes().extract(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
   Py_RETURN_NONE;
 }
 
@@ -83,7 +84,8 @@ PyObject* set_own_code(PyObject*, PyObject* const* args, Py_ssize_t count) {
       throw py::type_error("set_own_code needs two code objects");
     const py::object address = steal(PyLong_FromVoidPtr(args[0]));
     const py::object callback = steal(PyCFunction_New(&kForgetCode, address.ptr()));
-    own_codes()[args[0]] = {steal(PyWeakref_NewRef(args[0], callback.ptr())), borrow(args[1])};
+    OwnCode made{steal(PyWeakref_NewRef(args[0], callback.ptr())), borrow(args[1])};
+    std::swap(own_codes()[args[0]], made);
     Py_RETURN_NONE;
   });
 }
@@ -165,7 +167,7 @@ Choice choice_of(PyObject* f) {
     Row row;
     row.choice = choice;
     identify(row, f);
-    rows()[f] = std::move(row);
+    std::swap(rows()[f], row);
   }
   return choice;
 }
@@ -389,7 +391,8 @@ void bind_site(py::module_& m) {
   m.def(
       "set_callees",
       [](py::object resolver) {
-        rows().clear();
+        Rows gone;  // see `forget`
+        gone.swap(rows());
         Py_XDECREF(the_resolver);
         the_resolver = resolver.release().ptr();
       },

@@ -41,6 +41,9 @@ class _Doc:
     def __get__(self, eager: Any, _: type) -> Any:
         return self._text if eager is None else getattr(eager.__wrapped__, "__doc__", None)
 
+    def __set__(self, eager: Any, text: str | None) -> None:
+        setattr(eager, "__doc__", text)  # what is set is set on the wrapped one
+
 
 class Eager:
     """One callable of NumPy, run through ufuse at once.
@@ -69,6 +72,7 @@ class Eager:
         self.__dict__.update(
             __name__=name,
             __qualname__=getattr(function, "__qualname__", name),
+            __doc__=getattr(function, "__doc__", None),
             __module__=getattr(function, "__module__", None),
         )
 
