@@ -42,7 +42,7 @@ class _Doc:
         return self._text if eager is None else getattr(eager.__wrapped__, "__doc__", None)
 
     def __set__(self, eager: Any, text: str | None) -> None:
-        setattr(eager, "__doc__", text)  # what is set is set on the wrapped one
+        eager.__doc__ = text  # what is set is set on the wrapped one
 
 
 class Eager:

@@ -21,6 +21,7 @@ import pytest
 import ufuse
 from same import check
 from texts import function_of
+from ufuse import _core, callees
 from ufuse.source import sites, text
 
 X = np.arange(6.0).reshape(2, 3)
@@ -296,6 +297,34 @@ def test_other_packages_get_real_arrays_unless_they_are_jitted(tmp_path, monkeyp
     assert not any("outer" in note.detail for note in native.explain(X).notes)
     np.testing.assert_array_equal(native(X), (X * 2 + 1) * 2)
     assert all(package.seen)
+
+
+class Keeper:
+    """Stands for one function, and alone keeps another one alive."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def __call__(self, *args):
+        return args
+
+
+def test_what_is_known_of_functions_is_forgotten_all_at_once():
+    kept, callers = ([lambda v: v for _ in range(200)] for _ in range(2))
+    keepers = {id(f): Keeper(g) for f, g in zip(callers, kept)}
+
+    def body(_):
+        for each in (*kept, *callers):
+            _core.site(each, 1.0)
+        _core.finish([], None, [])
+
+    try:
+        _core.set_callees(lambda f: keepers.get(id(f)))
+        _core.traced(False, False, body, lambda error: [], lambda error: None)
+        kept.clear()
+        keepers.clear()
+    finally:
+        _core.set_callees(callees.stand_in)
 
 
 # Source.
