@@ -323,19 +323,25 @@ PyObject* known_object(PyObject*, PyObject* object) {
   return guard([&] { return known(object).release().ptr(); });
 }
 
-// `a is b`: a lazy array is the array that it stands for, and a copy of a list the list.
+// `a is b`: a lazy array is the array that it stands for, and a copy of a list the list. There is
+// one np.True_ and one np.False_.
 PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "is_same needs two objects");
     return nullptr;
   }
   const auto known = [](PyObject* object) {
-    if (is_lazy(object) && as_lazy(object)->real) return as_lazy(object)->real;
+    if (is_lazy(object)) {
+      const LazyObject* lazy = as_lazy(object);
+      if (lazy->array.scalar && lazy->array.layout.dtype == DType::Bool)
+        return force_outcome(object, "bool", true);
+      return borrow(lazy->real ? lazy->real : object);
+    }
     const Call* call = Call::active();
     PyObject* original = call ? call->original_of(object) : nullptr;
-    return original ? original : object;
+    return borrow(original ? original : object);
   };
-  return PyBool_FromLong(known(args[0]) == known(args[1]));
+  return guard([&] { return PyBool_FromLong(known(args[0]).is(known(args[1]))); });
 }
 
 PyMethodDef kFunctions[] = {

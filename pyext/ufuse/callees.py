@@ -315,7 +315,7 @@ def _of_class(value: type) -> Any:
         # A class of the user's: what sets its attributes is a call like others.
         return functools.partial(_core.construct, value)
     module = str(value.__module__)
-    standard = is_library(module) or _is_standard(module)
+    standard = module.partition(".")[0] == "numpy" or _is_standard(module)
     if not standard and not issubclass(value, (tuple, BaseException)):
         return caller(value, "user_call", pure=False)
     if names.is_strict(module):

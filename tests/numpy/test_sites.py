@@ -299,6 +299,15 @@ def test_other_packages_get_real_arrays_unless_they_are_jitted(tmp_path, monkeyp
     assert all(package.seen)
 
 
+def test_there_is_one_true_and_one_false():
+    def function(x):
+        same = (x > 0).any() is (x > -1).any()
+        return x * 2 if x.any() is np.True_ else x - 1, same
+
+    for value in (1.0, 0.0, 1.0, 0.0, 0.0):
+        check(function, np.full(3, value))
+
+
 class Keeper:
     """Stands for one function, and alone keeps another one alive."""
 
