@@ -156,7 +156,9 @@ def own(function: types.FunctionType) -> None:
         return
     if package not in sys.stdlib_module_names:
         _jitted_packages.add(package)
-        _core.set_callees(stand_in)  # what was found of its functions is found anew
+        # What was found of its functions and classes is found anew.
+        _core.set_callees(stand_in)
+        _others.clear()
 
 
 def is_own(function: types.FunctionType) -> bool:

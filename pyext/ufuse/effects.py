@@ -22,7 +22,7 @@ import numpy as np
 
 from . import _core, callees, copies
 from .explain import shown_file
-from .source.sites import PerCode
+from .source.sites import PerCode, chain_of
 from .source.text import NoSource, names_used, source_of
 from .twin import free_variables
 
@@ -380,7 +380,7 @@ class _Reader(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute, called: bool = False) -> None:
         if not isinstance(node.ctx, ast.Load):
             self.stores = self.stores or node.lineno
-        chain = _chain_of(node)
+        chain = chain_of(node)
         if chain and chain[0] in self.outside:
             self.chains.append((chain, node.lineno))
             return
@@ -388,7 +388,7 @@ class _Reader(ast.NodeVisitor):
         self.visit(node.value)
 
     def visit_Call(self, node: ast.Call) -> None:
-        chain = _chain_of(node.func)
+        chain = chain_of(node.func)
         if any(keyword.arg == "out" for keyword in node.keywords):
             self.stores = self.stores or node.lineno
         if chain and chain[-1] in _NEW_STREAMS and chain[0] in self.outside and node.args:
@@ -435,12 +435,3 @@ _WRITERS = frozenset(
     + ["add", "discard", "reverse", "appendleft", "popleft", "itemset", "setfield", "setflags"]
     + ["fill_diagonal", "put_along_axis", "byteswap", "extendleft", "rotate", "subtract"]
 )
-
-
-def _chain_of(node: ast.expr) -> tuple[str, ...]:
-    """``("np", "linalg", "norm")`` of ``np.linalg.norm``; empty for what begins with no name."""
-    found: list[str] = []
-    while isinstance(node, ast.Attribute):
-        found.append(node.attr)
-        node = node.value
-    return (node.id, *reversed(found)) if isinstance(node, ast.Name) else ()

@@ -102,6 +102,15 @@ class Instrumented(NamedTuple):
     chains: frozenset[Chain]
 
 
+def chain_of(node: ast.expr) -> Chain:
+    """``("np", "linalg", "norm")`` of ``np.linalg.norm``; empty for what begins with no name."""
+    found: list[str] = []
+    while isinstance(node, ast.Attribute):
+        found.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(found)) if isinstance(node, ast.Name) else ()
+
+
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
 # What such an expression makes is of a type of Python's own.
 _DISPLAYS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set)
@@ -118,12 +127,8 @@ class _Sites(ast.NodeTransformer):
         return node if type(node) in _LEAVES else super().visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        names, base = [node.attr], node.value
-        while isinstance(base, ast.Attribute):
-            names.append(base.attr)
-            base = base.value
-        if isinstance(base, ast.Name):
-            self.chains.add((base.id, *reversed(names)))
+        if chain := chain_of(node):
+            self.chains.add(chain)
         self.generic_visit(node)
         return self._found(node)
 
