@@ -139,6 +139,12 @@ std::vector<Want> Session::dead_sinks(const std::vector<Want>& wants) const {
 }
 
 void Session::compute(Storages wanted, bool with_sinks) {
+  struct Computing {
+    explicit Computing(bool& flag) : flag(flag), before(std::exchange(flag, true)) {}
+    ~Computing() { flag = before; }
+    bool& flag;
+    const bool before;
+  } computing(computing_);
   close_over(wanted);
   std::vector<Want> wants = wants_of(wanted);
   if (with_sinks)

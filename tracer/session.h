@@ -142,6 +142,8 @@ class Session final : public numpy_shim::Context {
   void record_outcome(Event event, const LazyArray& array, bool truth);
   // Unset when the call was not pure or finish has not been reached.
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
+  // A request is on its way: nothing else may be asked for.
+  bool is_computing() const { return computing_; }
   void mark_impure() { pure_ = false; }
   bool is_pure() const { return pure_; }
   // The live storage whose memory holds all of this range; null: none.
@@ -250,6 +252,7 @@ class Session final : public numpy_shim::Context {
   std::vector<Event> events_;
 
   bool pure_ = true;
+  bool computing_ = false;
   // What the last request ran, for the plan.
   struct RecordedRun {
     std::shared_ptr<const ir::Executable> executable;

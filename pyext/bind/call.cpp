@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "codegen/compile.h"
 #include "pyext/bind/backends.h"
 #include "pyext/bind/lazy_array.h"
+#include "pyext/bind/native_call.h"
 #include "pyext/bind/new_array.h"
 #include "pyext/bind/numpy_replay.h"
 #include "pyext/bind/request_check.h"
@@ -195,11 +197,33 @@ Call::Aside::~Aside() {
 void Call::push(std::shared_ptr<Call> call) {
   free_leftovers();
   call->listen();
+  call->frames_.emplace();
   calls.stack.push_back(std::move(call));
+}
+
+// Without the lock in between, for the thread whose call it is needs it to go on. With the lock,
+// that thread stands still: what is computed now for another one keeps it.
+void Call::await_rest(const tracer::Storage& storage) {
+  const auto is_mine = [&] {
+    return std::ranges::any_of(
+        calls.stack, [&](const auto& call) { return call && &call->session() == storage.session; });
+  };
+  while (storage.session != nullptr && storage.session->is_computing() && !is_mine()) {
+    const WithoutGil released;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 bool Call::is_open() const {
   return std::ranges::any_of(calls.stack, [&](const auto& call) { return call.get() == this; });
+}
+
+void Call::settle() {
+  // A finalizer may run anywhere.
+  if (is_at_work() || session_.is_computing()) return;
+  session_.mark_impure();
+  session_.flush();
+  holders_.make_real();
 }
 
 // The user's exception is on its way: what computing the rest says must not hide it. Only a signal
@@ -236,6 +260,7 @@ std::shared_ptr<Call> Call::pop() {
   calls.stack.pop_back();
   call->arguments_.clear();
   call->watch_.stop();
+  call->frames_.reset();
   calls.last = call;
   return call;
 }
@@ -256,6 +281,23 @@ py::object Call::add_argument(PyObject* object) {
   ++argument_count_;
   arguments_.emplace(object, lazy);
   return lazy;
+}
+
+py::object Call::known(PyObject* object) {
+  if (const auto it = arguments_.find(object); it != arguments_.end()) return it->second;
+  if (!is_supported_array(object)) return {};
+  py::object view = view_of_known(*this, reinterpret_cast<PyArrayObject*>(object));
+  if (view) session_.mark_impure();
+  return view;
+}
+
+py::object Call::find(PyObject* object, bool fresh) {
+  if (py::object lazy = known(object)) return lazy;
+  session_.mark_impure();
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  if (fresh && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA))
+    return make_lazy(adopt_temporary(object), object);
+  return add_argument(object);
 }
 
 // The nearest frame whose code is `wanted`; its code object is noted.
@@ -426,11 +468,15 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   ir::RunStatus status;
   {
     const AtWork computing;
-    WithoutGil released;
-    SignalWatch watch(released, may_stop_);
-    ir::RunArgs watched = args;
-    watched.watch = &watch;
-    status = executable.run(watched);
+    if (std::this_thread::get_id() == thread_) {
+      WithoutGil released;
+      SignalWatch watch(released, may_stop_);
+      ir::RunArgs watched = args;
+      watched.watch = &watch;
+      status = executable.run(watched);
+    } else {
+      status = executable.run(args);  // see `await_rest`
+    }
   }
   stopped_ = status.stopped;
   // Of a signal's handler, or of an inner loop of some other library.

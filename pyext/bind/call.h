@@ -7,10 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "pyext/bind/frames.h"
+#include "pyext/bind/holders.h"
 #include "pyext/bind/numbers.h"
 #include "pyext/bind/numpy_facts.h"
 #include "pyext/bind/shape.h"
@@ -94,8 +97,17 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
       return nullptr;
     return it->second.second.ptr();
   }
+  // Code is about to run, or has run, that reads and writes memory by itself: nothing is pending
+  // then, and nothing is taken for known.
+  void settle();
+  // Whether such code runs now.
+  bool among_strangers() const { return among_strangers_; }
+  void set_among_strangers(bool among) { among_strangers_ = among; }
   // The call is on its way out with an exception: it waits for nothing any more.
   void hurry() { patience_ = std::chrono::nanoseconds(0); }
+  // Before a value of a call is computed that another thread may be computing: an attribute shows
+  // it to all threads.
+  static void await_rest(const tracer::Storage& storage);
   static void push(std::shared_ptr<Call> call);
   static std::shared_ptr<Call> pop();
   // Whether it is being traced on this thread; calls inside it may be, too.
@@ -108,6 +120,13 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // An argument as a lazy array (or itself when it is none); the same object gives the same lazy
   // array.
   py::object add_argument(PyObject* object);
+  // An array that traced code has found somewhere, as a lazy one that is traced from here on.
+  // `fresh`: nobody else holds it.
+  py::object find(PyObject* array, bool fresh);
+  // The lazy array for a real one whose memory the call knows; unset for any other.
+  py::object known(PyObject* array);
+  // Where traced code has put values.
+  Holders& holders() { return holders_; }
   // Whether the error state only warns or ignores: no other is traced.
   bool error_state_is_traceable() const { return traceable_; }
   // Before a ufunc of SciPy's; throws Unsupported where it would warn or raise by itself.
@@ -206,6 +225,10 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool asked_flags_ = false, asked_special_ = false;
   bool warned_of_numbers_ = false;
   WarningWatch watch_;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::optional<FrameWatch> frames_;  // while it is open
+  bool among_strangers_ = false;
+  Holders holders_;
   const NumberSites* number_sites_;
   Numbers numbers_;
   std::vector<Run> runs_;

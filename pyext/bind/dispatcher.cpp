@@ -27,6 +27,8 @@ constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
 // longer: the plain function may need much memory where loops need none.
 constexpr std::size_t kReplayBytes = 64 * 1024, kTraceBytes = 1024 * 1024;
 constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 250'000;
+// Of what hangs on the user's objects the sizes are not known, and each call is traced.
+constexpr std::int64_t kLongObjects = 50'000'000;
 constexpr std::size_t kMaxKinds = 256;
 // After so many calls in a row that left no recording, one in kRetry of those with a new signature
 // is recorded: shapes and numbers that always change are no reason to try each time.
@@ -212,7 +214,9 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
       state.plain ? kind_of_call(args, PyVectorcall_NARGS(flags), keywords) : CallKind{};
   if (kind.hash == 0) return run_traced(state, args, flags, keywords);
   if (state.races.size() >= kMaxKinds && !state.races.contains(kind.hash)) state.races.clear();
-  const std::int64_t worth_asking = kind.bytes <= kTraceBytes ? kLongTrace : 0;  // 0: never
+  const std::int64_t worth_asking = kind.objects                ? kLongObjects
+                                    : kind.bytes <= kTraceBytes ? kLongTrace
+                                                                : 0;  // never
   const tracer::Race::Turn turn =
       state.races.try_emplace(kind.hash, worth_asking).first->second.next();
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();

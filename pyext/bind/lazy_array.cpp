@@ -383,6 +383,7 @@ py::object real_of(PyObject* object) {
   LazyObject* lazy = as_lazy(object);
   const LazyArray& array = lazy->array;
   tracer::Storage& storage = *array.storage;
+  if (storage.session && storage.value) Call::await_rest(storage);
   if (storage.session && storage.value) storage.session->force({&array, 1});
   if (lazy->real) return borrow(lazy->real);
   if (!storage.session && storage.value)

@@ -2,6 +2,7 @@
 // masked assignment of a scalar.
 #include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
+#include "pyext/bind/lazy_number.h"
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/operators.h"
 
@@ -36,7 +37,10 @@ IndexItem item_of(PyObject* object) {
     const bool is_mask = PyBool_Check(object) || PyArray_IsScalar(object, Bool) ||
                          (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
     if (is_mask) throw Unsupported("mask_index");
-    if (!PyIndex_Check(object) || PyArray_Check(object) ||
+    // A class of Python's has code of its own, which runs where nothing is being built.
+    const bool asks_python =
+        (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !is_lazy(object) && !is_number(object);
+    if (!PyIndex_Check(object) || PyArray_Check(object) || asks_python ||
         (is_lazy(object) && !as_lazy(object)->array.scalar))
       throw Unsupported("advanced_index");
     const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);

@@ -1,6 +1,8 @@
 // The module `ufuse._core`: NumPy's C API is imported here, and each topic binds its own names.
 #define UFUSE_IMPORTS_NUMPY
+#include "pyext/bind/attributes.h"
 #include "pyext/bind/dispatcher.h"
+#include "pyext/bind/frames.h"
 #include "pyext/bind/lazy_array.h"
 #include "pyext/bind/lazy_number.h"
 #include "pyext/bind/operators.h"
@@ -49,5 +51,7 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_caller(m);
   ufuse::pyext::bind_site(m);
   ufuse::pyext::bind_others(m);
+  ufuse::pyext::bind_attributes(m);
+  ufuse::pyext::bind_frames(m);
   ufuse::pyext::bind_dispatcher(m);
 }

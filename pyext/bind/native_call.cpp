@@ -32,20 +32,6 @@ void collect(PyObject* object, std::vector<PyObject*>& lazies) {
     if (is_lazy(inside)) lazies.push_back(inside);
 }
 
-// A real array on memory that the session knows, as a lazy one; unset for any other.
-py::object view_of_known(Call& call, PyArrayObject* array) {
-  const Layout layout = layout_of(array);
-  auto storage = call.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout));
-  if (!storage) return {};
-  LazyArray view;
-  view.offset = static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
-  view.storage = std::move(storage);
-  view.layout = layout;
-  view.has_recipe = false;
-  view.read_only = !PyArray_ISWRITEABLE(array);  // np.diagonal
-  return make_lazy(std::move(view), reinterpret_cast<PyObject*>(array));
-}
-
 // What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a
 // view of one is a view; one that nobody else holds is the session's own; anything else stays what
 // it is.
@@ -133,6 +119,23 @@ void write_pending(Call& call, PyObject* object) {
   }
 }
 
+// While it lives, the code that runs sees and writes memory by itself.
+class AmongStrangers {
+ public:
+  explicit AmongStrangers(Call* call) : call_(call), before_(call && call->among_strangers()) {
+    if (call_) call_->set_among_strangers(true);
+  }
+  ~AmongStrangers() {
+    if (call_) call_->set_among_strangers(before_);
+  }
+  AmongStrangers(const AmongStrangers&) = delete;
+  AmongStrangers& operator=(const AmongStrangers&) = delete;
+
+ private:
+  Call* call_;
+  const bool before_;
+};
+
 std::string name_of(PyObject* func) {
   py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
   if (!name || !PyUnicode_Check(name.ptr())) {
@@ -216,11 +219,17 @@ py::object to_python(Call& call, std::vector<LazyArray> arrays) {
   return made;
 }
 
-py::object known(PyObject* object) {
-  Call* call = Call::active();
-  if (call == nullptr || !is_supported_array(object)) return borrow(object);
-  py::object view = view_of_known(*call, reinterpret_cast<PyArrayObject*>(object));
-  return view ? view : borrow(object);
+py::object view_of_known(Call& call, PyArrayObject* array) {
+  const Layout layout = layout_of(array);
+  auto storage = call.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout));
+  if (!storage) return {};
+  LazyArray view;
+  view.offset = static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
+  view.storage = std::move(storage);
+  view.layout = layout;
+  view.has_recipe = false;
+  view.read_only = !PyArray_ISWRITEABLE(array);  // np.diagonal
+  return make_lazy(std::move(view), reinterpret_cast<PyObject*>(array));
 }
 
 py::object unwrap(PyObject* object) {
@@ -246,15 +255,20 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   pure &= out == nullptr || out == Py_None;
   if (call) {
     call->record(tracer::Event::Kind::NumpyCall, reason.c_str(), name_of(func));
-    if (!pure) call->session().flush();
-  }
-  if (call) {
+    if (!pure) {
+      call->session().flush();
+      call->holders().make_real();
+    }
     write_pending(*call, args);
     if (kwargs) write_pending(*call, kwargs);
   }
   const py::object real_args = unwrap(args);
   const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
-  py::object result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  py::object result;
+  {
+    const AmongStrangers strangers(pure ? nullptr : call);
+    result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  }
   if (!call) return result;
   if (!pure) {
     call->session().flush();  // what the call itself has traced: through an iterator, a callback

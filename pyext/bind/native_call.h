@@ -24,9 +24,8 @@ void check_promotion(Call& call, std::span<PyObject* const> objects,
 py::object to_python(Call& call, LazyArray array);
 py::object to_python(Call& call, std::vector<LazyArray> arrays);
 
-// An array that traced code has found somewhere: a lazy one where the active call knows its memory,
-// which may have writes or reads pending; any other object is itself.
-py::object known(PyObject* object);
+// A real array on memory that the call knows, as a lazy one; unset for any other.
+py::object view_of_known(Call& call, PyArrayObject* array);
 
 // Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
 py::object unwrap(PyObject* object);

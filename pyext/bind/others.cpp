@@ -33,25 +33,13 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-bool holds_lazy(PyObject* value) {
-  ContainerWalk walk(value, Into::All);
-  while (PyObject* object = walk.next())
-    if (is_lazy(object)) return true;
-  return false;
-}
-
 // function(object, values...), a function of module operator.
 PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values) {
   return guard([&] {
     PyObject* function = operator_function(name);
     std::array<PyObject*, 3> given{object_of(self)};
     std::size_t count = 1;
-    bool lazy = false;
-    for (PyObject* value : values) {
-      given[count++] = seen_number(value);
-      lazy |= holds_lazy(value);
-    }
-    if (!lazy) return PyObject_Vectorcall(function, given.data(), count, nullptr);
+    for (PyObject* value : values) given[count++] = seen_number(value);
     py::tuple args(count);
     for (std::size_t i = 0; i < count; ++i) args[i] = borrow(given[i]);
     return numpy_call(function, args.ptr(), nullptr, "user_call", false).release().ptr();
@@ -93,29 +81,11 @@ bool is_plain(PyObject* object) {
          PyArray_IsScalar(object, Generic) || object == Py_None || PyType_Check(object);
 }
 
-bool is_other(PyObject* object) {
-  if (is_plain(object)) return false;
-  const py::object answer =
-      steal(PyObject_CallOneArg(the_judge, reinterpret_cast<PyObject*>(Py_TYPE(object))));
-  return answer.ptr() == Py_True;
-}
-
 PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count == 1) return operand_of(args[0]);
   return guard([&]() -> PyObject* {
-    if (count != 1 && count != 2) throw py::type_error("operand needs one object or two");
-    PyObject* value = args[count - 1];
-    if (Call::active() == nullptr || !is_other(args[0])) return Py_NewRef(value);
-    if (count == 2) {
-      if (!holds_lazy(value)) return Py_NewRef(seen_number(value));
-      Call& call = *Call::active();
-      call.record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(args[0])->tp_name);
-      call.session().flush();
-      return unwrap(value).release().ptr();
-    }
-    auto* made = PyObject_New(Operand, the_type);
-    if (made == nullptr) throw py::error_already_set();
-    made->object = Py_NewRef(args[0]);
-    return reinterpret_cast<PyObject*>(made);
+    if (count != 2) throw py::type_error("operand needs one object or two");
+    return value_beside(args[0], args[1]).release().ptr();
   });
 }
 
@@ -131,6 +101,41 @@ void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>
 }
 
 }  // namespace
+
+bool is_other(PyObject* object) {
+  if (is_plain(object)) return false;
+  const Unwatched judging;
+  const py::object answer =
+      steal(PyObject_CallOneArg(the_judge, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  return answer.ptr() == Py_True;
+}
+
+PyObject* operand_of(PyObject* object) {
+  return guard([&]() -> PyObject* {
+    Call* call = Call::active();
+    if (call == nullptr) return Py_NewRef(object);
+    if (PyArray_CheckExact(object)) {
+      const py::object lazy = call->known(object);
+      return Py_NewRef(lazy ? lazy.ptr() : object);
+    }
+    if (!is_other(object)) return Py_NewRef(object);
+    auto* made = PyObject_New(Operand, the_type);
+    if (made == nullptr) throw py::error_already_set();
+    made->object = Py_NewRef(object);
+    return reinterpret_cast<PyObject*>(made);
+  });
+}
+
+py::object value_beside(PyObject* object, PyObject* value) {
+  Call* call = Call::active();
+  if (call == nullptr) return borrow(value);
+  // An array that came here by ways that nobody sees is written to at once.
+  const bool is_real = PyArray_Check(object);
+  if (!is_real && !is_other(object)) return borrow(value);
+  call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
+  call->settle();
+  return unwrap(seen_number(value));
+}
 
 void bind_others(py::module_& m) {
   std::vector<PyType_Slot> slots = {

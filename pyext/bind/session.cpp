@@ -42,7 +42,8 @@ py::list finish(const py::list& results, py::handle returned, const py::list& ar
   if (Call::is_recording() && call.session().is_pure())
     call.keep_shape(shape_of(returned.ptr(), results, arguments));
   call.session().finish(lazies_in(results));
-  Call::pop();
+  const std::shared_ptr<Call> ended = Call::pop();
+  ended->holders().make_real();
   py::list real;
   for (py::handle object : results) real.append(unwrap(object.ptr()));
   return real;
@@ -60,6 +61,8 @@ void end_by_exception(Call& call, const py::list& due, bool quickly) {
   call.hurry();
   call.abort(lazies_in(due), quickly);
 }
+
+py::list held_lazies() { return active_call().holders().lazies(); }
 
 // Python's error, out of the way of what has to be done before it is raised.
 class Raised {
@@ -126,6 +129,7 @@ py::object traced(bool fast, bool debug, py::handle body, py::handle due, py::ha
       raised = std::make_unique<Raised>();
     }
   }
+  if (raised->is_there() || !error.is_none()) call->holders().make_real();
   py::object result = insist(settle, error, raised);
   if (raised->is_there()) raised->restore();
   return result;
@@ -357,6 +361,8 @@ void bind_session(py::module_& m) {
         "End the traced call: compute the results and all pending writes in one request; real "
         "objects in the order of `results`. They stand in `returned`, whose nest a recording "
         "repeats; what stands there for `arguments` are the caller's own objects.");
+  m.def("held_lazies", held_lazies,
+        "The lazy arrays that the active call has put into attributes, lists and dicts.");
   m.def(
       "mark_impure", [] { active_call().session().mark_impure(); },
       "The active call did more than its plan would: it is not to be replayed.");

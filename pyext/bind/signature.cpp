@@ -37,6 +37,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
 struct Kind {
   std::uint64_t hash = 1;
   std::size_t bytes = 0;
+  bool objects = false;
   int objects_left = 64;
 
   void add(PyObject* object) {
@@ -57,6 +58,10 @@ struct Kind {
       PyObject *key, *value;
       for (Py_ssize_t at = 0; objects_left > 0 && PyDict_Next(object, &at, &key, &value);)
         add(value);
+    } else {
+      objects |= object != Py_None && !PyLong_Check(object) && !PyFloat_Check(object) &&
+                 !PyComplex_Check(object) && !PyUnicode_Check(object) &&
+                 !PyArray_CheckScalar(object);
     }
   }
 };
@@ -235,7 +240,7 @@ CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keyword
     kind.hash = mixed(kind.hash, static_cast<std::uint64_t>(name));
   }
   if (kind.objects_left < 0) return {};
-  return {kind.hash != 0 ? kind.hash : 1, kind.bytes};
+  return {kind.hash != 0 ? kind.hash : 1, kind.bytes, kind.objects};
 }
 
 }  // namespace ufuse::pyext

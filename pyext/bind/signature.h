@@ -50,6 +50,7 @@ struct Signature {
 struct CallKind {
   std::uint64_t hash = 0;
   std::size_t bytes = 0;  // of the arrays
+  bool objects = false;   // there are others, which may hold arrays of any size
 };
 CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 

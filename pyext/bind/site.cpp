@@ -8,6 +8,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "pyext/bind/attributes.h"
+#include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_ops.h"
 #include "pyext/bind/session.h"
 
@@ -157,6 +159,7 @@ bool is_kept(PyObject* f) {
 Choice choice_of(PyObject* f) {
   const auto found = rows().find(f);
   if (found != rows().end() && found->second.is_for(f)) return found->second.choice;
+  const Unwatched resolving;
   const py::object answer = steal(PyObject_CallOneArg(the_resolver, f));
   Choice choice;
   if (answer.ptr() == Py_Ellipsis)
@@ -229,6 +232,39 @@ py::object result_of_class(PyObject* f, PyObject* argument) {
   if (!is_lazy(argument)) return {};
   if (f == reinterpret_cast<PyObject*>(&PyType_Type)) return py::handle(argument).attr("__class__");
   return cast_of(f, argument);
+}
+
+// The arguments of a call, where real arrays on memory that the traced call knows are lazy ones:
+// they came by ways that nobody sees, out of a container for example.
+class KnownArrays {
+ public:
+  KnownArrays(Call& call, PyObject* const* args, std::size_t count, PyObject* keywords)
+      : args_(args) {
+    const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+    for (std::size_t i = 0; i < count + named; ++i) {
+      if (!PyArray_CheckExact(args[i])) continue;
+      py::object lazy = call.known(args[i]);
+      if (!lazy) continue;
+      if (changed_.empty()) changed_.assign(args, args + count + named);
+      changed_[i] = lazy.ptr();
+      held_.push_back(std::move(lazy));
+    }
+  }
+  PyObject* const* args() const { return changed_.empty() ? args_ : changed_.data(); }
+
+ private:
+  PyObject* const* args_;
+  std::vector<PyObject*> changed_;
+  std::vector<py::object> held_;
+};
+
+// `list.append(x)` and the like keep what they are given.
+void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
+  PyObject* owner = PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : nullptr;
+  if (owner == nullptr || !(PyList_CheckExact(owner) || PyDict_CheckExact(owner))) return;
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  for (std::size_t i = 0; i < count + named; ++i)
+    if (any_inside(args[i], Into::All, is_lazy)) return Call::active()->holders().add(owner);
 }
 
 PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count,
@@ -318,11 +354,6 @@ PyObject* call_on_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
   });
 }
 
-PyObject* known_object(PyObject*, PyObject* object) {
-  if (!PyArray_CheckExact(object)) return Py_NewRef(object);
-  return guard([&] { return known(object).release().ptr(); });
-}
-
 // `a is b`: a lazy array is the array that it stands for, and a copy of a list the list. There is
 // one np.True_ and one np.False_.
 PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -347,9 +378,6 @@ PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyMethodDef kFunctions[] = {
     {"is_same", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_same)), METH_FASTCALL,
      "is_same(a, b): `a is b`, where a lazy array is the array that it stands for."},
-    {"known", known_object, METH_O,
-     "known(object): an array found in traced code, lazy where the active call knows its memory; "
-     "any other object as it is."},
     {"set_own_code", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_own_code)),
      METH_FASTCALL,
      "set_own_code(instrumented, own): functions that traced code makes with the first code get "
@@ -375,8 +403,10 @@ PyMethodDef kFunctions[] = {
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
-  const Call* call = Call::active();
+  Call* call = Call::active();
   if (call == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
+  const KnownArrays known(*call, args, count, keywords);
+  args = known.args();
   if (PyMethod_Check(f)) return call_method(f, args, count, keywords);
   if (PyType_Check(f) && keywords == nullptr && count == 1)
     if (py::object result = result_of_class(f, args[0])) return result.release().ptr();
@@ -386,8 +416,11 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   if (choice.way == Way::StandIn)
     return PyObject_Vectorcall(choice.stand_in.ptr(), args, count, keywords);
   if (choice.way == Way::CallsBack) return call_back(f, args, count, keywords);
+  note_kept(f, args, count, keywords);
   PyObject* result = PyObject_Vectorcall(f, args, count, keywords);
-  if (result == nullptr || !wants_array(args, count, keywords) || !is_of_ufunc(f)) return result;
+  if (result == nullptr) return nullptr;
+  if (PyArray_CheckExact(result)) return traced_from_here(result, Py_REFCNT(result) == 1);
+  if (!wants_array(args, count, keywords) || !is_of_ufunc(f)) return result;
   return into_array(steal(result)).release().ptr();
 }
 

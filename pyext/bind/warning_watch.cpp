@@ -91,6 +91,7 @@ void WarningWatch::stop() {
 
 AtWork::AtWork() { ++at_work; }
 AtWork::~AtWork() { --at_work; }
+bool is_at_work() { return at_work > 0; }
 OwnWords::OwnWords() { ++own_words; }
 OwnWords::~OwnWords() { --own_words; }
 

@@ -29,6 +29,7 @@ class AtWork {
   AtWork(const AtWork&) = delete;
   AtWork& operator=(const AtWork&) = delete;
 };
+bool is_at_work();
 
 // While one lives, what is said on this thread is the session's own.
 class OwnWords {

@@ -24,6 +24,7 @@ environment.check()  # before a loop starts libomp, which does not survive every
 _core.set_backend(environment.backend())
 _core.set_callees(callees.stand_in)
 _core.set_others(callees.is_other)
+_core.set_harmless(callees.is_harmless_code)
 _core.set_array_function(callees.array_function)
 methods.install()
 # A thread that is in the compiler's way at the end would leave its files behind; two seconds are

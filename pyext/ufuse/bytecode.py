@@ -1,7 +1,7 @@
 """Where does each value on the stack of a code object come from?
 
 ``walk(code, events)`` reads the instructions in order, keeps a stack of origins instead of values,
-and tells ``events`` what is loaded, assigned, called and stored. It judges nothing; ``scan`` does.
+and tells ``events`` what is loaded, assigned and called. It judges nothing; ``scan`` does.
 One row of handlers per kind of instruction: those of Python 3.11 to 3.14. An opcode that is not
 known changes the stack by its effect and leaves something fresh behind.
 """
@@ -45,9 +45,6 @@ class Events(Protocol):
 
     def call(self, callee: Origin, arguments: list[Origin], keywords: tuple[str, ...]) -> Origin:
         """A call; ``arguments`` with the last one first. Gives the origin of what it returns."""
-
-    def store(self, container: Origin, value: Origin, reason: str) -> None:
-        """A value is stored into a container: a reason if that is an object from outside."""
 
     def import_module(self) -> None:
         """A module is imported."""
@@ -198,8 +195,7 @@ def _load_attr(m: _Machine, i: dis.Instruction) -> None:
 
 @_on("STORE_ATTR")
 def _store_attr(m: _Machine, i: dis.Instruction) -> None:
-    m.pop()
-    m.events.fail("store_attribute", f"an attribute `.{i.argval}` is assigned")
+    m.pop(2)
 
 
 @_on("BINARY_SUBSCR", "BINARY_SLICE")
@@ -210,15 +206,12 @@ def _item(m: _Machine, i: dis.Instruction) -> None:
 
 @_on("STORE_SUBSCR", "STORE_SLICE")
 def _store_item(m: _Machine, i: dis.Instruction) -> None:
-    m.pop(2 if i.opname == "STORE_SLICE" else 1)
-    container = m.pop()
-    m.events.store(container, m.pop(), "store_in_container")
+    m.pop(4 if i.opname == "STORE_SLICE" else 3)
 
 
 @_on("DELETE_SUBSCR")
 def _delete_item(m: _Machine, i: dis.Instruction) -> None:
-    m.pop()
-    m.events.store(m.pop(), CONST, "store_in_container")
+    m.pop(2)
 
 
 # Operators and containers.
@@ -231,10 +224,7 @@ def _binary(m: _Machine, i: dis.Instruction) -> None:
     m.pop()
     left = m.pop()
     # `a += b` may give back `a` itself.
-    inplace = i.argrepr.endswith("=")
-    if inplace:
-        m.events.store(left, FRESH, "inplace")
-    m.push(("args", (left, FRESH)) if inplace else FRESH)
+    m.push(("args", (left, FRESH)) if i.argrepr.endswith("=") else FRESH)
 
 
 @_on("BUILD_LIST", "BUILD_TUPLE", "BUILD_SET")

@@ -13,6 +13,7 @@ import builtins
 import collections
 import contextlib
 import functools
+import os
 import sys
 import sysconfig
 import types
@@ -132,6 +133,11 @@ _INSTALLED = tuple(
     }
 )
 
+_STANDARD = str(sysconfig.get_path("stdlib")).rstrip("/") + "/"
+_NUMPY_FOLDER = os.path.dirname(np.__file__) + "/"
+_HARMLESS_FOLDERS = (_NUMPY_FOLDER, os.path.dirname(__file__) + "/")
+_STRANGE_FOLDERS = tuple(_NUMPY_FOLDER + each for each in ("ma/", "matrixlib/", "testing/"))
+
 
 def is_library(module: Any) -> bool:
     """Whether a module's name belongs to NumPy or SciPy, whose globals do not change."""
@@ -174,6 +180,21 @@ def is_installed(name: str) -> bool:
     return name.startswith(_INSTALLED) or any(
         part in name for part in ("/site-packages/", "/dist-packages/")
     )
+
+
+def is_harmless_code(code: types.CodeType) -> bool:
+    """Whether code without call sites may run while values are pending.
+
+    Python's own library hands objects on to others, and NumPy gets real arrays where it looks into
+    them.
+    """
+    name = code.co_filename
+    if name == DISPATCHER_FILE or name.startswith(_HARMLESS_FOLDERS):
+        return not name.startswith(_STRANGE_FOLDERS)
+    if name.startswith(_STANDARD):
+        return not is_installed(name.removeprefix(_STANDARD))
+    # A module that is part of Python, and what makes a named tuple.
+    return name.startswith("<frozen ") or code.co_names == ("_tuple_new",)
 
 
 def _package_of(function: types.FunctionType) -> str:

@@ -528,6 +528,7 @@ class _Traced:
             _core.mark_impure()
         for container in changed:
             results.collect(container)
+        results.collect(_core.held_lazies())
         escaped = escape.pending(results.lazies)
         if escaped:
             _core.mark_impure()
@@ -541,6 +542,7 @@ class _Traced:
         results = tree.Results(self._arguments)
         for container in self._arguments.changed():
             results.collect(container)
+        results.collect(_core.held_lazies())
         results.collect(error.args)
         results.collect(vars(error))
         return results.lazies

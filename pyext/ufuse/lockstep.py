@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _core, compare, copies, filters, requests, tree, twin
+from . import _core, compare, copies, requests, tree, twin
 from .explain import shown_file, waiting
 from .jit import Options, run
 from .source import sites
@@ -95,14 +95,7 @@ def _site(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _core.site(_recorded(f), *args, **kwargs)
 
 
-_HOOKS = sites.Hooks(
-    site=_site,
-    same=_core.is_same,
-    managed=filters.managed,
-    found=_core.known,
-    operand=_core.operand,
-    value=_value,
-)
+_HOOKS = twin.HOOKS._replace(site=_site, value=_value, own=None)
 
 
 def _recorded(f: Any) -> Any:

@@ -20,38 +20,6 @@ DESCRIPTORS = (
     types.WrapperDescriptorType,
     types.GetSetDescriptorType,
 )
-# Methods that keep their argument in the object they are called on.
-KEEPERS = frozenset(
-    [
-        "append",
-        "extend",
-        "insert",
-        "add",
-        "update",
-        "setdefault",
-        "appendleft",
-        "extendleft",
-        "put",
-        "put_nowait",
-        "push",
-        "send",
-        "write",
-        "writelines",
-        "register",
-        "set_result",
-        "__setitem__",
-        "__setattr__",
-        "__setstate__",
-    ]
-)
-# Methods and functions that write into an array that is their object or first argument.
-WRITING_METHODS = frozenset(
-    ["fill", "sort", "partition", "put", "itemset", "setfield", "byteswap", "resize"]
-)
-WRITING_FUNCTIONS = frozenset(
-    ["at", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle"]
-    + ["setitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "ipow", "imod", "iand", "ior"]
-)
 # Standard modules whose C code looks at the types of what it is given: a number must be a `float`,
 # bytes must have a buffer. Their functions get real values; their classes cannot be wrapped.
 STRICT_MODULES = frozenset(

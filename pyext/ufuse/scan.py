@@ -34,8 +34,6 @@ class Scan(NamedTuple):
         What was found, for the user.
     line : int
         Line of ``detail`` in the function's file.
-    mutated : frozenset of str
-        Parameters whose elements are stored into, or which take part in a store.
     pure : bool
         Whether equal arguments and equal globals always mean the same recorded operations.
     """
@@ -43,7 +41,6 @@ class Scan(NamedTuple):
     reason: str | None
     detail: str
     line: int
-    mutated: frozenset[str]
     pure: bool
 
 
@@ -68,8 +65,6 @@ class _Scanner:
         self.code, self.nested = code, False  # the one that is being read
         self.lookup = lookup
         self.assigned: dict[str, list[Origin]] = {}
-        self.stores: list[tuple[Origin, Origin, str, int]] = []  # container, value, reason, line
-        self.mutated: set[str] = set()
         self.pure = True
         self.line = code.co_firstlineno
 
@@ -146,12 +141,6 @@ class _Scanner:
         ):
             self.fail("memory_exposed", f"`.{name}` writes into an array's memory")
 
-    def holds_no_array(self, origin: Origin) -> bool:
-        """Whether storing a constant into this object cannot write into an array's memory."""
-        if origin[0] not in ("global", "free"):
-            return False
-        return type(self.lookup(origin[1], origin[0] == "free")) in (dict, list, set)
-
     # Events of the walk.
 
     def fail(self, reason: str, detail: str) -> None:
@@ -171,26 +160,13 @@ class _Scanner:
             self.fail("store_outer", f"`{name}` of the enclosing function is assigned")
         self.assigned.setdefault(origin[1], []).append(value)
 
-    def store(self, container: Origin, value: Origin, reason: str) -> None:
-        self.stores.append((container, value, reason, self.line))
-
     def call(self, callee: Origin, arguments: list[Origin], keywords: tuple[str, ...]) -> Origin:
-        if callee[0] == "attr" and callee[2] in names.KEEPERS:
-            self.store(callee[1], FRESH, "store_in_container")
-        if callee[0] == "attr" and callee[2] in names.WRITING_METHODS:
-            self.store(callee[1], FRESH, "store_in_array")
         if callee[0] == "attr" and callee[2] in names.FILLERS and "out" in keywords:
             self.fill_by_object(callee[1], callee[2])
         kind = self.value_of(callee)
         strict = isinstance(kind, type) and names.is_strict(kind.__module__)
         if strict and any(argument != CONST for argument in arguments):
             self.fail("strict_type", f"`{kind.__name__}` takes no lazy numbers")
-        name = callee[2] if callee[0] == "attr" else callee[1] if callee[0] == "global" else None
-        if name in names.WRITING_FUNCTIONS and arguments:
-            self.store(arguments[-1], FRESH, "store_in_array")
-        for keyword, argument in zip(reversed(keywords), arguments, strict=False):
-            if keyword == "out":
-                self.store(argument, FRESH, "store_in_array")
         return self.result_of(callee, arguments)
 
     def load_global(self, name: str) -> None:
@@ -248,20 +224,9 @@ class _Scanner:
     def verdict(self) -> Scan:
         try:
             self.run(self.root, nested=False)
-            for container, value, reason, line in self.stores:
-                self.line = line
-                for root in self.roots(container):
-                    if root[0] == "param":
-                        self.mutated.add(root[1])
-                    elif root[0] != "foreign":
-                        continue
-                    elif reason == "inplace":
-                        self.fail("store_in_array", "what is changed may be an array's memory")
-                    elif value != CONST or not self.holds_no_array(container):
-                        self.fail(reason, "a value is stored in an object from outside")
         except _Finding as found:
-            return Scan(found.reason, found.detail, found.line, frozenset(self.mutated), False)
-        return Scan(None, "", 0, frozenset(self.mutated), self.pure)
+            return Scan(found.reason, found.detail, found.line, False)
+        return Scan(None, "", 0, self.pure)
 
 
 def scan(function: types.FunctionType) -> Scan:
@@ -278,9 +243,8 @@ def scan(function: types.FunctionType) -> Scan:
 
     Examples
     --------
-    >>> kept = []
-    >>> scan(lambda x: kept.append(x * 2)).reason
-    'store_in_container'
+    >>> scan(lambda x: x.ctypes).reason
+    'memory_exposed'
     >>> scan(lambda x: [x * 2, x]).reason is None
     True
     """

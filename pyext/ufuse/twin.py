@@ -26,16 +26,22 @@ from .source.text import NoSource, names_used
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
-_HOOKS = sites.Hooks(
+HOOKS = sites.Hooks(
     site=_core.site,
     same=_core.is_same,
     managed=filters.managed,
-    found=_core.known,
+    attribute=_core.read_attribute,
+    found=_core.found,
+    owner=_core.owner,
+    changed=_core.changed,
+    begin=_core.begin_augment,
+    augment=_core.augment,
     operand=_core.operand,
+    known=_core.known,
     own=_core.with_own_code,
 )
 # NumPy's own code finds no arrays and meets no objects of others, and waits for nobody.
-_LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None, operand=None)
+_LIBRARY_HOOKS = sites.Hooks(_core.site, _core.is_same, own=_core.with_own_code)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
@@ -234,7 +240,7 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     """
     made = _codes.get(function.__code__)
     if made is None:
-        hooks = _LIBRARY_HOOKS if callees.is_stable(function) else _HOOKS
+        hooks = _LIBRARY_HOOKS if callees.is_stable(function) else HOOKS
         made = sites.instrumented(function, hooks)
         _codes.set(function.__code__, made)
     return made

@@ -5,6 +5,7 @@ NumPy's own: values, dtypes, strides, types, the arguments afterwards and the wa
 """
 
 import copy
+import types
 import warnings
 
 import numpy as np
@@ -13,9 +14,11 @@ from ufuse import _core
 
 def traced(function, *args):
     """``function(*args)`` with lazy arguments; real results."""
+    if isinstance(function, types.FunctionType):
+        _core.mark_traced(function.__code__)
     _core.begin()
     try:
-        result = function(*[_core.wrap(a) for a in args])
+        result = function(*map(_core.wrap, args))
         many = isinstance(result, tuple)
         real = _core.finish(list(result) if many else [result], result)
     except BaseException:

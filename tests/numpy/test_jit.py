@@ -176,7 +176,7 @@ class TestKinds:
         result = model.remember(X)
         assert type(model.last) is np.ndarray
         assert model.last is result
-        assert model.remember.explain(model, X).mode == "plain"
+        assert model.remember.explain(model, X).mode == "traced"
 
     def test_closure(self):
         factor = np.arange(6.0)

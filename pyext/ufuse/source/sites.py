@@ -33,16 +33,28 @@ class Hooks(NamedTuple):
         ``same(a, b)`` in the place of ``a is b``.
     managed : callable or None
         ``with managed(c)`` in the place of ``with c``. None: it stays.
+    attribute : callable or None
+        ``attribute(x, "a")`` in the place of ``x.a`` where it is read. None: it stays, and nothing
+        below is called.
     found : callable or None
-        ``found(x.a)`` and ``found(x[i])`` in the places of ``x.a`` and ``x[i]``, where they are
-        read and not called. None: these stay.
+        ``found(x[i])`` in the place of ``x[i]``, where it is read.
+    owner : callable or None
+        ``owner(x).a`` in the place of ``x.a`` where it is assigned or deleted.
+    changed : callable or None
+        ``changed(x)[i]`` in the place of ``x[i]`` where it is assigned or deleted.
+    begin : callable or None
+        See ``augment``.
+    augment : callable or None
+        ``augment("iadd", begin(x, "a"), y)`` in the place of ``x.a += y``.
+    operand : callable or None
+        ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator or an
+        index means, as in ``x @ y`` and ``x[i]``; and ``x += operand(x, y)`` in the place of
+        ``x += y``.
+    known : callable or None
+        ``known(x)`` in the place of ``x`` where it is another operand.
     value : callable or None
         ``value(x, text, line)`` in the place of each operation ``x``: a call, an operator, an
         index; and after each assignment that changes an array. None: these stay.
-    operand : callable or None
-        ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator or an
-        index means, as in ``x @ y`` and ``x[i] = y``; and ``x += operand(x, y)`` in the place of
-        ``x += y``. None: these stay.
     own : callable or None
         ``own(f)`` of each function ``f`` that the code makes, before its decorators get it. None:
         it is not told.
@@ -50,10 +62,16 @@ class Hooks(NamedTuple):
 
     site: Callable[..., Any]
     same: Callable[[Any, Any], bool]
-    managed: Callable[[Any], Any] | None
-    found: Callable[[Any], Any] | None
-    value: Callable[[Any, str, int], Any] | None = None
+    managed: Callable[[Any], Any] | None = None
+    attribute: Callable[[Any, str], Any] | None = None
+    found: Callable[[Any], Any] | None = None
+    owner: Callable[[Any], Any] | None = None
+    changed: Callable[[Any], Any] | None = None
+    begin: Callable[[Any, str], Any] | None = None
+    augment: Callable[[str, Any, Any], None] | None = None
     operand: Callable[..., Any] | None = None
+    known: Callable[[Any], Any] | None = None
+    value: Callable[[Any, str, int], Any] | None = None
     own: Callable[[Any], Any] | None = None
 
 
@@ -121,48 +139,87 @@ class _Sites(ast.NodeTransformer):
     def __init__(self, hooks: Hooks) -> None:
         self.hooks = hooks
         self.chains: set[Chain] = set()
+        self.owner = ""  # the class around, by which Python changes names like `__a`
 
     def visit(self, node: ast.AST) -> Any:
         """As of the base class, which would ask of each name and number what to do."""
         return node if type(node) in _LEAVES else super().visit(node)
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer, self.owner = self.owner, node.name.lstrip("_")
+        self.generic_visit(node)
+        self.owner = outer
+        return node
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if chain := chain_of(node):
             self.chains.add(chain)
         self.generic_visit(node)
-        return self._found(node)
+        if self.hooks.attribute is None:
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            node.value = _call(_PLACES.owner, [node.value], [], node.value)
+            return node
+        return _call(_PLACES.attribute, [node.value, self._name(node)], [], node)
+
+    def _name(self, node: ast.Attribute) -> ast.expr:
+        """The name of an attribute as Python looks it up."""
+        name = node.attr
+        if self.owner and name.startswith("__") and not name.endswith("__"):
+            name = f"_{self.owner}{name}"
+        return ast.copy_location(ast.Constant(name), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
+        if self.hooks.found is None:
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            node.value = _call(_PLACES.changed, [node.value], [], node.value)
+            return node
         node.value = self._operand(node.value)
-        return self._found(node)
+        return _call(_PLACES.found, [node], [], node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         node.left = self._operand(node.left)
+        node.right = self._known(node.right)
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        node.operand = self._known(node.operand)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if self.hooks.augment is not None and isinstance(node.target, ast.Attribute):
+            return self._augment(node, node.target)
         self.generic_visit(node)
         if self.hooks.operand is not None and isinstance(node.target, ast.Name):
             changed = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
             node.value = _call(_PLACES.operand, [changed, node.value], [], node.value)
         return node
 
+    def _augment(self, node: ast.AugAssign, target: ast.Attribute) -> ast.Expr:
+        given = [self.visit(target.value), self._name(target)]
+        begun = _call(_PLACES.begin, given, [], target)
+        name = ast.copy_location(ast.Constant(_IN_PLACE[type(node.op)]), target)
+        call = _call(_PLACES.augment, [name, begun, self.visit(node.value)], [], target)
+        for each in (call, call.func):
+            each.end_lineno, each.end_col_offset = node.end_lineno, node.end_col_offset
+        return ast.copy_location(ast.Expr(call), node)
+
     def _operand(self, node: ast.expr) -> ast.expr:
         if self.hooks.operand is None or isinstance(node, (*_DISPLAYS, *_COMPREHENSIONS)):
             return node
         return _call(_PLACES.operand, [node], [], node)
 
-    def _found(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
-        if self.hooks.found is None or not isinstance(node.ctx, ast.Load):
+    def _known(self, node: ast.expr) -> ast.expr:
+        if self.hooks.known is None or isinstance(node, (*_DISPLAYS, *_COMPREHENSIONS)):
             return node
-        return _call(_PLACES.found, [node], [], node)
+        return _call(_PLACES.known, [node], [], node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Call) and _is_place(node.func.func, _PLACES.found):
-            node.func = node.func.args[0]
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "super" and not node.args:
             return node  # it looks into the frame of its caller
@@ -172,11 +229,12 @@ class _Sites(ast.NodeTransformer):
         self.generic_visit(node)
         sides = [node.left, *node.comparators]
         identity = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot))
-        if len(node.ops) == 1 and not identity:
-            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-                node.comparators = [self._operand(node.comparators[0])]
-            else:
-                node.left = self._operand(node.left)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            node.left = self._known(node.left)
+            node.comparators = [self._operand(node.comparators[0])]
+        elif not identity:
+            node.left = self._operand(node.left)
+            node.comparators = [self._known(each) for each in node.comparators]
         if not identity or any(isinstance(each, ast.Constant) for each in sides):
             return node
         same = _call(_PLACES.same, sides, [], node)
@@ -218,6 +276,21 @@ class _Sites(ast.NodeTransformer):
         return node
 
 
+_IN_PLACE = {
+    ast.Add: "iadd",
+    ast.Sub: "isub",
+    ast.Mult: "imul",
+    ast.Div: "itruediv",
+    ast.FloorDiv: "ifloordiv",
+    ast.Mod: "imod",
+    ast.Pow: "ipow",
+    ast.MatMult: "imatmul",
+    ast.LShift: "ilshift",
+    ast.RShift: "irshift",
+    ast.BitAnd: "iand",
+    ast.BitOr: "ior",
+    ast.BitXor: "ixor",
+}
 _LONGEST_TEXT = 200
 
 
@@ -246,7 +319,7 @@ class _Operations(_Sites):
         return self._told(node, super().visit_BinOp)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        return self._told(node, self.generic_visit)
+        return self._told(node, super().visit_UnaryOp)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         changed = [each for each in node.targets if not isinstance(each, ast.Name)]
@@ -256,8 +329,7 @@ class _Operations(_Sites):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         statements = self._changed(node, [node.target])
-        super().visit_AugAssign(node)
-        return statements
+        return [super().visit_AugAssign(node), *statements[1:]]
 
     def _changed(self, node: ast.stmt, targets: list[ast.expr]) -> list[ast.stmt]:
         statements: list[ast.stmt] = [node]
@@ -275,10 +347,6 @@ def _mark(node: ast.stmt | ast.expr) -> list[ast.expr]:
     """Text and line of an operation."""
     text = ast.unparse(node)[:_LONGEST_TEXT]
     return [ast.copy_location(ast.Constant(value), node) for value in (text, node.lineno)]
-
-
-def _is_place(node: ast.expr, place: Any) -> bool:
-    return isinstance(node, ast.Constant) and node.value is place
 
 
 def _call(
@@ -349,6 +417,7 @@ def _filled(
     )
     code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
     _originals.set(code, original)
+    _core.mark_traced(code)
     return code
 
 

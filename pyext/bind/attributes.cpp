@@ -1,0 +1,210 @@
+// What if traced code reads an attribute or an item, assigns one, or changes what stands there?
+//
+// An array that is found so is traced from there on, as arguments are. What an attribute of the
+// user's object is set to stays pending, for only traced code sees it until the call ends or other
+// code runs (frames.h). Objects of other packages, and classes whose attributes are set by code of
+// their own, are given real arrays at once.
+#include "pyext/bind/attributes.h"
+
+#include <array>
+#include <cstring>
+
+#include "pyext/bind/containers.h"
+#include "pyext/bind/lazy_number.h"
+#include "pyext/bind/lazy_ops.h"
+#include "pyext/bind/operators.h"
+#include "pyext/bind/others.h"
+#include "pyext/bind/site.h"
+
+namespace ufuse::pyext {
+namespace {
+
+PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2) {
+    PyErr_SetString(PyExc_TypeError, "read_attribute needs an object and a name");
+    return nullptr;
+  }
+  PyObject* found = PyObject_GetAttr(args[0], args[1]);
+  if (found == nullptr || !PyArray_CheckExact(found)) return found;
+  return traced_from_here(found, Py_REFCNT(found) == 1);
+}
+
+PyObject* found_object(PyObject*, PyObject* object) {
+  if (!PyArray_CheckExact(object)) return Py_NewRef(object);
+  const bool fresh = Py_REFCNT(object) == 1;  // on the stack of the code that asks
+  return traced_from_here(Py_NewRef(object), fresh);
+}
+
+PyObject* known_object(PyObject*, PyObject* object) {
+  Call* call = PyArray_CheckExact(object) ? Call::active() : nullptr;
+  if (call == nullptr) return Py_NewRef(object);
+  return guard([&] {
+    py::object lazy = call->known(object);
+    return (lazy ? lazy : borrow(object)).release().ptr();
+  });
+}
+
+// The dictionary of an object whose attributes nobody but Python looks after; unset for any other.
+py::object plain_attributes(PyObject* object, PyObject* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_setattro != PyObject_GenericSetAttr ||
+      type->tp_getattro != PyObject_GenericGetAttr || is_other(object))
+    return {};
+  PyObject* of_class = _PyType_Lookup(type, name);
+  if (of_class != nullptr && Py_TYPE(of_class)->tp_descr_set != nullptr) return {};
+  py::object names = py::reinterpret_steal<py::object>(PyObject_GenericGetDict(object, nullptr));
+  if (!names) PyErr_Clear();
+  return names;
+}
+
+// The function of the user's that a property calls to be set; null for anything else.
+PyObject* setter_of(PyObject* object, PyObject* name) {
+  PyObject* of_class = _PyType_Lookup(Py_TYPE(object), name);
+  if (of_class == nullptr || Py_TYPE(of_class) != &PyProperty_Type) return nullptr;
+  PyObject* setter = PyObject_GetAttrString(of_class, "fset");
+  Py_XDECREF(setter);  // the property's, and so the class's
+  return setter != nullptr && PyFunction_Check(setter) ? setter : nullptr;
+}
+
+void check(int status) {
+  if (status < 0) throw py::error_already_set();
+}
+
+void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  Call* call = Call::active();
+  if (call == nullptr || value == nullptr) return check(PyObject_SetAttr(object, name, value));
+  PyObject* given = seen_number(value);
+  if (PyObject* setter = setter_of(object, name); setter != nullptr && !is_other(object)) {
+    PyObject* const args[] = {setter, object, given};
+    steal(site(args, 3, nullptr));
+    return;
+  }
+  if (!any_inside(given, Into::All, is_lazy)) return check(PyObject_SetAttr(object, name, given));
+  if (const py::object names = plain_attributes(object, name)) {
+    check(PyObject_SetAttr(object, name, given));
+    call->holders().add(names.ptr());
+    return;
+  }
+  call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
+  call->settle();
+  const py::object real = unwrap(given);
+  check(PyObject_SetAttr(object, name, real.ptr()));
+}
+
+// Stands in the place of an object of which an attribute is assigned or deleted.
+struct Owner {
+  PyObject_HEAD PyObject* object;
+};
+
+PyTypeObject* owner_type = nullptr;
+
+int set_of_owner(PyObject* self, PyObject* name, PyObject* value) {
+  return guard(
+      [&] {
+        set_attribute(reinterpret_cast<Owner*>(self)->object, name, value);
+        return 0;
+      },
+      -1);
+}
+
+void dealloc(PyObject* self) {
+  Py_DECREF(reinterpret_cast<Owner*>(self)->object);
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyObject* owner(PyObject*, PyObject* object) {
+  if (Call::active() == nullptr) return Py_NewRef(object);
+  auto* made = PyObject_New(Owner, owner_type);
+  if (made == nullptr) return nullptr;
+  made->object = Py_NewRef(object);
+  return reinterpret_cast<PyObject*>(made);
+}
+
+// `x[i] = ...`: real arrays that came here by ways that nobody sees are traced, and lists and dicts
+// are remembered.
+PyObject* changed(PyObject*, PyObject* object) {
+  Call* call = Call::active();
+  if (call == nullptr) return Py_NewRef(object);
+  if (PyArray_CheckExact(object)) return found_object(nullptr, object);
+  if (PyList_CheckExact(object) || PyDict_CheckExact(object)) {
+    call->holders().add(object);
+    return Py_NewRef(object);
+  }
+  return operand_of(object);
+}
+
+// The object and what its attribute is now, for `augment`.
+PyObject* begin_augment(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  PyObject* found = read_attribute(self, args, count);
+  if (found == nullptr) return nullptr;
+  PyObject* both = PyTuple_Pack(3, args[0], args[1], found);
+  Py_DECREF(found);
+  return both;
+}
+
+PyObject* in_place(const char* name, PyObject* a, PyObject* b) {
+  for (const BinaryOperator& each : kBinary)
+    if (std::strcmp(each.in_place, name) == 0) return each.apply_in_place(a, b);
+  if (std::strcmp(name, "ipow") == 0) return PyNumber_InPlacePower(a, b, Py_None);
+  return PyNumber_InPlaceMatrixMultiply(a, b);
+}
+
+// augment("iadd", begin_augment(x, "a"), y): `x.a += y`.
+PyObject* augment(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count != 3 || !PyTuple_Check(args[1]) || PyTuple_GET_SIZE(args[1]) != 3)
+      throw py::type_error("augment needs an operator, what begin_augment gave, and a value");
+    PyObject* object = PyTuple_GET_ITEM(args[1], 0);
+    PyObject* now = PyTuple_GET_ITEM(args[1], 2);
+    const py::object value = value_beside(now, args[2]);
+    const py::object made = steal(in_place(text_of(args[0]).c_str(), now, value.ptr()));
+    set_attribute(object, PyTuple_GET_ITEM(args[1], 1), made.ptr());
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"read_attribute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(read_attribute)),
+     METH_FASTCALL, "read_attribute(x, name): `x.name`; an array is traced from there on."},
+    {"found", found_object, METH_O,
+     "found(object): an array found in traced code, which is traced from there on; any other "
+     "object as it is."},
+    {"known", known_object, METH_O,
+     "known(object): an array whose memory the active call knows, as a lazy one; any other object "
+     "as it is."},
+    {"owner", owner, METH_O,
+     "owner(x): what stands for x where traced code assigns or deletes `x.name`."},
+    {"changed", changed, METH_O,
+     "changed(x): what stands for x where traced code assigns or deletes `x[i]`."},
+    {"begin_augment", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(begin_augment)),
+     METH_FASTCALL, "begin_augment(x, name): what `augment` needs of `x.name += y` before y."},
+    {"augment", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(augment)), METH_FASTCALL,
+     "augment(operator, begun, y): the rest of `x.name += y`; the operator is \"iadd\" or another "
+     "of module operator."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* traced_from_here(PyObject* array, bool fresh) {
+  Call* call = Call::active();
+  if (call == nullptr || !is_supported_array(array)) return array;
+  const py::object held = py::reinterpret_steal<py::object>(array);
+  return guard([&] { return call->find(array, fresh).release().ptr(); });
+}
+
+void bind_attributes(py::module_& m) {
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_setattro, reinterpret_cast<void*>(set_of_owner)},
+      {Py_tp_doc, const_cast<char*>("An object of which an attribute is assigned.")},
+      {0, nullptr}};
+  PyType_Spec spec = {"ufuse._core.owner", sizeof(Owner), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  owner_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (owner_type == nullptr || PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
+    throw py::error_already_set();
+}
+
+}  // namespace ufuse::pyext

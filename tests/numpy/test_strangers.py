@@ -1,0 +1,287 @@
+"""Does code without call sites see memory as it is, and is what it writes seen?
+
+An operator's method, a generator that goes on, a callback of compiled code and a finalizer run in
+the middle of a traced call without being called by name. What was written before must be there,
+what was read before must have been read before, and nothing that they write may be missed.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import ufuse
+
+
+class Held:
+    """Somebody's object on the caller's memory."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.data[index] = value
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.data[index]
+
+    def __add__(self, other: Any) -> Any:
+        return self.data + other
+
+    def __rmul__(self, other: Any) -> Any:
+        return other * self.data
+
+    def __iadd__(self, other: Any) -> Any:
+        self.data += other
+        return self
+
+    def __neg__(self) -> Any:
+        return -self.data
+
+    def __lt__(self, other: Any) -> Any:
+        return self.data < other
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.data.tolist())
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self.data == value).any())
+
+    def __bool__(self) -> bool:
+        return bool(self.data[0] > 0)
+
+    def __len__(self) -> int:
+        return int(self.data[0])
+
+    def __index__(self) -> int:
+        return int(self.data[0]) % 4
+
+    def __format__(self, spec: str) -> str:
+        return f"{self.data[0]}"
+
+    def __enter__(self) -> Any:
+        return self.data.copy()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self.data[0] = 100.0
+
+    @property
+    def first(self) -> float:
+        return float(self.data[0])
+
+    @first.setter
+    def first(self, value: float) -> None:
+        self.data[0] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return float(self.data[0])
+
+    def __matmul__(self, other: Any) -> Any:
+        self.data[:] = 7.0
+        return 0.0
+
+
+def sums(x: Any) -> Iterator[Any]:
+    """A generator that holds the caller's array."""
+    for _ in range(3):
+        yield x.sum()
+
+
+def doubles(x: Any) -> Iterator[None]:
+    """A generator that writes to it."""
+    while True:
+        yield
+        x *= 2
+
+
+def reads_in_a_generator(x: Any, held: Any) -> Any:
+    found = []
+    for total in sums(x):
+        found.append(total)
+        x[:] = x + 1
+    return found
+
+
+def writes_in_a_generator(x: Any, held: Any) -> Any:
+    steps = doubles(x)
+    next(steps)
+    y = x + 1
+    next(steps)
+    z = x + 1
+    next(steps)
+    return y, z, x + 1
+
+
+def sets_an_item(x: Any, held: Any) -> Any:
+    y = x * 2
+    held[0] = 5.0
+    return y, x + 1
+
+
+def gets_an_item(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    y = held[1:]
+    x[:] = x + 1
+    return y, held[0]
+
+
+def adds(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    y = held + 1
+    x[:] = x + 1
+    return y, 2.0 * held, -held
+
+
+def adds_in_place(x: Any, held: Any) -> Any:
+    y = x * 2
+    held += 1
+    return y, x * 2
+
+
+def multiplies(x: Any, held: Any) -> Any:
+    y = x * 2
+    held @ 1
+    return y, x * 2
+
+
+def compares(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    y = held < 2
+    x[:] = x + 1
+    return y, held < 3, 3.0 in held
+
+
+def goes_round(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    y = [v for v in held]
+    x[:] = x + 1
+    a, b, *c = held
+    return y, a, b, c
+
+
+def asks_truth(x: Any, held: Any) -> Any:
+    x[:] = x - 10
+    a = 1 if held else 2
+    x[:] = x + 20
+    return a, 1 if held else 2, not held, len(held), bool(held)
+
+
+def indexes(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    a = [10, 20, 30, 40][held]
+    x[:] = x + 1
+    return a, [10, 20, 30, 40][held]
+
+
+def formats(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    text = f"{held}"
+    x[:] = x + 1
+    return text, f"{held}"
+
+
+def enters(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    with held as inside:
+        y = x + inside
+    return y, x + 1
+
+
+def asks_an_attribute(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    a = held.first
+    x[:] = x + 1
+    return a, held.first, held.anything
+
+
+def sets_an_attribute(x: Any, held: Any) -> Any:
+    y = x * 2
+    held.first = 50.0
+    return y, x * 2
+
+
+def is_called_back(x: Any, held: Any) -> Any:
+    x[:] = x + 1
+    order = sorted(held.data.tolist(), key=functools.partial(distance, held))
+    x[:] = x * 3
+    return order, sorted([3.0, 1.0], key=functools.partial(distance, held))
+
+
+def distance(held: Any, value: float) -> float:
+    return abs(value - held.data[1])
+
+
+FUNCTIONS: list[Callable[..., Any]] = [
+    *(reads_in_a_generator, writes_in_a_generator, sets_an_item, gets_an_item, adds),
+    *(adds_in_place, multiplies, compares, goes_round, asks_truth, indexes, formats, enters),
+    *(asks_an_attribute, sets_an_attribute, is_called_back),
+]
+
+
+def outcome(function: Callable[..., Any]) -> Any:
+    x = np.arange(4.0)
+    result = function(x, Held(x))
+    return repr(result), x.tolist()
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_memory_is_what_it_would_be_for(function: Callable[..., Any]) -> None:
+    jitted = ufuse.jit(function)
+    for _ in range(4):
+        assert outcome(jitted) == outcome(function)
+
+
+def test_a_finalizer_sees_what_was_written() -> None:
+    seen = []
+
+    class Dying:
+        def __init__(self, data: Any) -> None:
+            self.data = data
+
+        def __del__(self) -> None:
+            seen.append(self.data.tolist())
+
+    def f(x: Any, holder: Any) -> Any:
+        x[:] = x + 1
+        holder.data = None
+        return x * 2
+
+    for function in (f, ufuse.jit(f)):
+        x = np.arange(3.0)
+        function(x, Held(Dying(x)))
+    assert seen == [[1.0, 2.0, 3.0]] * 2
+
+
+def test_an_exception_in_a_stranger_is_the_users() -> None:
+    class Raising:
+        def __neg__(self) -> Any:
+            raise ValueError("no")
+
+    def f(x: Any, raising: Any) -> Any:
+        x[:] = x + 1
+        try:
+            return -raising
+        except ValueError as error:
+            return str(error), x * 2
+
+    x, y = np.arange(3.0), np.arange(3.0)
+    assert repr(ufuse.jit(f)(x, Raising())) == repr(f(y, Raising()))
+    assert x.tobytes() == y.tobytes()
+
+
+def test_frames_are_not_watched_afterwards() -> None:
+    import sys
+
+    def f(x: Any) -> Any:
+        return x + 1
+
+    ufuse.jit(f)(np.arange(3.0))
+    depth = sys.getrecursionlimit() - 100
+
+    def deep(n: int) -> int:
+        return 0 if n == 0 else deep(n - 1)
+
+    assert deep(depth // 2) == 0
