@@ -1,0 +1,376 @@
+"""Are functions that read and assign attributes of objects traced, and are the objects what they
+would be in plain NumPy, after the call and for anybody who looks in between?
+"""
+
+import copy
+import dataclasses
+import gc
+import pickle
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import ufuse
+from same import same
+
+LIMIT = 3
+BUFFER = np.zeros(4)
+
+
+class Base:
+    def __init__(self) -> None:
+        self.u = np.linspace(0.0, 1.0, 12).reshape(3, 4)
+        self.v = self.u * 2
+        self.__hidden = self.u + 1
+        self.history: list[Any] = []
+        self.table: dict[str, Any] = {"w": self.u - 1, "n": 0}
+        self.pair = (self.u, self.v)
+        self.steps = 0
+        self.dt = 0.1
+        self.alias = self.u
+        self.row = self.v[1]
+
+    def lap(self, u: Any) -> Any:
+        return np.roll(u, 1, 0) - 2 * u + np.roll(u, -1, 0)
+
+    def hide(self, x: Any) -> Any:
+        self.__hidden = self.__hidden + x
+        self.__hidden += 1
+        return self.__hidden * 2
+
+
+class Inner:
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+    def __init__(self) -> None:
+        self.a = np.arange(4.0)
+        self.b: Any = None
+
+
+class Watched:
+    """Assigning an attribute runs code."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "log", [])
+        object.__setattr__(self, "a", np.arange(4.0))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.log.append((name, type(value).__name__))
+        object.__setattr__(self, name, value)
+
+
+@dataclasses.dataclass
+class Record:
+    a: Any
+    b: Any = None
+
+
+class Model(Base):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner(self.u + 3)
+        self.others = [Inner(self.u), Inner(self.v)]
+        self.slotted = Slotted()
+        self.watched = Watched()
+        self.record = Record(self.u * 5)
+        self.space = types.SimpleNamespace(a=self.u + 7)
+
+    @property
+    def scaled(self) -> Any:
+        return self.v * self.dt
+
+    @scaled.setter
+    def scaled(self, value: Any) -> None:
+        self.v = value / self.dt
+        self.steps += 1
+
+
+def steps(m: Any) -> Any:
+    m.u = m.u + m.dt * m.lap(m.u)
+    m.steps += 1
+    return m.u
+
+
+def in_place(m: Any) -> Any:
+    y = m.u * 2
+    m.u[1:-1] = m.v[1:-1] + y[1:-1]
+    m.u += 1
+    m.v *= m.u
+    m.row[...] = 5
+    return y, m.alias + m.v, m.row.sum()
+
+
+def two_at_once(m: Any) -> Any:
+    m.u, m.v = m.v + 1, m.u - 1
+    (m.a, *m.rest) = m.u
+    m.x = m.y = m.u * m.v
+    return m.x is m.y, len(m.rest)
+
+
+def in_a_loop(m: Any) -> Any:
+    for m.i in range(LIMIT):
+        m.u = m.u * 0.5 + m.i
+    with np.errstate(all="ignore") as m.state:
+        m.u = m.u + 1
+    return m.i
+
+
+def keeps(m: Any) -> None:
+    m.history.append(m.u * 2)
+    m.history.append((m.v + 1, {"a": m.u + 2}))
+    m.table["w"] = m.table["w"] * 2
+    m.table["n"] += 1
+    m.table.setdefault("q", m.u + 4)
+    m.pair = (m.pair[1] + 1, m.pair[0])
+
+
+def inside(m: Any) -> Any:
+    m.inner.data = m.inner.data * 2
+    m.inner.data[0] = 1
+    for each in m.others:
+        each.data = each.data + 1
+    m.others[0].data += m.others[1].data
+    return m.others[0].data.sum()
+
+
+def by_property(m: Any) -> Any:
+    m.scaled = m.scaled + 1
+    m.scaled += 1
+    return m.scaled, m.steps
+
+
+def of_other_kinds(m: Any) -> Any:
+    m.slotted.b = m.slotted.a * 2
+    m.slotted.a += 1
+    m.watched.a = m.watched.a + 1
+    m.watched.a *= 2
+    m.record.b = m.record.a + 1
+    m.space.a = m.space.a * 2
+    m.space.a -= 1
+    return repr(m.record.b), m.watched.log
+
+
+def deletes(m: Any) -> Any:
+    m.temporary = m.u * 2
+    y = m.temporary + 1
+    del m.temporary
+    return y, hasattr(m, "temporary")
+
+
+def by_name(m: Any) -> Any:
+    m.u = m.u + 1
+    y = m.u
+    for name in ("u", "v"):
+        y = y + getattr(m, name)
+    return y, getattr(m, "nothing", None)
+
+
+def is_identical(m: Any) -> Any:
+    old = m.u
+    m.u = m.u + 1
+    kept = m.u
+    return m.alias is old, m.u is kept, m.u is old, m.alias is m.u, kept
+
+
+def shows_others(m: Any) -> Any:
+    m.u = m.u + 1
+    text = pickle.dumps(m.u * 2)
+    twin = copy.copy(m)
+    deep = copy.deepcopy(m.inner)
+    return text, twin.u, deep.data, str(m.u), f"{m.u.sum()}"
+
+
+def raises(m: Any) -> Any:
+    m.u = m.u + 1
+    m.history.append(m.u)
+    m.table["w"] = m.u * 3
+    raise ValueError(m.u.sum())
+
+
+def catches(m: Any) -> Any:
+    try:
+        m.u = m.u * 2
+        m.v = m.v + m.u[:, :2]
+    except ValueError as error:
+        m.error = str(error)
+    return m.u
+
+
+def makes_objects(m: Any) -> Any:
+    made = Inner(m.u + 1)
+    made.data = made.data * 2
+    m.made = made
+    other = Record(m.u, b=made)
+    return other.b.data, made
+
+
+def hidden(m: Any) -> Any:
+    return m.hide(m.u)
+
+
+def through_a_list(m: Any) -> Any:
+    y = m.u * 2
+    for each in [m.alias, m.row]:
+        each[...] = 3
+        each += 1
+    for name, value in m.table.items():
+        if name == "w":
+            value -= 1
+            y = y + 2 * value - value / 2
+            np.add(value, 1, out=value)
+            y = y + -value
+    return y, m.u + 1, m.table["w"]
+
+
+FUNCTIONS: list[Callable[..., Any]] = [
+    *(steps, in_place, two_at_once, in_a_loop, keeps, inside, by_property, of_other_kinds),
+    *(deletes, by_name, is_identical, shows_others, raises, catches, makes_objects, hidden),
+    through_a_list,
+]
+
+
+def flat(value: Any, seen: dict[int, int]) -> Any:
+    """All that can be reached, in an order, with types, bytes, and what is one object."""
+    if id(value) in seen:
+        return "again", seen[id(value)]
+    if isinstance(value, (np.ndarray, list, tuple, dict)) or hasattr(value, "__dict__"):
+        seen[id(value)] = len(seen)
+    if isinstance(value, np.ndarray):
+        base = None if value.base is None else flat(value.base, seen)
+        return type(value), value.dtype, value.strides, value.shape, value.tobytes(), base
+    if isinstance(value, (list, tuple)):
+        return type(value), [flat(each, seen) for each in value]
+    if isinstance(value, dict):
+        return [(key, flat(each, seen)) for key, each in value.items()]
+    if isinstance(value, Slotted):
+        return flat((value.a, value.b), seen)
+    if hasattr(value, "__dict__") and not isinstance(value, type):
+        return type(value), flat(vars(value), seen)
+    return type(value), repr(value)
+
+
+def outcome(function: Callable[..., Any], model: Any) -> Any:
+    try:
+        result = function(model)
+    except ValueError as error:
+        result = type(error), error.args
+    return flat((result, model), {})
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_objects_are_what_they_would_be(function: Callable[..., Any]) -> None:
+    jitted = ufuse.jit(function)
+    plain, ours = Model(), Model()
+    for _ in range(4):
+        assert outcome(jitted, ours) == outcome(function, plain)
+    reached = gc.get_referrers(*[each for each in gc.get_objects() if is_lazy(each)] or [object()])
+    assert not [each for each in reached if isinstance(each, (dict, list, tuple)) and each]
+
+
+def is_lazy(value: Any) -> bool:
+    return type(value).__base__ is ufuse._core.ndarray
+
+
+def test_steps_are_fused() -> None:
+    found = ufuse.jit(steps).explain(Model())
+    assert found.mode == "traced"
+    assert max(len(group.ops) for group in found.groups) >= 4
+
+
+def test_another_thread_sees_arrays() -> None:
+    model = Model()
+    seen: list[Any] = []
+    go, done = threading.Event(), threading.Event()
+
+    def looks() -> None:
+        go.wait()
+        seen.extend([model.u + 0, model.u.sum(), np.asarray(model.u).tobytes()])
+        done.set()
+
+    def f(m: Any) -> Any:
+        m.u = m.u + 1
+        go.set()
+        done.wait()
+        m.u = m.u * 2
+        return m.u
+
+    thread = threading.Thread(target=looks)
+    thread.start()
+    result = ufuse.jit(f)(model)
+    thread.join()
+    expected = Model().u + 1
+    same(seen[0], expected)
+    assert seen[2] == expected.tobytes()
+    same(result, expected * 2)
+
+
+def test_many_threads_step_objects_of_their_own() -> None:
+    def f(m: Any) -> Any:
+        for _ in range(20):
+            m.u = m.u + 0.5 * m.lap(m.u)
+        return m.u
+
+    models = [Model() for _ in range(8)]
+    jitted = ufuse.jit(f)
+    threads = [threading.Thread(target=jitted, args=(m,)) for m in models]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    plain = Model()
+    f(plain)
+    for m in models:
+        same(m.u, plain.u)
+
+
+def buffer() -> Any:
+    return BUFFER
+
+
+def test_memory_under_another_name() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        buffer()[...] = 7
+        z = x + 1
+        x[:] = x * 3
+        return y, z, BUFFER[0], BUFFER[1:] * 1, -BUFFER
+
+    expected = []
+    for function in (f, ufuse.jit(f), ufuse.jit(f)):
+        BUFFER[:] = np.arange(4.0)
+        expected.append(flat(function(BUFFER), {}))
+    assert expected[0] == expected[1] == expected[2]
+
+
+def test_a_class_steps_a_thousand_times() -> None:
+    class Sim:
+        def __init__(self) -> None:
+            for i in range(10):
+                setattr(self, f"a{i}", np.linspace(0, 1, 50) + i)
+
+        def step(self) -> None:
+            self.a0 = self.a0 + 0.01 * (np.roll(self.a1, 1) - self.a0)
+            self.a1 = self.a1 * 0.99 + self.a2 * 0.01
+            self.a2 = np.sin(self.a3) + self.a4
+            self.a3 = self.a3 * 0.5
+            self.a4 += self.a5 * 0.001
+            self.a5, self.a6 = self.a6, self.a5
+            self.a7[1:-1] = self.a8[2:] - self.a8[:-2]
+            self.a9 = np.where(self.a7 > 0, self.a9, self.a8)
+
+    plain, ours = Sim(), Sim()
+    step = ufuse.jit(Sim.step)
+    for _ in range(1000):
+        plain.step()
+        step(ours)
+    for i in range(10):
+        same(getattr(ours, f"a{i}"), getattr(plain, f"a{i}"))
+    assert not [each for each in gc.get_objects() if is_lazy(each)]
