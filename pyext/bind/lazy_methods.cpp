@@ -370,8 +370,9 @@ PyObject* reduce_pickle(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__reduce__", "pickle", args, kwargs);
 }
 
-PyObject* deep_copy(PyObject* self, PyObject*, PyObject*) {
-  return copy(self, steal(PyTuple_New(0)).ptr(), nullptr);
+// Module `copy` keeps the order of the elements in memory, where the method has its own default.
+PyObject* module_copy(PyObject* self, PyObject*, PyObject*) {
+  return copy(self, py::make_tuple("K").ptr(), nullptr);
 }
 
 PyObject* to_ndarray(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -466,8 +467,8 @@ std::vector<PyMethodDef> lazy_methods() {
           row<to_bytes>("__bytes__", "The memory as bytes."),
           row<round_scalar>("__round__", "Round the value, as its real type does."),
           row<reduce_pickle>("__reduce__", "Pickle the value."),
-          row<copy>("__copy__", "A copy."),
-          row<deep_copy>("__deepcopy__", "A copy."),
+          row<module_copy>("__copy__", "A copy."),
+          row<module_copy>("__deepcopy__", "A copy."),
           row<to_ndarray>("__array__", "The value as np.ndarray; computes it."),
           row<array_ufunc>("__array_ufunc__", "NumPy's ufuncs come here."),
           row<array_function>("__array_function__", "NumPy's functions come here."),
