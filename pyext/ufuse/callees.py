@@ -322,6 +322,9 @@ def _of_class(value: type) -> Any:
         return caller(value, "user_call", pure=False)
     if names.is_strict(module):
         return caller(value, "user_call", pure=False)
+    if is_library(module) and not issubclass(value, (np.generic, tuple, BaseException)):
+        # It looks into memory, is compiled, or keeps what it is given.
+        return functools.partial(_core.call_real, value)
     return value
 
 
@@ -385,7 +388,8 @@ def _of_dispatcher(public: Any, implementation: Any) -> Any:
 def _of_builtin(function: Any) -> Any:
     owner = function.__self__
     if isinstance(owner, types.ModuleType | None):
-        module = function.__module__ or getattr(owner, "__name__", None)
+        # A method of a module (`np.__getattribute__`) has no module itself.
+        module = getattr(function, "__module__", None) or getattr(owner, "__name__", None)
         if function in _CALL_BACK:
             return ...
         if function in (builtins.round, builtins.id):
