@@ -507,6 +507,12 @@ _WRITERS = frozenset(
 )
 
 
+# Whose functions may write to what they are given: `output=`, `overwrite_a=`, `copy=False`.
+_WRITING_MODULES = ["scipy", "numpy.ma", "numpy.random", "numpy.ctypeslib"]
+
+
 def is_pure(function: Callable[..., Any]) -> bool:
-    """Whether a function of NumPy leaves its arguments as they are."""
+    """Whether a function of NumPy or SciPy leaves its arguments as they are."""
+    if _is_in(str(getattr(function, "__module__", "")), _WRITING_MODULES):
+        return False
     return getattr(function, "__name__", "") not in _WRITERS
