@@ -28,6 +28,9 @@ py::object to_python(Call& call, std::vector<LazyArray> arrays);
 // which may have writes or reads pending; any other object is itself.
 py::object known(PyObject* object);
 
+// Whether an object is a real array on memory that the call knows.
+bool is_shared_array(const Call& call, PyObject* object);
+
 // Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
 py::object unwrap(PyObject* object);
 

@@ -4,7 +4,9 @@
 // and its class may be compiled code, which takes NumPy's own arrays alone. So traced code says
 // `operand(matrix) @ x`. For an object of another package an `Operand` stands there while the
 // operator runs, and hands it real arrays; anything else is itself. Which classes those are says
-// ufuse/callees.py (`is_other`).
+// ufuse/callees.py (`is_other`). Such an object may hold memory of arrays that the call knows, so
+// what is pending is computed before. The same is true of a real array on such memory, which has a
+// dtype that is never lazy.
 #include "pyext/bind/others.h"
 
 #include <array>
@@ -33,28 +35,18 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-bool holds_lazy(PyObject* value) {
-  ContainerWalk walk(value, Into::All);
-  while (PyObject* object = walk.next())
-    if (is_lazy(object)) return true;
-  return false;
-}
-
 // function(object, values...), a function of module operator.
-PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values) {
+PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values,
+                bool writes = false) {
   return guard([&] {
-    PyObject* function = operator_function(name);
-    std::array<PyObject*, 3> given{object_of(self)};
-    std::size_t count = 1;
-    bool lazy = false;
-    for (PyObject* value : values) {
-      given[count++] = seen_number(value);
-      lazy |= holds_lazy(value);
-    }
-    if (!lazy) return PyObject_Vectorcall(function, given.data(), count, nullptr);
-    py::tuple args(count);
-    for (std::size_t i = 0; i < count; ++i) args[i] = borrow(given[i]);
-    return numpy_call(function, args.ptr(), nullptr, "user_call", false).release().ptr();
+    py::tuple args(1 + values.size());
+    args[0] = borrow(object_of(self));
+    std::size_t count = 0;
+    for (PyObject* value : values) args[++count] = borrow(seen_number(value));
+    const bool pure = !writes && PyArray_CheckExact(object_of(self));
+    return numpy_call(operator_function(name), args.ptr(), nullptr, "user_call", pure)
+        .release()
+        .ptr();
   });
 }
 
@@ -75,7 +67,7 @@ PyObject* get_item(PyObject* self, PyObject* index) { return apply("getitem", se
 
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   const py::object done = py::reinterpret_steal<py::object>(
-      value ? apply("setitem", self, {index, value}) : apply("delitem", self, {index}));
+      value ? apply("setitem", self, {index, value}, true) : apply("delitem", self, {index}, true));
   return done ? 0 : -1;
 }
 
@@ -86,14 +78,15 @@ int contains(PyObject* self, PyObject* value) {
 
 // Objects of the types that stand in most places.
 bool is_plain(PyObject* object) {
-  return is_lazy(object) || is_number(object) || PyArray_CheckExact(object) ||
-         PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
-         PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyDict_CheckExact(object) ||
-         PyUnicode_CheckExact(object) || PyComplex_CheckExact(object) ||
-         PyArray_IsScalar(object, Generic) || object == Py_None || PyType_Check(object);
+  return is_lazy(object) || is_number(object) || PyFloat_CheckExact(object) ||
+         PyLong_CheckExact(object) || PyBool_Check(object) || PyList_CheckExact(object) ||
+         PyTuple_CheckExact(object) || PyDict_CheckExact(object) || PyUnicode_CheckExact(object) ||
+         PyComplex_CheckExact(object) || PyArray_IsScalar(object, Generic) || object == Py_None ||
+         PyType_Check(object);
 }
 
-bool is_other(PyObject* object) {
+bool is_other(const Call& call, PyObject* object) {
+  if (PyArray_CheckExact(object)) return is_shared_array(call, object);
   if (is_plain(object)) return false;
   const py::object answer =
       steal(PyObject_CallOneArg(the_judge, reinterpret_cast<PyObject*>(Py_TYPE(object))));
@@ -104,14 +97,14 @@ PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guard([&]() -> PyObject* {
     if (count != 1 && count != 2) throw py::type_error("operand needs one object or two");
     PyObject* value = args[count - 1];
-    if (Call::active() == nullptr || !is_other(args[0])) return Py_NewRef(value);
+    Call* call = Call::active();
+    if (call == nullptr || !is_other(*call, args[0])) return Py_NewRef(value);
     if (count == 2) {
-      if (!holds_lazy(value)) return Py_NewRef(seen_number(value));
-      Call& call = *Call::active();
-      call.record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(args[0])->tp_name);
-      call.session().flush();
-      return unwrap(value).release().ptr();
+      call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(args[0])->tp_name);
+      call->session().flush();
+      return unwrap(seen_number(value)).release().ptr();
     }
+    if (py::object lazy = known(value); is_lazy(lazy.ptr())) return lazy.release().ptr();
     auto* made = PyObject_New(Operand, the_type);
     if (made == nullptr) throw py::error_already_set();
     made->object = Py_NewRef(args[0]);
