@@ -94,6 +94,12 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
       return nullptr;
     return it->second.second.ptr();
   }
+  std::vector<py::object> made_functions() const {
+    std::vector<py::object> alive;
+    for (const auto& [function, known] : made_)
+      if (PyWeakref_GET_OBJECT(known.first.ptr()) == function) alive.push_back(borrow(function));
+    return alive;
+  }
   // The call is on its way out with an exception: it waits for nothing any more.
   void hurry() { patience_ = std::chrono::nanoseconds(0); }
   static void push(std::shared_ptr<Call> call);

@@ -419,16 +419,20 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyObject* array_function(PyObject*, PyObject* args, PyObject* kwargs) {
+// Of NumPy's dispatchers. A program that calls it in another way hears what NumPy says.
+PyObject* array_function(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
-    PyObject *func, *types, *func_args, *func_kwargs;
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0)
-      throw py::type_error("__array_function__ takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOO", &func, &types, &func_args, &func_kwargs))
-      throw py::error_already_set();
-    if (PyObject* handler = array_function_handler())
-      return PyObject_CallFunctionObjArgs(handler, func, types, func_args, func_kwargs, nullptr);
-    return numpy_call(func, func_args, func_kwargs, "not_native", true).release().ptr();
+    const bool plain = (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) &&
+                       PyTuple_GET_SIZE(args) == 4 && PyTuple_Check(PyTuple_GET_ITEM(args, 2)) &&
+                       PyDict_Check(PyTuple_GET_ITEM(args, 3));
+    PyObject* handler = array_function_handler();
+    if (!plain || handler == nullptr)
+      return numpy_method(self, "__array_function__", args, kwargs, "arguments", false)
+          .release()
+          .ptr();
+    return PyObject_CallFunctionObjArgs(handler, PyTuple_GET_ITEM(args, 0),
+                                        PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2),
+                                        PyTuple_GET_ITEM(args, 3), nullptr);
   });
 }
 

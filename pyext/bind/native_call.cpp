@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "pyext/bind/callbacks.h"
 #include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_number.h"
 
@@ -299,7 +300,12 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   }
   const py::object real_args = unwrap(args);
   const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
-  py::object result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  py::object result;
+  {
+    std::optional<RealVariables> variables;
+    if (call && !pure) variables.emplace(*call);
+    result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  }
   if (!call) return result;
   if (!pure) {
     call->session().flush();  // what the call itself has traced: through an iterator, a callback

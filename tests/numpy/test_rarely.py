@@ -201,3 +201,41 @@ def recorded(x):
 
 def test_who_records_warnings_gets_them_in_time():
     three_times(recorded, X)
+
+
+def called_by_others(x):
+    y, n = x * 2, x.sum()
+    seen = []
+
+    def inner(t, y=y):
+        return np.ndarray((1,), buffer=y)[0] * t
+
+    def outer(t):
+        nonlocal n
+        seen.append(type(n))
+        n = n + t
+        y[0] += t
+        return inner(t) + np.ndarray((1,), buffer=y)[0]
+
+    found = np.vectorize(outer)(np.arange(3.0))
+    return found, y, n, seen, [type(value) for value in (y, n)], inner(2.0), outer(1.0)
+
+
+def test_functions_that_others_call_have_real_variables():
+    three_times(called_by_others, X[0])
+
+
+def as_a_program_calls_it(x, form):
+    function = x.__array_function__
+    if form == "keywords":
+        return function(func=lambda y: y * 2, types=(np.ndarray,), args=(x,), kwargs={})
+    if form == "arguments":
+        return function(np.sum, (np.ndarray,), x, {})
+    if form == "keyword arguments":
+        return function(np.sum, (np.ndarray,), (x,), (2, 1))
+    return function(np.sum, (np.ndarray,), (x,), {})
+
+
+@pytest.mark.parametrize("form", ["keywords", "arguments", "keyword arguments", "plain"])
+def test_array_function_called_by_its_name(form):
+    three_times(as_a_program_calls_it, X, form)
