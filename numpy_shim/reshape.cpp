@@ -84,7 +84,8 @@ Dims reshape_shape(const Layout& x, const Dims& shape) {
   std::optional<std::size_t> unknown;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] >= 0) {
-      known *= shape[i];
+      if (__builtin_mul_overflow(known, shape[i], &known))
+        throw Unsupported("shape", "elements do not fit");
     } else {
       if (shape[i] != -1 || unknown) throw Unsupported("shape", "elements do not fit");
       unknown = i;

@@ -95,8 +95,7 @@ LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable)
         !(writeable || other->writeable))
       continue;
     if (!range.overlaps(byte_range(other->memory.data, other->layout))) continue;
-    if (!arguments_overlap_) flush();
-    arguments_overlap_ = true;
+    write_at_once();
   }
   LazyArray array = adopt(layout, std::move(memory), writeable, Role::Argument);
   array.storage->argument = arguments_++;
@@ -374,6 +373,19 @@ std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
       return storage;
   }
   return nullptr;
+}
+
+bool Session::knows_part_of(const ByteRange& range) const {
+  return std::ranges::any_of(storages_, [&](const auto& weak) {
+    const auto storage = weak.lock();
+    return storage && storage->memory && storage->role != Role::Captured &&
+           range.overlaps(byte_range(storage->memory.data, storage->layout));
+  });
+}
+
+void Session::write_at_once() {
+  if (!writes_at_once_) flush();
+  writes_at_once_ = true;
 }
 
 bool Session::has_untold() const {

@@ -123,6 +123,9 @@ class Session final : public numpy_shim::Context {
   // Before memory is read past the session: what is pending for it is written. Whether the session
   // may write to it at all.
   bool write_pending(const ByteRange& range);
+  // Somebody else may look at memory that the session knows at any moment: from now on each write
+  // happens at once.
+  void write_at_once();
   // Memory of somebody else's may have changed: what is known of it is forgotten. Everything must
   // be flushed before.
   void forget_memory();
@@ -148,6 +151,8 @@ class Session final : public numpy_shim::Context {
   bool is_pure() const { return pure_; }
   // The live storage whose memory holds all of this range; null: none.
   std::shared_ptr<Storage> storage_at(const ByteRange& range) const;
+  // Whether some live storage's memory, but for what was captured, has a part of this range.
+  bool knows_part_of(const ByteRange& range) const;
 
   // For the replay: what leaves of the graph stand for, and what is known of its nodes.
   struct InputRow {
@@ -248,7 +253,7 @@ class Session final : public numpy_shim::Context {
   std::unordered_set<std::uint64_t> sites_;  // where pending operations stand
 
   int arguments_ = 0;
-  bool arguments_overlap_ = false;
+  bool writes_at_once_ = false;  // arguments overlap, or others may look
   std::vector<Event> events_;
 
   bool pure_ = true;

@@ -63,8 +63,7 @@ void Session::set_value(const std::shared_ptr<Storage>& storage, NodeId value) {
 
 void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   const std::shared_ptr<Storage>& storage = target.storage;
-  if (target.is_whole() && (storage->value || !arguments_overlap_))
-    return set_value(storage, value);
+  if (target.is_whole() && (storage->value || !writes_at_once_)) return set_value(storage, value);
 
   // From here on memory is written at once. The value is held like an array of the user's, so that
   // whatever is computed or overwritten on the way leaves it readable.
@@ -82,7 +81,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
     const auto touched = reads(needed({&other->value, 1}));
     const bool reads_it =
         std::ranges::any_of(touched, [&](const ByteRange& r) { return r.overlaps(range); });
-    if (reads_it || arguments_overlap_) readers.push_back(other);
+    if (reads_it || writes_at_once_) readers.push_back(other);
   }
   compute(std::move(readers), false);
   std::vector<Want> wants;

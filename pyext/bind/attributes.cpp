@@ -127,7 +127,7 @@ PyObject* owner(PyObject*, PyObject* object) {
 PyObject* changed(PyObject*, PyObject* object) {
   Call* call = Call::active();
   if (call == nullptr) return Py_NewRef(object);
-  if (PyArray_CheckExact(object)) return found_object(nullptr, object);
+  if (is_supported_array(object)) return found_object(nullptr, object);
   if (PyList_CheckExact(object) || PyDict_CheckExact(object)) {
     call->holders().add(object);
     return Py_NewRef(object);

@@ -97,6 +97,12 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
       return nullptr;
     return it->second.second.ptr();
   }
+  std::vector<py::object> made_functions() const {
+    std::vector<py::object> alive;
+    for (const auto& [function, known] : made_)
+      if (PyWeakref_GET_OBJECT(known.first.ptr()) == function) alive.push_back(borrow(function));
+    return alive;
+  }
   // Code is about to run, or has run, that reads and writes memory by itself: nothing is pending
   // then, and nothing is taken for known.
   void settle();

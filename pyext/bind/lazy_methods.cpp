@@ -370,8 +370,9 @@ PyObject* reduce_pickle(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__reduce__", "pickle", args, kwargs);
 }
 
-PyObject* deep_copy(PyObject* self, PyObject*, PyObject*) {
-  return copy(self, steal(PyTuple_New(0)).ptr(), nullptr);
+// Module `copy` keeps the order of the elements in memory, where the method has its own default.
+PyObject* module_copy(PyObject* self, PyObject*, PyObject*) {
+  return copy(self, py::make_tuple("K").ptr(), nullptr);
 }
 
 PyObject* to_ndarray(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -418,16 +419,20 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyObject* array_function(PyObject*, PyObject* args, PyObject* kwargs) {
+// Of NumPy's dispatchers. A program that calls it in another way hears what NumPy says.
+PyObject* array_function(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
-    PyObject *func, *types, *func_args, *func_kwargs;
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0)
-      throw py::type_error("__array_function__ takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOO", &func, &types, &func_args, &func_kwargs))
-      throw py::error_already_set();
-    if (PyObject* handler = array_function_handler())
-      return PyObject_CallFunctionObjArgs(handler, func, types, func_args, func_kwargs, nullptr);
-    return numpy_call(func, func_args, func_kwargs, "not_native", true).release().ptr();
+    const bool plain = (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) &&
+                       PyTuple_GET_SIZE(args) == 4 && PyTuple_Check(PyTuple_GET_ITEM(args, 2)) &&
+                       PyDict_Check(PyTuple_GET_ITEM(args, 3));
+    PyObject* handler = array_function_handler();
+    if (!plain || handler == nullptr)
+      return numpy_method(self, "__array_function__", args, kwargs, "arguments", false)
+          .release()
+          .ptr();
+    return PyObject_CallFunctionObjArgs(handler, PyTuple_GET_ITEM(args, 0),
+                                        PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2),
+                                        PyTuple_GET_ITEM(args, 3), nullptr);
   });
 }
 
@@ -466,8 +471,8 @@ std::vector<PyMethodDef> lazy_methods() {
           row<to_bytes>("__bytes__", "The memory as bytes."),
           row<round_scalar>("__round__", "Round the value, as its real type does."),
           row<reduce_pickle>("__reduce__", "Pickle the value."),
-          row<copy>("__copy__", "A copy."),
-          row<deep_copy>("__deepcopy__", "A copy."),
+          row<module_copy>("__copy__", "A copy."),
+          row<module_copy>("__deepcopy__", "A copy."),
           row<to_ndarray>("__array__", "The value as np.ndarray; computes it."),
           row<array_ufunc>("__array_ufunc__", "NumPy's ufuncs come here."),
           row<array_function>("__array_function__", "NumPy's functions come here."),

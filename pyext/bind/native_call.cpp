@@ -2,9 +2,11 @@
 #include "pyext/bind/native_call.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <unordered_map>
 
+#include "pyext/bind/callbacks.h"
 #include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_number.h"
 
@@ -101,22 +103,40 @@ py::object WrappedResult::array(py::object result) {
                    object);
 }
 
+// Of any dtype; unset where there are no elements.
+std::optional<tracer::ByteRange> range_of(PyArrayObject* array) {
+  if (PyArray_SIZE(array) == 0) return std::nullopt;
+  char *low = PyArray_BYTES(array), *high = low + PyArray_ITEMSIZE(array);
+  for (int a = 0; a < PyArray_NDIM(array); ++a) {
+    const npy_intp span = (PyArray_DIM(array, a) - 1) * PyArray_STRIDE(array, a);
+    (span < 0 ? low : high) += span;
+  }
+  return tracer::ByteRange{low, high};
+}
+
 // What is pending for arrays that NumPy is about to read under another name.
 void write_pending(Call& call, PyObject* object) {
   std::vector<py::object> arrays;
   ContainerWalk walk(object, Into::All);
   while (PyObject* inside = walk.next())
     if (PyArray_Check(inside)) arrays.push_back(borrow(inside));
-  for (const py::object& each : arrays) {
-    auto* array = reinterpret_cast<PyArrayObject*>(each.ptr());
-    if (PyArray_SIZE(array) == 0) continue;
-    char *low = PyArray_BYTES(array), *high = low + PyArray_ITEMSIZE(array);
-    for (int a = 0; a < PyArray_NDIM(array); ++a) {
-      const npy_intp span = (PyArray_DIM(array, a) - 1) * PyArray_STRIDE(array, a);
-      (span < 0 ? low : high) += span;
-    }
-    call.session().write_pending({low, high});
-  }
+  for (const py::object& each : arrays)
+    if (const auto range = range_of(reinterpret_cast<PyArrayObject*>(each.ptr())))
+      call.session().write_pending(*range);
+}
+
+// Whether what a call gave may be another way to the memory of arrays that it was given: an array
+// of a class or dtype that the session has not, an iterator, a frame. What is supported is a view
+// of what the session knows.
+bool may_look_at_memory(const Call& call, PyObject* object) {
+  if (is_shared_array(call, object)) return !is_supported_array(object);
+  PyTypeObject* type = Py_TYPE(object);
+  return !(PyArray_CheckExact(object) || is_plain_number(object) || object == Py_None ||
+           PyArray_IsScalar(object, Generic) || PyBool_Check(object) || PyUnicode_Check(object) ||
+           PyBytes_CheckExact(object) || PyType_Check(object) || PyTuple_Check(object) ||
+           PyArray_DescrCheck(object) || PyModule_Check(object) ||
+           PyExceptionInstance_Check(object) || type == &PyList_Type || type == &PyDict_Type ||
+           type == &PySlice_Type || is_lazy(object));
 }
 
 // While it lives, the code that runs sees and writes memory by itself.
@@ -143,6 +163,25 @@ std::string name_of(PyObject* func) {
     return Py_TYPE(func)->tp_name;
   }
   return text_of(name.ptr());
+}
+
+// Where `out` stands among the arguments of NumPy's functions and methods, which have no native
+// form for all arguments, the array of a method being the first; a ufunc's comes by its name
+// (__array_ufunc__).
+bool has_out_in_its_place(std::string_view name, PyObject* args) {
+  struct Row {
+    std::string_view name;
+    Py_ssize_t place;
+  };
+  constexpr std::array kRows = {Row{"all", 2},         Row{"any", 2},     Row{"argmax", 2},
+                                Row{"argmin", 2},      Row{"choose", 2},  Row{"compress", 3},
+                                Row{"concatenate", 2}, Row{"cumprod", 3}, Row{"cumsum", 3},
+                                Row{"dot", 2},         Row{"max", 2},     Row{"min", 2},
+                                Row{"prod", 3},        Row{"round", 2},   Row{"sum", 3},
+                                Row{"take", 3},        Row{"trace", 5}};
+  const auto row = std::ranges::find(kRows, name, &Row::name);
+  return row != kRows.end() && row->place < PyTuple_GET_SIZE(args) &&
+         PyTuple_GET_ITEM(args, row->place) != Py_None;
 }
 
 }  // namespace
@@ -232,6 +271,12 @@ py::object view_of_known(Call& call, PyArrayObject* array) {
   return make_lazy(std::move(view), reinterpret_cast<PyObject*>(array));
 }
 
+bool is_shared_array(const Call& call, PyObject* object) {
+  if (!PyArray_CheckExact(object)) return false;
+  const auto range = range_of(reinterpret_cast<PyArrayObject*>(object));
+  return range && call.session().knows_part_of(*range);
+}
+
 py::object unwrap(PyObject* object) {
   if (is_lazy(object)) return real_of(object);
   std::vector<PyObject*> lazies;
@@ -252,9 +297,10 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   collect(args, lazies);
   if (kwargs) collect(kwargs, lazies);
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
-  pure &= out == nullptr || out == Py_None;
+  const std::string name = name_of(func);
+  pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args);
   if (call) {
-    call->record(tracer::Event::Kind::NumpyCall, reason.c_str(), name_of(func));
+    call->record(tracer::Event::Kind::NumpyCall, reason.c_str(), name);
     if (!pure) {
       call->session().flush();
       call->holders().make_real();
@@ -267,6 +313,8 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   py::object result;
   {
     const AmongStrangers strangers(pure ? nullptr : call);
+    std::optional<RealVariables> variables;
+    if (call && !pure) variables.emplace(*call);
     result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
   }
   if (!call) return result;
@@ -274,6 +322,9 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
     call->session().flush();  // what the call itself has traced: through an iterator, a callback
     call->session().forget_memory();
   }
+  const auto looks = [&](PyObject* object) { return may_look_at_memory(*call, object); };
+  if (!lazies.empty() && any_inside(result.ptr(), Into::All, looks))
+    call->session().write_at_once();
   return WrappedResult(*call, lazies).of(std::move(result));
 }
 

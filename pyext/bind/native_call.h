@@ -27,6 +27,9 @@ py::object to_python(Call& call, std::vector<LazyArray> arrays);
 // A real array on memory that the call knows, as a lazy one; unset for any other.
 py::object view_of_known(Call& call, PyArrayObject* array);
 
+// Whether an object is a real array on memory that the call knows.
+bool is_shared_array(const Call& call, PyObject* object);
+
 // Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
 py::object unwrap(PyObject* object);
 

@@ -4,7 +4,10 @@
 // and its class may be compiled code, which takes NumPy's own arrays alone. So traced code says
 // `operand(matrix) @ x`. For an object of another package an `Operand` stands there while the
 // operator runs, and hands it real arrays; anything else is itself. Which classes those are says
-// ufuse/callees.py (`is_other`).
+// ufuse/callees.py (`is_other`). Such an object may hold memory of arrays that the call knows, so
+// what is pending is computed before. The same is true of a real array on such memory, which has a
+// dtype that is never lazy; and any real array is given real arrays as an index, for it takes any
+// other object for a list, whose numbers it looks at in another way.
 #include "pyext/bind/others.h"
 
 #include <array>
@@ -34,15 +37,17 @@ void dealloc(PyObject* self) {
 }
 
 // function(object, values...), a function of module operator.
-PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values) {
+PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values,
+                bool writes = false) {
   return guard([&] {
-    PyObject* function = operator_function(name);
-    std::array<PyObject*, 3> given{object_of(self)};
-    std::size_t count = 1;
-    for (PyObject* value : values) given[count++] = seen_number(value);
-    py::tuple args(count);
-    for (std::size_t i = 0; i < count; ++i) args[i] = borrow(given[i]);
-    return numpy_call(function, args.ptr(), nullptr, "user_call", false).release().ptr();
+    py::tuple args(1 + values.size());
+    args[0] = borrow(object_of(self));
+    std::size_t count = 0;
+    for (PyObject* value : values) args[++count] = borrow(seen_number(value));
+    const bool pure = !writes && PyArray_CheckExact(object_of(self));
+    return numpy_call(operator_function(name), args.ptr(), nullptr, "user_call", pure)
+        .release()
+        .ptr();
   });
 }
 
@@ -63,7 +68,7 @@ PyObject* get_item(PyObject* self, PyObject* index) { return apply("getitem", se
 
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   const py::object done = py::reinterpret_steal<py::object>(
-      value ? apply("setitem", self, {index, value}) : apply("delitem", self, {index}));
+      value ? apply("setitem", self, {index, value}, true) : apply("delitem", self, {index}, true));
   return done ? 0 : -1;
 }
 
@@ -74,11 +79,18 @@ int contains(PyObject* self, PyObject* value) {
 
 // Objects of the types that stand in most places.
 bool is_plain(PyObject* object) {
-  return is_lazy(object) || is_number(object) || PyArray_CheckExact(object) ||
-         PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
-         PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyDict_CheckExact(object) ||
-         PyUnicode_CheckExact(object) || PyComplex_CheckExact(object) ||
-         PyArray_IsScalar(object, Generic) || object == Py_None || PyType_Check(object);
+  return is_lazy(object) || is_number(object) || PyFloat_CheckExact(object) ||
+         PyLong_CheckExact(object) || PyBool_Check(object) || PyList_CheckExact(object) ||
+         PyTuple_CheckExact(object) || PyDict_CheckExact(object) || PyUnicode_CheckExact(object) ||
+         PyComplex_CheckExact(object) || PyArray_IsScalar(object, Generic) || object == Py_None ||
+         PyType_Check(object);
+}
+
+PyObject* made_for(PyObject* object) {
+  auto* made = PyObject_New(Operand, the_type);
+  if (made == nullptr) throw py::error_already_set();
+  made->object = Py_NewRef(object);
+  return reinterpret_cast<PyObject*>(made);
 }
 
 PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -89,10 +101,20 @@ PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+PyObject* indexed(PyObject*, PyObject* object) {
+  return guard([&]() -> PyObject* {
+    Call* call = Call::active();
+    if (call == nullptr || !PyArray_CheckExact(object)) return operand_of(object);
+    py::object lazy = call->known(object);
+    return lazy ? lazy.release().ptr() : made_for(object);
+  });
+}
+
 PyMethodDef kFunctions[] = {
     {"operand", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(operand)), METH_FASTCALL,
-     "operand(x): what stands for x at the left of an operator or an index of traced code. "
+     "operand(x): what stands for x at the left of an operator of traced code. "
      "operand(x, y): what stands for y in `x += y`."},
+    {"indexed", indexed, METH_O, "indexed(x): what stands for x in `x[i]` of traced code."},
     {nullptr, nullptr, 0, nullptr}};
 
 template <std::size_t... I>
@@ -115,23 +137,21 @@ PyObject* operand_of(PyObject* object) {
     Call* call = Call::active();
     if (call == nullptr) return Py_NewRef(object);
     if (PyArray_CheckExact(object)) {
-      const py::object lazy = call->known(object);
-      return Py_NewRef(lazy ? lazy.ptr() : object);
+      if (py::object lazy = call->known(object)) return lazy.release().ptr();
+      return is_shared_array(*call, object) ? made_for(object) : Py_NewRef(object);
     }
-    if (!is_other(object)) return Py_NewRef(object);
-    auto* made = PyObject_New(Operand, the_type);
-    if (made == nullptr) throw py::error_already_set();
-    made->object = Py_NewRef(object);
-    return reinterpret_cast<PyObject*>(made);
+    return is_other(object) ? made_for(object) : Py_NewRef(object);
   });
 }
 
 py::object value_beside(PyObject* object, PyObject* value) {
   Call* call = Call::active();
   if (call == nullptr) return borrow(value);
-  // An array that came here by ways that nobody sees is written to at once.
-  const bool is_real = PyArray_Check(object);
-  if (!is_real && !is_other(object)) return borrow(value);
+  // A real array came here by ways that nobody sees, and is written to at once.
+  const bool is_written = PyArray_CheckExact(object) ? is_shared_array(*call, object) ||
+                                                           any_inside(value, Into::All, is_lazy)
+                                                     : is_other(object);
+  if (!is_written) return borrow(value);
   call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
   call->settle();
   return unwrap(seen_number(value));
@@ -146,7 +166,9 @@ void bind_others(py::module_& m) {
       {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
       {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
       {Py_sq_contains, reinterpret_cast<void*>(contains)},
-      {Py_tp_doc, const_cast<char*>("An object of another package, beside an operator.")},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "An object of another package, or an array, beside an operator or an index.")},
   };
   add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
   slots.push_back({0, nullptr});

@@ -343,6 +343,9 @@ def _of_class(value: type) -> Any:
         return caller(value, "user_call", pure=False)
     if names.is_strict(module):
         return caller(value, "user_call", pure=False)
+    if is_library(module) and not issubclass(value, (np.generic, tuple, BaseException)):
+        # It looks into memory, is compiled, or keeps what it is given.
+        return functools.partial(_core.call_real, value)
     return value
 
 
@@ -406,7 +409,8 @@ def _of_dispatcher(public: Any, implementation: Any) -> Any:
 def _of_builtin(function: Any) -> Any:
     owner = function.__self__
     if isinstance(owner, types.ModuleType | None):
-        module = function.__module__ or getattr(owner, "__name__", None)
+        # A method of a module (`np.__getattribute__`) has no module itself.
+        module = getattr(function, "__module__", None) or getattr(owner, "__name__", None)
         if function in _CALL_BACK:
             return ...
         if function in (builtins.round, builtins.id):
@@ -524,6 +528,12 @@ _WRITERS = frozenset(
 )
 
 
+# Whose functions may write to what they are given: `output=`, `overwrite_a=`, `copy=False`.
+_WRITING_MODULES = ["scipy", "numpy.ma", "numpy.random", "numpy.ctypeslib"]
+
+
 def is_pure(function: Callable[..., Any]) -> bool:
-    """Whether a function of NumPy leaves its arguments as they are."""
+    """Whether a function of NumPy or SciPy leaves its arguments as they are."""
+    if _is_in(str(getattr(function, "__module__", "")), _WRITING_MODULES):
+        return False
     return getattr(function, "__name__", "") not in _WRITERS

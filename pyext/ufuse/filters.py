@@ -16,9 +16,6 @@ import numpy as np
 
 from . import _core
 
-# Managers that change nothing that a pending operation depends on.
-_HARMLESS = (np.errstate, warnings.catch_warnings, contextlib.nullcontext, contextlib.suppress)
-
 
 def _settle() -> None:
     """Compute all that is pending, with its warnings."""
@@ -40,6 +37,11 @@ class CatchWarnings(warnings.catch_warnings):
     def __exit__(self, *exc_info: Any) -> None:
         _settle()
         super().__exit__(*exc_info)
+
+
+# Managers that change nothing that a pending operation depends on, or see to it themselves; what is
+# derived from them may do anything, as `pytest.warns` does.
+_HARMLESS = (np.errstate, CatchWarnings, contextlib.nullcontext, contextlib.suppress)
 
 
 class Managed:
@@ -68,7 +70,7 @@ class Managed:
 def managed(manager: Any) -> Any:
     """What a ``with`` statement of traced code gets in the place of ``manager``."""
     kind = type(manager)
-    if isinstance(manager, _HARMLESS) or not _core.session_active():
+    if kind in _HARMLESS or not _core.session_active():
         return manager
     if not (hasattr(kind, "__enter__") and hasattr(kind, "__exit__")):
         return manager  # Python says so

@@ -2,7 +2,7 @@
 
 ``install()`` adds them to ``ufuse.ndarray`` when the package is imported: twins of the Python
 functions that NumPy's C methods call, real NumPy calls for what has no native form, and what
-``copy`` and ``pickle`` ask for. The other methods are native (``bind/``).
+``pickle`` asks for. The other methods are native (``bind/``).
 """
 
 from __future__ import annotations
@@ -48,11 +48,6 @@ _WRITING_METHODS = [
 def _array_wrap(self: Any, arr: Any, /, context: Any = None, return_scalar: bool = False) -> Any:
     """What NumPy's ``ndarray.__array_wrap__`` gives for an exact ndarray: the array itself."""
     return arr[()] if return_scalar and arr.ndim == 0 else arr
-
-
-def _copied(self: Any, memo: Any = None, /) -> Any:
-    """``copy.copy`` and ``copy.deepcopy``."""
-    return self.copy() if isinstance(self, np.ndarray) else self
 
 
 def _reduced(self: Any, protocol: Any, /) -> Any:
@@ -106,7 +101,6 @@ def _table() -> dict[str, Any]:
             if hasattr(np.ndarray, name):
                 made[name] = _core.numpy_method(name, pure)
     made["__array_wrap__"] = _array_wrap
-    made["__copy__"] = made["__deepcopy__"] = _copied
     made["__reduce_ex__"] = _reduced
     if hasattr(np.ndarray, "__array_prepare__"):
         made["__array_prepare__"] = _array_wrap
