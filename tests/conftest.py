@@ -30,7 +30,6 @@ SAMPLES = {
     "sanitizers": [
         *("faults", "house", "numpy_suite"),
         *("numpy/test_seen.py", "numpy/test_pickling.py", "numpy/test_foreign.py"),
-        "programs",
     ],
     # What may depend on the version of Python or NumPy: not compilers, caches, threads and tools.
     "numpy": ["faults", "house", "threads"],

@@ -56,9 +56,11 @@ class Description:
             if kind is Function:
                 value = value.__wrapped__
                 kind = type(value)
+            if _is_constant(value):
+                note((path, kind.__name__, repr(value)))
+                continue
             if id(value) in self._places:
-                if not _is_constant(value):
-                    note((path, "is", self._places[id(value)]))
+                note((path, "is", self._places[id(value)]))
                 continue
             self._places[id(value)] = path
             self._keep.append(value)
@@ -181,9 +183,7 @@ class Bits:
 
 def _is_constant(value):
     """Whether a compiler may make two of it one: it holds no array."""
-    if type(value) is tuple:
-        return all(_is_constant(each) for each in value)
-    return type(value) in _PLAIN
+    return type(value) in _PLAIN or (type(value) is tuple and all(map(_is_constant, value)))
 
 
 def _attributes(value):

@@ -362,3 +362,20 @@ Model.shared = np.arange(2.0)
 cached.cache_clear()
 np.random.seed(7)
 """)
+
+# What a program of each kind leaves out. As they are now, functions that store something outside of
+# themselves run as plain NumPy, and those that use what may change or has effects run Python at
+# each call; so most programs have none of that, else few would be traced or replayed.
+OUTWARD = (
+    *("LOG", "STATE[", "STATE.set", "TABLE[{J}] = ", "TABLE[:] = ", "KEPT", "global ", "setattr"),
+    *("{o}.", "{o}[", "{o=}.", "{C}.shared", "counted.", "remember(", "noted(", 'all="raise"'),
+    *("memo[", "seen.append", "kept", ".__enter__", "class ", "nonlocal calls", "='raise'"),
+)
+EFFECTS = (
+    *OUTWARD,
+    *("print", "warn", "say(", "STATE", "TABLE", "LAST", "COUNT", "{O}", "{G}", "{C}"),
+    *("functools", "itertools", "operator", "copy.copy", "deepcopy", "pickle", "contextlib"),
+    *("cached(", "watched(", "managed(", "produced(", "map(", "next(", "getattr", "hasattr"),
+    *("any(", "vectorize", "Trouble", "suppress", "LOG"),
+)
+KINDS = {"pure": EFFECTS, "inward": OUTWARD, "any": ()}

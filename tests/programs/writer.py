@@ -12,7 +12,7 @@ import re
 
 import parts
 from expressions import EXPRESSIONS, LEAVES
-from statements import CHANGES, RETURNS, RISKS, STATEMENTS
+from statements import CHANGES, KINDS, RETURNS, RISKS, STATEMENTS
 
 PLACE = re.compile(r"\{(\+?)([A-Za-z])(=?)\}")
 ROUNDS = 3
@@ -108,6 +108,8 @@ class Writer:
         self.seed = seed
         self.choose = random.Random(seed)
         self.names = 0
+        # What the program leaves out.
+        self.without = KINDS[self.choose.choice(["pure"] * 4 + ["inward"] * 3 + ["any"] * 3)]
         self.modules = {"N": ["twice", "third"], "C": ["Model", "Grid"]}
 
     # Expressions.
@@ -227,7 +229,7 @@ class Writer:
                 continue
             indent = line[: len(line) - len(line.lstrip())]
             returns = None if "both(e)" in text else "vector"
-            scope = Scope({}, [], returns, set(), without)
+            scope = Scope({}, [], returns, set(), (*without, *self.without))
             for function in ("twice", "third"):
                 if f"{function}(" not in without:
                     scope.known.setdefault("N", []).append(function)
@@ -258,10 +260,13 @@ class Writer:
 
     def function(self, name):
         """A function marked for ``jit``, and the text of a call of it."""
-        chosen = self.choose.sample(PARAMETERS, self.choose.randint(2, 5))
+        possible = [
+            each for each in PARAMETERS if not any(f"{{{each[1]}}}" == row for row in self.without)
+        ]
+        chosen = self.choose.sample(possible, self.choose.randint(2, 5))
         if not any(kind == "V" for _, kind, _ in chosen):
             chosen.append(PARAMETERS[self.choose.randrange(3)])
-        scope = Scope(self.modules, [], "anything", set())
+        scope = Scope(self.modules, [], "anything", set(), self.without)
         heads, given = [], []
         starred = self.choose.choice([None, None, None, "*", "*rest"])
         split = self.choose.randint(1, len(chosen))
@@ -323,6 +328,7 @@ class Writer:
         lines += ["", "", "def itself(f):", '    return getattr(f, "__wrapped__", f)']
         for at, ways in enumerate(parts.HELPERS.values()):
             later = [f"{name}(" for name in list(parts.HELPERS)[at:]]
+            ways = [way for way in ways if not any(row in way for row in self.without)] or ways
             lines += ["", "", *self.part(self.choose.choice(ways), (*OBJECTS, *later))]
         lines += self.classes()
         calls = []
