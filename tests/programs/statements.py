@@ -365,7 +365,8 @@ np.random.seed(7)
 
 # What a program of each kind leaves out. As they are now, functions that store something outside of
 # themselves run as plain NumPy, and those that use what may change or has effects run Python at
-# each call; so most programs have none of that, else few would be traced or replayed.
+# each call; so most programs have none of that, else few would be traced or replayed. What is left
+# out is named by parts of rows.
 OUTWARD = (
     *("LOG", "STATE[", "STATE.set", "TABLE[{J}] = ", "TABLE[:] = ", "KEPT", "global ", "setattr"),
     *("{o}.", "{o}[", "{o=}.", "{C}.shared", "counted.", "remember(", "noted(", 'all="raise"'),
@@ -373,9 +374,18 @@ OUTWARD = (
 )
 EFFECTS = (
     *OUTWARD,
-    *("print", "warn", "say(", "STATE", "TABLE", "LAST", "COUNT", "{O}", "{G}", "{C}"),
+    *("print", "warn", "say(", "STATE", "TABLE", "LAST", "COUNT", "{O}", "{G}", "{C}", "given.fn"),
     *("functools", "itertools", "operator", "copy.copy", "deepcopy", "pickle", "contextlib"),
     *("cached(", "watched(", "managed(", "produced(", "map(", "next(", "getattr", "hasattr"),
-    *("any(", "vectorize", "Trouble", "suppress", "LOG"),
+    *("vectorize", "Trouble", "suppress", "apply_along", ".at(", "put", "copyto", "fill("),
+    *(" linalg.", "(linalg.", "ndimage.", "signal.", "logsumexp", "tolist", ".sort(", "{RISK}"),
 )
-KINDS = {"pure": EFFECTS, "inward": OUTWARD, "any": ()}
+# Calls of NumPy's own that are made anew each time.
+CALLS = (
+    *("@", "dot(", "np.diag(", "argsort", "cumsum", "np.roll", "np.concatenate", "np.stack"),
+    *("np.arange(len", "linspace", "np.repeat", "interp", "nan_to_num", "einsum", "accumulate"),
+    *("reduce(", "gradient", "convolve", "[{K}].sum", "np.take", "float(e)", "linalg", "np.fft"),
+    *("np.eye", "vstack", "row in {M}", "tril", "cov", "float64({F})", "trace", "median"),
+    *("count_nonzero", "round(", "isclose", "allclose", "shares_memory", ".base is", "any("),
+)
+KINDS = {"pure": EFFECTS + CALLS, "inward": OUTWARD, "any": ()}

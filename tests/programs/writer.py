@@ -17,7 +17,7 @@ from statements import CHANGES, KINDS, RETURNS, RISKS, STATEMENTS
 PLACE = re.compile(r"\{(\+?)([A-Za-z])(=?)\}")
 ROUNDS = 3
 # How many statements stand in a body.
-FUNCTION, HELPER, BLOCK = (5, 11), (1, 2), (1, 3)
+FUNCTION, SHORT, HELPER, BLOCK = (5, 11), (2, 6), (1, 2), (1, 3)
 # An expression holds others down to this depth; those that have names are likelier to be one.
 DEPTH = 3
 NAMED = 0.45
@@ -109,7 +109,9 @@ class Writer:
         self.choose = random.Random(seed)
         self.names = 0
         # What the program leaves out.
-        self.without = KINDS[self.choose.choice(["pure"] * 4 + ["inward"] * 3 + ["any"] * 3)]
+        kind = self.choose.choice(["pure"] * 4 + ["inward"] * 3 + ["any"] * 3)
+        self.without = KINDS[kind]
+        self.depth, self.size = (2, SHORT) if kind == "pure" else (DEPTH, FUNCTION)
         self.modules = {"N": ["twice", "third"], "C": ["Model", "Grid"]}
 
     # Expressions.
@@ -198,7 +200,7 @@ class Writer:
                 lines += [indent + each for each in self.block(line.strip(), inside)]
                 continue
             last["new"] = []
-            lines.append(self.filled(line, scope, DEPTH, last))
+            lines.append(self.filled(line, scope, self.depth, last))
             if line.lstrip().startswith("def "):
                 inside = scope.nested(None)  # which does not call itself
             for kind, name in last["new"]:
@@ -261,7 +263,9 @@ class Writer:
     def function(self, name):
         """A function marked for ``jit``, and the text of a call of it."""
         possible = [
-            each for each in PARAMETERS if not any(f"{{{each[1]}}}" == row for row in self.without)
+            each
+            for each in PARAMETERS
+            if f"{{{each[1]}}}" not in self.without and each[2] not in self.without
         ]
         chosen = self.choose.sample(possible, self.choose.randint(2, 5))
         if not any(kind == "V" for _, kind, _ in chosen):
@@ -296,7 +300,7 @@ class Writer:
             given.append("extra=given.b")
             scope.known.setdefault("V", []).append("named['extra']")
         given.sort(key=lambda each: "=" in each)
-        body = self.body(FUNCTION, scope)
+        body = self.body(self.size, scope)
         body += self.rows(self.choose.choice(self.possible(RETURNS, scope)), scope)
         if scope.outer:
             body.insert(0, f"global {', '.join(sorted(scope.outer))}")
