@@ -4,7 +4,8 @@
 // and its class may be compiled code, which takes NumPy's own arrays alone. So traced code says
 // `operand(matrix) @ x`. For an object of another package an `Operand` stands there while the
 // operator runs, and hands it real arrays; anything else is itself. Which classes those are says
-// ufuse/callees.py (`is_other`).
+// ufuse/callees.py (`is_other`). NumPy's own arrays, too, are given real arrays as an index: it
+// takes any other object for a list, whose numbers it looks at in another way.
 #include "pyext/bind/others.h"
 
 #include <array>
@@ -100,6 +101,13 @@ bool is_other(PyObject* object) {
   return answer.ptr() == Py_True;
 }
 
+PyObject* made_for(PyObject* object) {
+  auto* made = PyObject_New(Operand, the_type);
+  if (made == nullptr) throw py::error_already_set();
+  made->object = Py_NewRef(object);
+  return reinterpret_cast<PyObject*>(made);
+}
+
 PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guard([&]() -> PyObject* {
     if (count != 1 && count != 2) throw py::type_error("operand needs one object or two");
@@ -112,17 +120,22 @@ PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
       call.session().flush();
       return unwrap(value).release().ptr();
     }
-    auto* made = PyObject_New(Operand, the_type);
-    if (made == nullptr) throw py::error_already_set();
-    made->object = Py_NewRef(args[0]);
-    return reinterpret_cast<PyObject*>(made);
+    return made_for(args[0]);
+  });
+}
+
+PyObject* indexed(PyObject*, PyObject* object) {
+  return guard([&] {
+    const bool asks = Call::active() && (PyArray_CheckExact(object) || is_other(object));
+    return asks ? made_for(object) : Py_NewRef(object);
   });
 }
 
 PyMethodDef kFunctions[] = {
     {"operand", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(operand)), METH_FASTCALL,
-     "operand(x): what stands for x at the left of an operator or an index of traced code. "
+     "operand(x): what stands for x at the left of an operator of traced code. "
      "operand(x, y): what stands for y in `x += y`."},
+    {"indexed", indexed, METH_O, "indexed(x): what stands for x in `x[i]` of traced code."},
     {nullptr, nullptr, 0, nullptr}};
 
 template <std::size_t... I>
@@ -141,7 +154,9 @@ void bind_others(py::module_& m) {
       {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
       {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
       {Py_sq_contains, reinterpret_cast<void*>(contains)},
-      {Py_tp_doc, const_cast<char*>("An object of another package, beside an operator.")},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "An object of another package, or an array, beside an operator or an index.")},
   };
   add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
   slots.push_back({0, nullptr});

@@ -101,6 +101,7 @@ _HOOKS = sites.Hooks(
     managed=filters.managed,
     found=_core.known,
     operand=_core.operand,
+    indexed=_core.indexed,
     value=_value,
 )
 

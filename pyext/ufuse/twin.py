@@ -32,10 +32,11 @@ _HOOKS = sites.Hooks(
     managed=filters.managed,
     found=_core.known,
     operand=_core.operand,
+    indexed=_core.indexed,
     own=_core.with_own_code,
 )
 # NumPy's own code finds no arrays and meets no objects of others, and waits for nobody.
-_LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None, operand=None)
+_LIBRARY_HOOKS = _HOOKS._replace(managed=None, found=None, operand=None, indexed=None)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()

@@ -40,9 +40,11 @@ class Hooks(NamedTuple):
         ``value(x, text, line)`` in the place of each operation ``x``: a call, an operator, an
         index; and after each assignment that changes an array. None: these stay.
     operand : callable or None
-        ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator or an
-        index means, as in ``x @ y`` and ``x[i] = y``; and ``x += operand(x, y)`` in the place of
-        ``x += y``. None: these stay.
+        ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator means,
+        as in ``x @ y``; and ``x += operand(x, y)`` in the place of ``x += y``. None: these stay.
+    indexed : callable or None
+        ``indexed(x)`` in the place of ``x`` where it has an index, as in ``x[i] = y``. None: it
+        stays.
     own : callable or None
         ``own(f)`` of each function ``f`` that the code makes, before its decorators get it. None:
         it is not told.
@@ -54,6 +56,7 @@ class Hooks(NamedTuple):
     found: Callable[[Any], Any] | None
     value: Callable[[Any, str, int], Any] | None = None
     operand: Callable[..., Any] | None = None
+    indexed: Callable[[Any], Any] | None = None
     own: Callable[[Any], Any] | None = None
 
 
@@ -113,8 +116,10 @@ def chain_of(node: ast.expr) -> Chain:
 
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
 # What such an expression makes is of a type of Python's own.
-_DISPLAYS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set)
-_COMPREHENSIONS = (ast.ListComp, ast.DictComp, ast.SetComp)
+_MADE_HERE = (
+    *(ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set),
+    *(ast.ListComp, ast.DictComp, ast.SetComp),
+)
 
 
 class _Sites(ast.NodeTransformer):
@@ -134,7 +139,8 @@ class _Sites(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
-        node.value = self._operand(node.value)
+        if not isinstance(node.value, _MADE_HERE) and self.hooks.indexed is not None:
+            node.value = _call(_PLACES.indexed, [node.value], [], node.value)
         return self._found(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
@@ -150,7 +156,7 @@ class _Sites(ast.NodeTransformer):
         return node
 
     def _operand(self, node: ast.expr) -> ast.expr:
-        if self.hooks.operand is None or isinstance(node, (*_DISPLAYS, *_COMPREHENSIONS)):
+        if self.hooks.operand is None or isinstance(node, _MADE_HERE):
             return node
         return _call(_PLACES.operand, [node], [], node)
 
