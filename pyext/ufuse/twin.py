@@ -37,6 +37,7 @@ HOOKS = sites.Hooks(
     begin=_core.begin_augment,
     augment=_core.augment,
     operand=_core.operand,
+    indexed=_core.indexed,
     known=_core.known,
     own=_core.with_own_code,
 )

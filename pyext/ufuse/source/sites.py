@@ -47,9 +47,10 @@ class Hooks(NamedTuple):
     augment : callable or None
         ``augment("iadd", begin(x, "a"), y)`` in the place of ``x.a += y``.
     operand : callable or None
-        ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator or an
-        index means, as in ``x @ y`` and ``x[i]``; and ``x += operand(x, y)`` in the place of
-        ``x += y``.
+        ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator means,
+        as in ``x @ y``; and ``x += operand(x, y)`` in the place of ``x += y``.
+    indexed : callable or None
+        ``indexed(x)[i]`` in the place of ``x[i]`` where it is read.
     known : callable or None
         ``known(x)`` in the place of ``x`` where it is another operand.
     value : callable or None
@@ -70,6 +71,7 @@ class Hooks(NamedTuple):
     begin: Callable[[Any, str], Any] | None = None
     augment: Callable[[str, Any, Any], None] | None = None
     operand: Callable[..., Any] | None = None
+    indexed: Callable[[Any], Any] | None = None
     known: Callable[[Any], Any] | None = None
     value: Callable[[Any, str, int], Any] | None = None
     own: Callable[[Any], Any] | None = None
@@ -131,8 +133,10 @@ def chain_of(node: ast.expr) -> Chain:
 
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
 # What such an expression makes is of a type of Python's own.
-_DISPLAYS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set)
-_COMPREHENSIONS = (ast.ListComp, ast.DictComp, ast.SetComp)
+_MADE_HERE = (
+    *(ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set),
+    *(ast.ListComp, ast.DictComp, ast.SetComp),
+)
 
 
 class _Sites(ast.NodeTransformer):
@@ -176,7 +180,8 @@ class _Sites(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load):
             node.value = _call(_PLACES.changed, [node.value], [], node.value)
             return node
-        node.value = self._operand(node.value)
+        if not isinstance(node.value, _MADE_HERE):
+            node.value = _call(_PLACES.indexed, [node.value], [], node.value)
         return _call(_PLACES.found, [node], [], node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
@@ -209,12 +214,12 @@ class _Sites(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(call), node)
 
     def _operand(self, node: ast.expr) -> ast.expr:
-        if self.hooks.operand is None or isinstance(node, (*_DISPLAYS, *_COMPREHENSIONS)):
+        if self.hooks.operand is None or isinstance(node, _MADE_HERE):
             return node
         return _call(_PLACES.operand, [node], [], node)
 
     def _known(self, node: ast.expr) -> ast.expr:
-        if self.hooks.known is None or isinstance(node, (*_DISPLAYS, *_COMPREHENSIONS)):
+        if self.hooks.known is None or isinstance(node, _MADE_HERE):
             return node
         return _call(_PLACES.known, [node], [], node)
 
