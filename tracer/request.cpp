@@ -23,6 +23,21 @@ bool is_structural(const ir::Node& node) {
          node.op == ir::Op::Reshape;
 }
 
+bool overlap(const std::vector<ByteRange>& some, const std::vector<ByteRange>& others) {
+  return std::ranges::any_of(some, [&](const ByteRange& a) {
+    return std::ranges::any_of(others, [&](const ByteRange& b) { return a.overlaps(b); });
+  });
+}
+
+// The memory that computing arrays overwrites.
+std::vector<ByteRange> written_by(const std::vector<std::shared_ptr<Storage>>& wanted) {
+  std::vector<ByteRange> written;
+  for (const auto& storage : wanted)
+    if (storage->value && storage->is_dirty())
+      written.push_back(byte_range(storage->memory.data, storage->layout));
+  return written;
+}
+
 }  // namespace
 
 Session::Storages Session::live() {
@@ -74,22 +89,15 @@ void Session::close_over(Storages& wanted) {
   for (bool grown = true; grown && !others.empty();) {
     grown = false;
     std::vector<NodeId> roots;
-    std::vector<ByteRange> written;
-    for (const auto& storage : wanted) {
-      if (!storage->value) continue;
-      roots.push_back(storage->value);
-      if (storage->is_dirty()) written.push_back(byte_range(storage->memory.data, storage->layout));
-    }
+    for (const auto& storage : wanted)
+      if (storage->value) roots.push_back(storage->value);
+    const std::vector<ByteRange> written = written_by(wanted);
     const std::vector<NodeId> cone = needed(roots);
     const auto belongs = [&](const std::shared_ptr<Storage>& s) {
       if (!is_free(graph_[s->value]) &&
           std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value))
         return true;
-      if (written.empty()) return false;
-      const auto touched = reads(needed({&s->value, 1}));
-      return std::ranges::any_of(touched, [&](const ByteRange& r) {
-        return std::ranges::any_of(written, [&](const ByteRange& w) { return w.overlaps(r); });
-      });
+      return !written.empty() && overlap(reads(needed({&s->value, 1})), written);
     };
     for (std::size_t i = 0; i < others.size();) {
       if (!belongs(others[i])) {
@@ -138,6 +146,14 @@ std::vector<Want> Session::dead_sinks(const std::vector<Want>& wants) const {
   return sinks;
 }
 
+// Those of them that read memory which is overwritten now: they cannot be computed later.
+void Session::add_last_readers(std::vector<Want>& wants,
+                               const std::vector<ByteRange>& written) const {
+  if (written.empty()) return;
+  for (Want& sink : dead_sinks(wants))
+    if (overlap(reads(needed({&sink.node, 1})), written)) wants.push_back(std::move(sink));
+}
+
 void Session::compute(Storages wanted, bool with_sinks) {
   struct Computing {
     explicit Computing(bool& flag) : flag(flag), before(std::exchange(flag, true)) {}
@@ -149,6 +165,8 @@ void Session::compute(Storages wanted, bool with_sinks) {
   std::vector<Want> wants = wants_of(wanted);
   if (with_sinks)
     for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
+  else
+    add_last_readers(wants, written_by(wanted));
   run(wants);
   // What stands before a line that warns, warns before it.
   if (!with_sinks && has_untold() && has_pending_raises()) {

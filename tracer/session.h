@@ -216,6 +216,7 @@ class Session final : public numpy_shim::Context {
   void close_over(Storages& wanted);
   std::vector<Want> wants_of(const Storages& wanted) const;
   std::vector<Want> dead_sinks(const std::vector<Want>& wants) const;
+  void add_last_readers(std::vector<Want>& wants, const std::vector<ByteRange>& written) const;
   void compute(Storages wanted, bool with_sinks);
   void run(std::vector<Want>& wants);
   bool has_untold() const;

@@ -1,0 +1,50 @@
+"""Does a value that nobody uses warn, where the memory that it would read is written meanwhile?
+
+NumPy computes it at its line. A traced call computes it late, but not too late: with what
+overwrites an argument that it reads.
+"""
+
+import numpy as np
+import pytest
+from outcomes import check
+
+
+def then_forced(x):
+    np.log(x)
+    x += 1
+    return float(x.sum())
+
+
+def between_two(x):
+    np.log(x)
+    float(x.sum())
+    x += 1
+    return float(x.sum())
+
+
+def each_round(x):
+    for _ in range(3):
+        np.log(x)
+        x += float(x.sum()) % 7
+    return x
+
+
+def of_numbers(x):
+    isinstance(x.max() / (x.max() - x.max()), float)
+    x *= int(x.sum()) % 5
+    isinstance(x.max() / (x.max() - x.max()), float)
+    x -= int(x.sum()) % 5
+    return x, x.max()
+
+
+def in_a_helper(x):
+    y, _ = of_numbers(x)
+    y[0] = 2
+    return of_numbers(y)
+
+
+@pytest.mark.parametrize(
+    "function", [then_forced, between_two, each_round, of_numbers, in_a_helper]
+)
+def test_unused_value_warns_before_its_memory_is_written(function):
+    check(function, np.arange(-2.0, 4.0))
