@@ -139,6 +139,10 @@ class Description:
         return inner
 
 
+# In NumPy 1 it stands elsewhere.
+_byte_bounds = getattr(np.lib, "array_utils", np).byte_bounds
+
+
 def scrubbed(text):
     """A text without addresses."""
     return ADDRESS.sub("0x", text)
@@ -149,7 +153,7 @@ def _bounds(x, is_contiguous):
     low = x.__array_interface__["data"][0]
     if is_contiguous:
         return low, low + x.nbytes
-    return np.lib.array_utils.byte_bounds(x) if x.size else (low, low)
+    return _byte_bounds(x) if x.size else (low, low)
 
 
 def _steps(x):
