@@ -82,7 +82,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
   if (!any_inside(given, Into::All, is_lazy)) return check(PyObject_SetAttr(object, name, given));
   if (const py::object names = plain_attributes(object, name)) {
     check(PyObject_SetAttr(object, name, given));
-    call->holders().add(names.ptr());
+    call->holders().add(names.ptr(), name);
     return;
   }
   call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
@@ -91,7 +91,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
   check(PyObject_SetAttr(object, name, real.ptr()));
 }
 
-// Stands in the place of an object of which an attribute is assigned or deleted.
+// Stands in the place of an object while something of it is assigned or deleted.
 struct Owner {
   PyObject_HEAD PyObject* object;
 };
@@ -107,6 +107,7 @@ int set_of_owner(PyObject* self, PyObject* name, PyObject* value) {
       -1);
 }
 
+// Of both kinds of stand-ins.
 void dealloc(PyObject* self) {
   Py_DECREF(reinterpret_cast<Owner*>(self)->object);
   PyTypeObject* type = Py_TYPE(self);
@@ -114,25 +115,48 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-PyObject* owner(PyObject*, PyObject* object) {
-  if (Call::active() == nullptr) return Py_NewRef(object);
-  auto* made = PyObject_New(Owner, owner_type);
+PyObject* stand_in(PyTypeObject* type, PyObject* object) {
+  auto* made = PyObject_New(Owner, type);
   if (made == nullptr) return nullptr;
   made->object = Py_NewRef(object);
   return reinterpret_cast<PyObject*>(made);
 }
 
-// `x[i] = ...`: real arrays that came here by ways that nobody sees are traced, and lists and dicts
-// are remembered.
+PyObject* owner(PyObject*, PyObject* object) {
+  if (Call::active() == nullptr) return Py_NewRef(object);
+  return stand_in(owner_type, object);
+}
+
+// A stand-in for a list or dict of which an item is assigned, changed or deleted.
+PyTypeObject* container_type = nullptr;
+
+PyObject* container_of(PyObject* self) { return reinterpret_cast<Owner*>(self)->object; }
+
+PyObject* get_of_container(PyObject* self, PyObject* index) {
+  PyObject* found = PyObject_GetItem(container_of(self), index);
+  if (found == nullptr || !PyArray_CheckExact(found)) return found;
+  return traced_from_here(found, Py_REFCNT(found) == 1);
+}
+
+int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
+  PyObject* container = container_of(self);
+  Call* call = Call::active();
+  if (value == nullptr) return PyObject_DelItem(container, index);
+  PyObject* given = seen_number(value);
+  if (PyObject_SetItem(container, index, given) < 0) return -1;
+  if (call != nullptr && any_inside(given, Into::All, is_lazy))
+    call->holders().add(container, PyDict_CheckExact(container) ? index : nullptr);
+  return 0;
+}
+
+// `x[i] = ...`: real arrays that came here by ways that nobody sees are traced, and where lists and
+// dicts hold lazy ones is remembered.
 PyObject* changed(PyObject*, PyObject* object) {
   Call* call = Call::active();
   if (call == nullptr) return Py_NewRef(object);
   if (is_supported_array(object)) return found_object(nullptr, object);
-  if (PyList_CheckExact(object) || PyDict_CheckExact(object)) {
-    call->holders().add(object);
-    return Py_NewRef(object);
-  }
-  return operand_of(object);
+  if (!PyList_CheckExact(object) && !PyDict_CheckExact(object)) return operand_of(object);
+  return stand_in(container_type, object);
 }
 
 // The object and what its attribute is now, for `augment`.
@@ -203,7 +227,17 @@ void bind_attributes(py::module_& m) {
   PyType_Spec spec = {"ufuse._core.owner", sizeof(Owner), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   owner_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (owner_type == nullptr || PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
+  PyType_Slot slots_of_container[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_mp_subscript, reinterpret_cast<void*>(get_of_container)},
+      {Py_mp_ass_subscript, reinterpret_cast<void*>(set_of_container)},
+      {Py_tp_doc, const_cast<char*>("A list or dict of which an item is assigned.")},
+      {0, nullptr}};
+  spec.name = "ufuse._core.container";
+  spec.slots = slots_of_container;
+  container_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (owner_type == nullptr || container_type == nullptr ||
+      PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
     throw py::error_already_set();
 }
 

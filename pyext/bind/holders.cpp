@@ -1,8 +1,6 @@
 // See holders.h.
 #include "pyext/bind/holders.h"
 
-#include <algorithm>
-
 #include "pyext/bind/containers.h"
 #include "pyext/bind/lazy_array.h"
 
@@ -44,27 +42,42 @@ void fill(PyObject* container) {
 
 }  // namespace
 
-void Holders::add(PyObject* container) {
-  for (const py::object& known : containers_)
-    if (known.ptr() == container) return;
-  containers_.push_back(borrow(container));
+PyObject* Holders::Place::root() const {
+  if (!key) return container.ptr();
+  PyObject* value = PyDict_GetItemWithError(container.ptr(), key.ptr());
+  if (value == nullptr) PyErr_Clear();
+  return value;
+}
+
+void Holders::add(PyObject* container, PyObject* key) {
+  if (known_.insert({container, key}).second)
+    places_.push_back({borrow(container), key ? borrow(key) : py::object()});
 }
 
 py::list Holders::lazies() {
-  std::erase_if(containers_, [](const py::object& held) { return Py_REFCNT(held.ptr()) == 1; });
   py::list found;
-  for (const py::object& container : containers_) {
-    ContainerWalk walk(container.ptr(), Into::All);
+  for (const Place& place : places_) {
+    PyObject* root = Py_REFCNT(place.container.ptr()) > 1 ? place.root() : nullptr;
+    if (root == nullptr) continue;
+    ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())
       if (is_lazy(object)) found.append(borrow(object));
   }
   return found;
 }
 
+// What is computed may run code that puts values somewhere: those are for the next time.
 void Holders::make_real() {
-  for (const py::object& container : std::vector<py::object>(containers_)) {
+  known_.clear();
+  for (const Place& place : std::exchange(places_, {})) {
+    PyObject* root = place.root();
+    if (root == nullptr) continue;
+    if (is_lazy(root)) {
+      put(place.container.ptr(), 0, place.key.ptr(), root);
+      continue;
+    }
     std::vector<py::object> inside;
-    ContainerWalk walk(container.ptr(), Into::All);
+    ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())
       if (PyDict_CheckExact(object) || PyList_CheckExact(object) || PyTuple_CheckExact(object))
         inside.push_back(borrow(object));

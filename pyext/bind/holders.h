@@ -3,6 +3,8 @@
 // else looks, and when the call ends.
 #pragma once
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "pyext/bind/common.h"
@@ -11,16 +13,22 @@ namespace ufuse::pyext {
 
 class Holders {
  public:
-  // A list, or a dict, of which the items or values may be lazy arrays, or hold some.
-  void add(PyObject* container);
-  bool empty() const { return containers_.empty(); }
-  // The lazy arrays there, which are kept by somebody else than the holders.
+  // A list, or a dict with one of its keys, where a lazy array may stand, or what holds some.
+  // Without a key: any value of the dict.
+  void add(PyObject* container, PyObject* key = nullptr);
+  // The lazy arrays there, where somebody else than the holders keeps the container.
   py::list lazies();
   // Real arrays in their places, computed if need be. The containers stay the objects they are.
   void make_real();
 
  private:
-  std::vector<py::object> containers_;
+  struct Place {
+    py::object container, key;
+    // What is looked into: the container, or one value of it; null where that is gone.
+    PyObject* root() const;
+  };
+  std::vector<Place> places_;
+  std::set<std::pair<PyObject*, PyObject*>> known_;
 };
 
 }  // namespace ufuse::pyext

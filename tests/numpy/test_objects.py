@@ -216,6 +216,25 @@ def hidden(m: Any) -> Any:
     return m.hide(m.u)
 
 
+def items_in_place(m: Any) -> Any:
+    y, z = m.table["w"] + 1, m.others[0].data * 3
+    m.table["w"] *= 2
+    m.table["w"] -= y
+    m.rows = [m.u, m.v * 2, m.table["w"]]
+    m.rows[0] += 1
+    m.rows[1] /= y + 3
+    m.rows[0][1:] *= 2
+    m.rows[1:] = [m.rows[1] + 1, (m.u * 2, {"b": m.v - 1})]
+    m.rows[-1][1]["b"] += m.u
+    m.table["rows", 0] = m.rows
+    del m.rows[0]
+    try:
+        m.rows[7] += 1
+    except IndexError as error:
+        m.text = str(error)
+    return y, z, m.rows
+
+
 def through_a_list(m: Any) -> Any:
     y = m.u * 2
     for each in [m.alias, m.row]:
@@ -233,7 +252,7 @@ def through_a_list(m: Any) -> Any:
 FUNCTIONS: list[Callable[..., Any]] = [
     *(steps, in_place, two_at_once, in_a_loop, keeps, inside, by_property, of_other_kinds),
     *(deletes, by_name, is_identical, shows_others, raises, catches, makes_objects, hidden),
-    through_a_list,
+    *(through_a_list, items_in_place),
 ]
 
 
