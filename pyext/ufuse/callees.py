@@ -413,7 +413,7 @@ def _of_builtin(function: Any) -> Any:
         module = getattr(function, "__module__", None) or getattr(owner, "__name__", None)
         if function in _CALL_BACK:
             return ...
-        if function in (builtins.round, builtins.id):
+        if function in (builtins.round, builtins.id, sys.getsizeof):
             return caller(function, "array", pure=True)
         if function in (builtins.isinstance, builtins.hasattr):
             return functools.partial(_core.call_on_like, function)

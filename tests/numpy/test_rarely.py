@@ -4,6 +4,7 @@ Each function is called three times: traced, perhaps replayed, and what the seco
 """
 
 import copy
+import sys
 import warnings
 
 import numpy as np
@@ -239,3 +240,7 @@ def as_a_program_calls_it(x, form):
 @pytest.mark.parametrize("form", ["keywords", "arguments", "keyword arguments", "plain"])
 def test_array_function_called_by_its_name(form):
     three_times(as_a_program_calls_it, X, form)
+
+
+def test_the_size_of_an_array_is_that_of_the_array():
+    three_times(lambda x: (sys.getsizeof(x), sys.getsizeof(x * 2)), X)
