@@ -19,6 +19,8 @@ constexpr std::size_t kFlushNodes = 100;
 // So many are flushed wherever the call stands. What is done with a graph takes time as its length
 // says, mostly; statements that repeat should still be in one, for the sake of equal loops.
 constexpr std::size_t kMostNodes = 10'000;
+// Steps of a view that are remembered, each of which is looked at where the view is read.
+constexpr std::size_t kLongestRecipe = 64;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15ull + (hash >> 29);
@@ -314,7 +316,13 @@ LazyArray Session::view(const LazyArray& array, const numpy_shim::View& view) {
   result.layout = view.layout;
   result.offset += view.offset;
   result.is_view = true;
-  result.recipe.insert(result.recipe.end(), view.steps.begin(), view.steps.end());
+  // A view of a view of a view, as `x = x[1:]` makes in a loop: memory tells it as well.
+  if (result.recipe.size() + view.steps.size() > kLongestRecipe) {
+    result.recipe.clear();
+    result.has_recipe = false;
+  } else if (result.has_recipe) {
+    result.recipe.insert(result.recipe.end(), view.steps.begin(), view.steps.end());
+  }
   result.scalar = false;
   return result;
 }

@@ -493,3 +493,21 @@ def test_arrays_that_are_not_traced_write_into_arrays_that_are():
     check(lambda x, out: np.take(x, [0, 1], out=out) + 1, unaligned, np.ones(2))
     check(lambda x, out: np.cumsum(x, out=out) + 1, unaligned, np.ones(6))
     check(lambda x, out: np.take(x, [0, 1], out=out) + 1, V[:6].astype(">f8"), np.ones(2))
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_views_of_views_of_views(pending):
+    def f(x):
+        y = x * 2 if pending else x
+        z = y
+        while z.size > 2:
+            z[0], z[-1] = z[-1], z[0]
+            z = z[1:-1] if z.size % 2 else z[::-1][1:]
+            z = z.reshape(1, -1)[0]
+        total = z + y[: z.size]
+        z += 1
+        return y, z, total
+
+    x, theirs = np.arange(300.0), np.arange(300.0)
+    same(ufuse.jit(f)(x), f(theirs))
+    same(x, theirs)
