@@ -218,9 +218,10 @@ bool Call::is_open() const {
   return std::ranges::any_of(calls.stack, [&](const auto& call) { return call.get() == this; });
 }
 
+bool Call::is_busy() const { return is_at_work() || session_.is_computing(); }
+
 void Call::settle() {
-  // A finalizer may run anywhere.
-  if (is_at_work() || session_.is_computing()) return;
+  if (is_busy()) return;
   session_.mark_impure();
   session_.flush();
   holders_.make_real();

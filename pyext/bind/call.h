@@ -106,6 +106,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // Code is about to run, or has run, that reads and writes memory by itself: nothing is pending
   // then, and nothing is taken for known.
   void settle();
+  // Whether the session is in the middle of something: it cannot settle now.
+  bool is_busy() const;
   // Whether such code runs now.
   bool among_strangers() const { return among_strangers_; }
   void set_among_strangers(bool among) { among_strangers_ = among; }

@@ -107,6 +107,11 @@ PyObject* evaluate(PyThreadState* state, _PyInterpreterFrame* frame, int throwin
     return go_on(state, frame, throwing);
   const std::shared_ptr<Call> call = active->shared_from_this();
   const bool enters = kind == Code::Stranger;
+  if (enters && call->is_busy()) {
+    // A finalizer, or a signal's handler: it has nothing to do with what is being computed.
+    const Call::Aside aside;
+    return go_on(state, frame, throwing);
+  }
   if (enters && !settle(*call)) throwing = 1;
   call->set_among_strangers(enters);
   PyObject* result = go_on(state, frame, throwing);

@@ -64,7 +64,14 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   return apply(kNames[static_cast<std::size_t>(op)], a, {b});
 }
 
-PyObject* get_item(PyObject* self, PyObject* index) { return apply("getitem", self, {index}); }
+// What stands in an array of objects stays the object that it is.
+PyObject* get_item(PyObject* self, PyObject* index) {
+  PyObject* object = object_of(self);
+  const bool holds_objects = PyArray_CheckExact(object) &&
+                             PyArray_TYPE(reinterpret_cast<PyArrayObject*>(object)) == NPY_OBJECT;
+  if (!holds_objects) return apply("getitem", self, {index});
+  return guard([&] { return PyObject_GetItem(object, unwrap(seen_number(index)).ptr()); });
+}
 
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   const py::object done = py::reinterpret_steal<py::object>(

@@ -326,7 +326,7 @@ class TestMagics:
         ("ahead", "body", "why"),
         [
             ("", "print('once')", "`print` may do what others see"),
-            ("log = []", "log.append(x.sum())", "plain NumPy ran it: The function stores values"),
+            ("log = []", "log.append(x.sum())", "what is changed there may be `log`"),
             (
                 "rng = np.random.default_rng(1)",
                 "x = x + rng.random()",
