@@ -49,6 +49,7 @@ struct Storage {
   bool undefined = false;  // np.empty: its value may be anything until it is written
   bool spare = false;      // its memory was a dead operand's: used where the value can be written
                            // over what it is made of, given up otherwise
+  bool shown = false;      // somebody else may hold a real array on its memory
   int argument = -1;       // position among the session's arguments
   std::optional<ir::Scalar> literal;
 

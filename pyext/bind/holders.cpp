@@ -10,6 +10,7 @@ namespace {
 // The real array in the place of a lazy one; what stood there dies afterwards.
 void put(PyObject* container, Py_ssize_t at, PyObject* key, PyObject* lazy) {
   const py::object real = real_of(lazy);
+  as_lazy(lazy)->array.storage->shown = true;
   if (PyDict_CheckExact(container)) {
     if (PyDict_SetItem(container, key, real.ptr()) < 0) throw py::error_already_set();
     return;

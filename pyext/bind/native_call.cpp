@@ -310,6 +310,8 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   }
   const py::object real_args = unwrap(args);
   const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
+  if (!pure)  // it may keep them
+    for (PyObject* lazy : lazies) as_lazy(lazy)->array.storage->shown = true;
   py::object result;
   {
     const AmongStrangers strangers(pure ? nullptr : call);

@@ -272,6 +272,29 @@ def test_an_exception_in_a_stranger_is_the_users() -> None:
     assert x.tobytes() == y.tobytes()
 
 
+LOG: list[Any] = []
+
+
+def test_what_was_shown_is_written_at_once() -> None:
+    def f(x: Any, held: Any) -> Any:
+        y = x * 2
+        LOG.append(y)
+        y[...] = y + 1
+        with held:
+            y[...] = y + x
+        z = y * 2
+        y[...] = z + 1
+        return x + 1
+
+    kept = []
+    for function in (f, ufuse.jit(f), ufuse.jit(f)):
+        LOG.clear()
+        x = np.arange(3.0)
+        function(x, Held(x))
+        kept.append((type(LOG[0]), LOG[0].tolist()))
+    assert kept[0] == kept[1] == kept[2]
+
+
 def test_frames_are_not_watched_afterwards() -> None:
     import sys
 
