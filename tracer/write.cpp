@@ -63,7 +63,10 @@ void Session::set_value(const std::shared_ptr<Storage>& storage, NodeId value) {
 
 void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   const std::shared_ptr<Storage>& storage = target.storage;
-  if (target.is_whole() && (storage->value || !writes_at_once_)) return set_value(storage, value);
+  // What others may look at when nobody here holds it any more cannot wait.
+  const bool waits = storage->role == Role::Argument || !storage->shown;
+  if (target.is_whole() && (storage->value || (waits && !writes_at_once_)))
+    return set_value(storage, value);
 
   // From here on memory is written at once. The value is held like an array of the user's, so that
   // whatever is computed or overwritten on the way leaves it readable.

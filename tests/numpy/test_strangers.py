@@ -282,8 +282,7 @@ def test_what_was_shown_is_written_at_once() -> None:
         y[...] = y + 1
         with held:
             y[...] = y + x
-        z = y * 2
-        y[...] = z + 1
+        y[...] = y * 2 + 1
         return x + 1
 
     kept = []
