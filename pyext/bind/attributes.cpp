@@ -19,14 +19,18 @@
 namespace ufuse::pyext {
 namespace {
 
+// Of what was just found, or null for an error; takes the reference.
+PyObject* traced_if_array(PyObject* found) {
+  if (found == nullptr || !PyArray_CheckExact(found)) return found;
+  return traced_from_here(found, Py_REFCNT(found) == 1);
+}
+
 PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "read_attribute needs an object and a name");
     return nullptr;
   }
-  PyObject* found = PyObject_GetAttr(args[0], args[1]);
-  if (found == nullptr || !PyArray_CheckExact(found)) return found;
-  return traced_from_here(found, Py_REFCNT(found) == 1);
+  return traced_if_array(PyObject_GetAttr(args[0], args[1]));
 }
 
 PyObject* found_object(PyObject*, PyObject* object) {
@@ -91,35 +95,16 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
   check(PyObject_SetAttr(object, name, real.ptr()));
 }
 
-// Stands in the place of an object while something of it is assigned or deleted.
-struct Owner {
-  PyObject_HEAD PyObject* object;
-};
-
+// Of the stand-in for an object of which an attribute is assigned or deleted.
 PyTypeObject* owner_type = nullptr;
 
 int set_of_owner(PyObject* self, PyObject* name, PyObject* value) {
   return guard(
       [&] {
-        set_attribute(reinterpret_cast<Owner*>(self)->object, name, value);
+        set_attribute(object_of(self), name, value);
         return 0;
       },
       -1);
-}
-
-// Of both kinds of stand-ins.
-void dealloc(PyObject* self) {
-  Py_DECREF(reinterpret_cast<Owner*>(self)->object);
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_Free(self);
-  Py_DECREF(type);
-}
-
-PyObject* stand_in(PyTypeObject* type, PyObject* object) {
-  auto* made = PyObject_New(Owner, type);
-  if (made == nullptr) return nullptr;
-  made->object = Py_NewRef(object);
-  return reinterpret_cast<PyObject*>(made);
 }
 
 PyObject* owner(PyObject*, PyObject* object) {
@@ -127,19 +112,15 @@ PyObject* owner(PyObject*, PyObject* object) {
   return stand_in(owner_type, object);
 }
 
-// A stand-in for a list or dict of which an item is assigned, changed or deleted.
+// Of that for a list or dict of which an item is assigned, changed or deleted.
 PyTypeObject* container_type = nullptr;
 
-PyObject* container_of(PyObject* self) { return reinterpret_cast<Owner*>(self)->object; }
-
 PyObject* get_of_container(PyObject* self, PyObject* index) {
-  PyObject* found = PyObject_GetItem(container_of(self), index);
-  if (found == nullptr || !PyArray_CheckExact(found)) return found;
-  return traced_from_here(found, Py_REFCNT(found) == 1);
+  return traced_if_array(PyObject_GetItem(object_of(self), index));
 }
 
 int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
-  PyObject* container = container_of(self);
+  PyObject* container = object_of(self);
   Call* call = Call::active();
   if (value == nullptr) return PyObject_DelItem(container, index);
   PyObject* given = seen_number(value);
@@ -220,15 +201,15 @@ PyObject* traced_from_here(PyObject* array, bool fresh) {
 
 void bind_attributes(py::module_& m) {
   PyType_Slot slots[] = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
       {Py_tp_setattro, reinterpret_cast<void*>(set_of_owner)},
       {Py_tp_doc, const_cast<char*>("An object of which an attribute is assigned.")},
       {0, nullptr}};
-  PyType_Spec spec = {"ufuse._core.owner", sizeof(Owner), 0,
+  PyType_Spec spec = {"ufuse._core.owner", sizeof(StandIn), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   owner_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   PyType_Slot slots_of_container[] = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
       {Py_mp_subscript, reinterpret_cast<void*>(get_of_container)},
       {Py_mp_ass_subscript, reinterpret_cast<void*>(set_of_container)},
       {Py_tp_doc, const_cast<char*>("A list or dict of which an item is assigned.")},

@@ -20,21 +20,8 @@
 namespace ufuse::pyext {
 namespace {
 
-struct Operand {
-  PyObject_HEAD PyObject* object;
-};
-
 PyTypeObject* the_type = nullptr;
 PyObject* the_judge = nullptr;  // callees.is_other
-
-PyObject* object_of(PyObject* operand) { return reinterpret_cast<Operand*>(operand)->object; }
-
-void dealloc(PyObject* self) {
-  Py_DECREF(object_of(self));
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_Free(self);
-  Py_DECREF(type);
-}
 
 // function(object, values...), a function of module operator.
 PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values,
@@ -93,13 +80,6 @@ bool is_plain(PyObject* object) {
          PyType_Check(object);
 }
 
-PyObject* made_for(PyObject* object) {
-  auto* made = PyObject_New(Operand, the_type);
-  if (made == nullptr) throw py::error_already_set();
-  made->object = Py_NewRef(object);
-  return reinterpret_cast<PyObject*>(made);
-}
-
 PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count == 1) return operand_of(args[0]);
   return guard([&]() -> PyObject* {
@@ -113,7 +93,7 @@ PyObject* indexed(PyObject*, PyObject* object) {
     Call* call = Call::active();
     if (call == nullptr || !PyArray_CheckExact(object)) return operand_of(object);
     py::object lazy = call->known(object);
-    return lazy ? lazy.release().ptr() : made_for(object);
+    return lazy ? lazy.release().ptr() : stand_in(the_type, object);
   });
 }
 
@@ -131,6 +111,20 @@ void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>
 
 }  // namespace
 
+PyObject* stand_in(PyTypeObject* type, PyObject* object) {
+  auto* made = PyObject_New(StandIn, type);
+  if (made == nullptr) return nullptr;
+  made->object = Py_NewRef(object);
+  return reinterpret_cast<PyObject*>(made);
+}
+
+void dealloc_stand_in(PyObject* self) {
+  Py_DECREF(object_of(self));
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
 bool is_other(PyObject* object) {
   if (is_plain(object)) return false;
   const Unwatched judging;
@@ -145,9 +139,9 @@ PyObject* operand_of(PyObject* object) {
     if (call == nullptr) return Py_NewRef(object);
     if (PyArray_CheckExact(object)) {
       if (py::object lazy = call->known(object)) return lazy.release().ptr();
-      return is_shared_array(*call, object) ? made_for(object) : Py_NewRef(object);
+      return is_shared_array(*call, object) ? stand_in(the_type, object) : Py_NewRef(object);
     }
-    return is_other(object) ? made_for(object) : Py_NewRef(object);
+    return is_other(object) ? stand_in(the_type, object) : Py_NewRef(object);
   });
 }
 
@@ -166,7 +160,7 @@ py::object value_beside(PyObject* object, PyObject* value) {
 
 void bind_others(py::module_& m) {
   std::vector<PyType_Slot> slots = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
       {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
       {Py_nb_power, reinterpret_cast<void*>(power)},
       {Py_nb_matrix_multiply, reinterpret_cast<void*>(matrix_product)},
@@ -179,7 +173,7 @@ void bind_others(py::module_& m) {
   };
   add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {"ufuse._core.operand", sizeof(Operand), 0,
+  PyType_Spec spec = {"ufuse._core.operand", sizeof(StandIn), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
   the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (the_type == nullptr || PyModule_AddFunctions(m.ptr(), kFunctions) < 0)

@@ -5,6 +5,18 @@
 
 namespace ufuse::pyext {
 
+// Stands in the place of an object while traced code does something with it; what it does then is
+// its type's.
+struct StandIn {
+  PyObject_HEAD PyObject* object;
+};
+inline PyObject* object_of(PyObject* stand_in) {
+  return reinterpret_cast<StandIn*>(stand_in)->object;
+}
+// A new reference; null where there is no memory.
+PyObject* stand_in(PyTypeObject* type, PyObject* object);
+void dealloc_stand_in(PyObject* self);
+
 // Whether an object's class is that of another package.
 bool is_other(PyObject* object);
 // What stands for an object at the left of an operator or an index: a new reference.

@@ -193,25 +193,15 @@ def _load_attr(m: _Machine, i: dis.Instruction) -> None:
         m.push(base)
 
 
-@_on("STORE_ATTR")
-def _store_attr(m: _Machine, i: dis.Instruction) -> None:
-    m.pop(2)
-
-
 @_on("BINARY_SUBSCR", "BINARY_SLICE")
 def _item(m: _Machine, i: dis.Instruction) -> None:
     m.pop(2 if i.opname == "BINARY_SLICE" else 1)
     m.push(("item", m.pop()))
 
 
-@_on("STORE_SUBSCR", "STORE_SLICE")
-def _store_item(m: _Machine, i: dis.Instruction) -> None:
-    m.pop(4 if i.opname == "STORE_SLICE" else 3)
-
-
-@_on("DELETE_SUBSCR")
-def _delete_item(m: _Machine, i: dis.Instruction) -> None:
-    m.pop(2)
+@_on("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
+def _assign(m: _Machine, i: dis.Instruction) -> None:
+    m.pop(-dis.stack_effect(i.opcode, i.arg))
 
 
 # Operators and containers.
