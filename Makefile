@@ -3,7 +3,7 @@
 #   make demo    k-means of 20 million points, NumPy against ufuse
 #   make test    C++ and Python tests; afterwards .venv/bin/python -c "import ufuse" works
 #   make bench   all benchmark cases against NumPy and the installed peers -> bench/out
-#   make lint    formatting, linters, types, include arrows
+#   make lint    formatting, linters, types, arrows of includes and imports
 #   make clean   remove build/ and .venv
 #
 #   make dev     build the Python module only, for quick rounds of edit and run

@@ -1,9 +1,10 @@
-"""Do all includes follow the arrows between the folders?
+"""Do all includes and imports follow the arrows between the folders?
 
 ``pyext -> tracer -> numpy_shim -> ir <- codegen <- pyext``: the table below says what each folder
 may include; only pyext sees Python, NumPy's headers or pybind11. Within ir, the interpreter builds
-on the rest and not the other way round. Run by `make lint` and .ci/run;
-tests/house/test_lint_layers.py shows that it fails where it should.
+on the rest and not the other way round. Within the Python package, ``tools -> tracing -> source``;
+only tools may import what stands beside these rooms, other than ``_core``. Run by `make lint` and
+.ci/run; tests/house/test_lint_layers.py shows that it fails where it should.
 """
 
 import re
@@ -24,10 +25,14 @@ MAY_INCLUDE = {
 # The scalar semantics that kernels start with and the interpreter shares. They include nothing
 # else, and whoever may include ir may include them.
 SCALARS = ("codegen/runtime/prelude.h", "codegen/runtime/prelude_half.h")
+# Of the rooms of the Python package.
+PACKAGE = "pyext/ufuse"
+MAY_IMPORT = {"source": {"source"}, "tracing": {"source", "tracing"}}
 SUFFIXES = {".h", ".hpp", ".cpp", ".def", ".inc"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 PYTHON_HEADER = re.compile(r"^(Python\.h|numpy/|pybind11/)")
+IMPORT = re.compile(r"^\s*(?:from ufuse(?:\.(\w+))?\S* import (.+)|import (ufuse\b.*))")
 XTENSOR_HEADER = re.compile(r"^(xtensor|xtl|xsimd)/")
 
 
@@ -56,8 +61,18 @@ def complaint(source: str, bracket: str, header: str) -> str | None:
     return None
 
 
+def wrong_import(room: str, line: str) -> str | None:
+    """What is wrong with a line of a file in one of the package's rooms, or None."""
+    found = IMPORT.match(line)
+    if found is None or room not in MAY_IMPORT:
+        return None
+    imported = {found[1]} if found[1] else set(re.findall(r"\w+", found[2] or found[3]))
+    wrong = imported - MAY_IMPORT[room] - {"_core"}
+    return f"{room} may not import {', '.join(sorted(wrong))}" if wrong else None
+
+
 def violations(root: Path) -> Iterator[str]:
-    """One ``file:line: text`` for each include under ``root`` that breaks a rule."""
+    """One ``file:line: text`` for each include or import under ``root`` that breaks a rule."""
     for folder in sorted({name.split("/")[0] for name in MAY_INCLUDE}):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix not in SUFFIXES or not path.is_file():
@@ -68,11 +83,16 @@ def violations(root: Path) -> Iterator[str]:
                 wrong = found and complaint(source, found[1], found[2])
                 if found and wrong:
                     yield f"{source}:{number}: {wrong}: {found[2]}"
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        room = path.relative_to(root / PACKAGE).parts[0]
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            if complained := wrong_import(room, line):
+                yield f"{path.relative_to(root).as_posix()}:{number}: {complained}"
 
 
 def main(root: Path) -> int:
     found = list(violations(root))
-    print("\n".join(found) if found else "include arrows: all as designed")
+    print("\n".join(found) if found else "arrows of includes and imports: all as designed")
     return 1 if found else 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import ufuse
-from ufuse.explain import waiting
+from ufuse.tools.explain import waiting
 
 from bench import timing
 from bench.cases import chain, kmeans

@@ -19,7 +19,8 @@ import zlib
 
 import numpy as np
 import pytest
-from ufuse import _core, requests
+from ufuse import _core
+from ufuse.tools import requests
 
 # What each sample leaves out: folders and files below tests/. Of a test with many sets of
 # parameters it runs those that show each combination of all parameters but one (see `_sampled`).

@@ -10,8 +10,8 @@
 namespace ufuse::tracer {
 namespace {
 
-// Longer calls are traced: what they do costs more than their Python.
-constexpr std::size_t kMaxRuns = 64;
+// Longer calls are traced: plans take memory, about a kilobyte for each run.
+constexpr std::size_t kMaxRuns = 4096;
 
 ir::Scalar bits_at(DType dtype, const void* data) {
   ir::Scalar bits{};
@@ -56,27 +56,42 @@ ir::Scalar outcome_of(const PlanForced& forced, const void* data) {
   return {{is_true(forced.dtype, data) ? 1u : 0u, 0}};
 }
 
-// The output that owns this memory, and how far into it the memory begins.
+// The output or argument that owns this memory, and how far into it the memory begins.
 std::optional<PlanPlace> Session::place_of(const Memory& memory) const {
-  if (!memory.owner) return std::nullopt;
+  const auto offset_in = [&](const Made& made) -> std::optional<std::int64_t> {
+    if (!memory.owner || made.owner.owner_before(memory.owner) ||
+        memory.owner.owner_before(made.owner))
+      return std::nullopt;
+    return static_cast<const char*>(memory.data) - static_cast<const char*>(made.data);
+  };
+  for (std::size_t i = 0; i < argument_memory_.size(); ++i)
+    if (const auto offset = offset_in(argument_memory_[i]))
+      return PlanPlace{static_cast<int>(i), -1, -1, *offset};
   for (std::size_t r = made_.size(); r-- > 0;)
-    for (std::size_t i = 0; i < made_[r].size(); ++i) {
-      const Made& made = made_[r][i];
-      if (made.owner.owner_before(memory.owner) || memory.owner.owner_before(made.owner)) continue;
-      const auto offset =
-          static_cast<const char*>(memory.data) - static_cast<const char*>(made.data);
-      return PlanPlace{-1, static_cast<int>(r), static_cast<int>(i), offset};
-    }
+    for (std::size_t i = 0; i < made_[r].size(); ++i)
+      if (const auto offset = offset_in(made_[r][i]))
+        return PlanPlace{-1, static_cast<int>(r), static_cast<int>(i), *offset};
   return std::nullopt;
 }
 
-// Memory of the caller's is written last: until then a call that goes another way than all recorded
-// ones can be begun anew, in Python.
+void Session::record_memory(const Storages& made) {
+  pure_ = draft_.runs.size() < kMaxRuns;
+  if (!pure_) return;
+  PlanRun row;
+  std::vector<Made> owners;
+  for (const auto& storage : made) {
+    row.outputs.push_back({storage->layout, std::nullopt});
+    owners.push_back({storage->memory.owner, storage->memory.data});
+  }
+  draft_.runs.push_back(std::move(row));
+  made_.push_back(std::move(owners));
+}
+
 void Session::record_run(const std::vector<bool>& given) {
   const RecordedRun& run = *last_run_;
-  pure_ = run.executable && !wrote_argument_ && draft_.runs.size() < kMaxRuns;
+  pure_ = run.executable && draft_.runs.size() < kMaxRuns;
   if (!pure_) return;
-  PlanRun row{run.executable, {}, {}, {}, {}, run.report_mask};
+  PlanRun row{run.executable, {}, {}, {}, {}, run.report_mask, run.may_redo};
   for (const InputRow& input : run.inputs) {
     std::optional<PlanPlace> place = PlanPlace{input.argument, -1, -1, input.offset};
     if (input.argument < 0) place = place_of(input.memory);
@@ -88,16 +103,17 @@ void Session::record_run(const std::vector<bool>& given) {
   std::vector<Made> made;
   for (std::size_t i = 0; i < run.wants.size(); ++i) {
     const Want& want = run.wants[i];
-    const int argument = want.storage ? want.storage->argument : -1;
-    // Memory of a temporary that is written again would have to be found again.
-    pure_ &= !given[i] || argument >= 0;
-    pure_ &= run.alias[i] >= 0 || fits_new_memory(run.layouts[i]);
-    wrote_argument_ |= given[i];
-    row.outputs.push_back({run.layouts[i], argument, run.alias[i]});
-    if (!given[i])
-      made.push_back({want.memory.owner, want.memory.data});
-    else
+    PlanOutput output{run.layouts[i], std::nullopt, {}, run.direct[i] != 0, run.alias[i]};
+    if (given[i]) {
+      output.target = place_of(want.memory);
+      output.held = want.layout;
+      pure_ &= output.target.has_value();
       made.push_back({});
+    } else {
+      made.push_back({want.memory.owner, want.memory.data});
+    }
+    pure_ &= output.direct || fits_new_memory(output.layout);
+    row.outputs.push_back(std::move(output));
   }
   draft_.sole.reset();
   if (run.sole)
@@ -114,8 +130,7 @@ void Session::record_outcome(Event event, const LazyArray& array, bool truth) {
   PlanForced forced{draft_.runs.size(), {}, array.layout.dtype, truth, {}};
   std::optional<PlanPlace> place = PlanPlace{storage.argument, -1, -1, array.offset};
   if (storage.argument < 0) place = place_of(storage.memory);
-  pure_ =
-      place && !wrote_argument_ && (array.layout.shape.empty() || (truth && is_one(array.layout)));
+  pure_ = place && (array.layout.shape.empty() || (truth && is_one(array.layout)));
   if (!pure_) return;
   if (storage.argument < 0) place->offset += array.offset;
   forced.place = *place;
@@ -129,10 +144,6 @@ void Session::record_plan(std::span<const LazyArray> results) {
   auto plan = std::make_shared<Plan>(std::move(draft_));
   const bool one_run = plan->runs.size() == 1 && plan->forced.empty();
   if (!one_run || !repeats_.empty()) plan->sole.reset();
-  for (const PlanRun& run : plan->runs)
-    for (const PlanOutput& output : run.outputs)
-      // A replay that finds flags raised has nothing left that could be traced.
-      if (output.alias >= 0 && run.report_mask != 0 && !plan->sole) return;
   for (const LazyArray& result : results) {
     const Storage& storage = *result.storage;
     std::optional<PlanPlace> place = PlanPlace{storage.argument, -1, -1, 0};
@@ -149,8 +160,11 @@ void Session::record_plan(std::span<const LazyArray> results) {
                              .until[static_cast<std::size_t>(place.output)];
     until = std::max(until, runs);
   };
-  for (std::size_t r = 0; r < plan->runs.size(); ++r)
+  for (std::size_t r = 0; r < plan->runs.size(); ++r) {
     for (const PlanInput& input : plan->runs[r].inputs) keep(input.place, r + 1);
+    for (const PlanOutput& output : plan->runs[r].outputs)
+      if (output.target) keep(*output.target, r + 1);
+  }
   for (const PlanForced& forced : plan->forced) keep(forced.place, forced.runs);
   for (const PlanResult& result : plan->results)
     keep(result.place, std::numeric_limits<std::size_t>::max());

@@ -1,8 +1,8 @@
 // A recorded call, without Python: which executables ran, where each input, parameter and output
 // comes from, what the program learnt of values on the way, and what was returned. Recorded by a
-// session whose trace was pure (nothing but arguments read, nothing written to them before the last
-// run); repeated by pyext's dispatcher for later calls of the same signature. The plans of one
-// signature are the paths of a tree: they part where a forced value comes out differently.
+// session whose trace was pure (nothing but arguments read and written); repeated by pyext's
+// dispatcher for later calls of the same signature. The plans of one signature are the paths of a
+// tree: they part where a forced value comes out differently.
 #pragma once
 
 #include <memory>
@@ -42,18 +42,21 @@ struct PlanParam {
   friend bool operator==(const PlanParam&, const PlanParam&) = default;
 };
 struct PlanOutput {
-  Layout layout;
-  int argument = -1;  // the argument it is copied to after a clean run; -1: a fresh array
-  int alias = -1;     // the input it overwrites in place
+  Layout layout;                    // in which the run writes it
+  std::optional<PlanPlace> target;  // memory that is there already and holds it in the end, in the
+  Layout held = {};                 // layout `held`; unset: a fresh array
+  bool direct = false;              // the run writes to the target; else it is copied there
+  int alias = -1;                   // the input that stands in the target and is overwritten
   friend bool operator==(const PlanOutput&, const PlanOutput&) = default;
 };
 struct PlanRun {
-  std::shared_ptr<const ir::Executable> executable;
+  std::shared_ptr<const ir::Executable> executable;  // unset: only makes its outputs' memory
   std::vector<PlanInput> inputs;
   std::vector<PlanParam> params;
   std::vector<PlanOutput> outputs;
   std::vector<std::size_t> until;  // of each output: after how many runs nobody needs it
   std::uint32_t report_mask = 0;   // flags that some node must report
+  bool may_redo = false;           // its executable may ask for NumPy
   // Whether the same is made in the same places, by whichever executable.
   bool does_as(const PlanRun& other) const {
     return inputs == other.inputs && params == other.params && outputs == other.outputs;

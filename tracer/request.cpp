@@ -147,47 +147,51 @@ std::vector<Want> Session::dead_sinks(const std::vector<Want>& wants) const {
 }
 
 // Those of them that read memory which is overwritten now: they cannot be computed later.
-void Session::add_last_readers(std::vector<Want>& wants,
-                               const std::vector<ByteRange>& written) const {
-  if (written.empty()) return;
-  for (Want& sink : dead_sinks(wants))
-    if (overlap(reads(needed({&sink.node, 1})), written)) wants.push_back(std::move(sink));
+std::vector<Want> Session::last_readers(const std::vector<Want>& wants,
+                                        const std::vector<ByteRange>& written) const {
+  if (written.empty()) return {};
+  std::vector<Want> sinks = dead_sinks(wants);
+  std::erase_if(sinks, [&](const Want& sink) {
+    return !overlap(reads(needed({&sink.node, 1})), written);
+  });
+  return sinks;
 }
 
 void Session::compute(Storages wanted, bool with_sinks) {
-  struct Computing {
-    explicit Computing(bool& flag) : flag(flag), before(std::exchange(flag, true)) {}
-    ~Computing() { flag = before; }
-    bool& flag;
-    const bool before;
-  } computing(computing_);
+  const Computing computing(computing_);
   close_over(wanted);
   std::vector<Want> wants = wants_of(wanted);
-  if (with_sinks)
-    for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
-  else
-    add_last_readers(wants, written_by(wanted));
+  const auto sinks = with_sinks ? dead_sinks(wants) : last_readers(wants, written_by(wanted));
+  wants.insert(wants.end(), sinks.begin(), sinks.end());
   run(wants);
-  // What stands before a line that warns, warns before it.
-  if (!with_sinks && has_untold() && has_pending_raises()) {
-    pure_ = false;  // a call that does not warn goes another way
-    wants = wants_of(live());
-    for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
-    run(wants);
-  }
+  if (!with_sinks) run_what_warns_before();
   tell();
-  prune_computed();
+  holds_more_ = true;
+}
+
+// What stands before a line that warns, warns before it.
+void Session::run_what_warns_before() {
+  if (!has_untold() || !has_pending_raises()) return;
+  pure_ = false;  // a call that does not warn goes another way
+  std::vector<Want> wants = wants_of(live());
+  for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
+  run(wants);
 }
 
 void Session::run(std::vector<Want>& wants) {
   // What may hold anything only needs memory.
+  Storages made;
   std::erase_if(wants, [&](Want& want) {
     if (!want.storage || !want.storage->undefined) return false;
-    if (!want.storage->memory) want.storage->memory = host_.allocate(want.layout);
+    if (!want.storage->memory) {
+      want.storage->memory = host_.allocate(want.layout);
+      made.push_back(want.storage);
+    }
     want.storage->value = {};
     want.storage->undefined = false;
     return true;
   });
+  if (pure_ && !made.empty()) record_memory(made);
   if (wants.empty()) return;
 
   // A graph of its own, with inputs and parameters numbered anew.
@@ -196,7 +200,7 @@ void Session::run(std::vector<Want>& wants) {
   std::vector<ir::Buffer> inputs, outputs;
   std::vector<ir::Scalar> params;
   std::unordered_map<std::uint32_t, NodeId> renamed;
-  bool may_redo = false;
+  bool& may_redo = request.may_redo;
   std::optional<NodeId>& sole = request.sole;
   std::size_t computing = 0;
   std::vector<NodeId> roots, computed_now;
@@ -237,7 +241,7 @@ void Session::run(std::vector<Want>& wants) {
   const bool once = !may_redo && (request.report_mask == 0 || sole);
   std::vector<Want> targets;
   std::vector<bool> was_given;
-  std::vector<char> lasting;
+  std::vector<char>& lasting = request.direct;
   for (Want& want : wants) {
     bool given = static_cast<bool>(want.memory);
     int same = -1;
@@ -310,7 +314,8 @@ void Session::run(std::vector<Want>& wants) {
     want.storage->memory = want.memory;
     want.storage->value = {};
     want.storage->spare = false;
-    if (!is_free(graph_[want.node]))
+    // A copy of memory has the memory's node, and outlives what is written there.
+    if (!is_free(graph_[want.node]) || graph_[want.node].op == ir::Op::Input)
       computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
   }
   request.wants = wants;
@@ -328,7 +333,7 @@ void Session::overwritten(const ByteRange& range) {
 }
 
 void Session::prune_computed() {
-  if (computed_.empty()) return;
+  if (!std::exchange(holds_more_, false) || computed_.empty()) return;
   std::vector<NodeId> roots;
   for (const auto& storage : live()) roots.push_back(storage->value);
   const std::vector<NodeId> cone = needed(roots);

@@ -58,6 +58,7 @@ NodeId Session::param(DType dtype, ir::Scalar bits, int number) {
 }
 
 void Session::enter(Origin origin, bool scalar_operator) {
+  prune_computed();
   current_.origin = origin;
   current_.scalar_operator = scalar_operator;
   const std::uint64_t site = mix(origin.code, static_cast<std::uint64_t>(origin.instruction));
@@ -99,6 +100,7 @@ LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable)
     if (!range.overlaps(byte_range(other->memory.data, other->layout))) continue;
     write_at_once();
   }
+  argument_memory_.push_back({memory.owner, memory.data});
   LazyArray array = adopt(layout, std::move(memory), writeable, Role::Argument);
   array.storage->argument = arguments_++;
   return array;
@@ -108,6 +110,7 @@ LazyArray Session::scalar_argument(DType dtype, ir::Scalar bits) {
   LazyArray array = literal(dtype, bits);
   array.storage->role = Role::Argument;
   array.storage->argument = arguments_++;
+  argument_memory_.emplace_back();
   return array;
 }
 
@@ -276,11 +279,14 @@ void Session::reuse_memory(const LazyArray& result, const LazyArray& operand) {
 LazyArray Session::reduce(std::string_view ufunc, const Operand& x,
                           const numpy_shim::ReduceOptions& options) {
   const std::size_t first = graph_.size();
-  LazyArray result = made([&] { return numpy_shim::reduce(*this, ufunc, x, options); });
+  const Result result = numpy_shim::reduce(*this, ufunc, x, options);
+  NodeId reduced = result.node;  // what gives it axes of extent 1 asks for nothing again
+  while (graph_[reduced].op == ir::Op::Reshape) reduced = graph_[reduced].inputs[0];
+  settle(first, {&reduced, graph_[reduced].op == ir::Op::Reduce ? 1u : 0u});
   for (std::size_t i = first; i < graph_.size(); ++i)
     if (graph_[graph_.at(i)].op == ir::Op::Reduce)
       reduce_records_.try_emplace(static_cast<std::uint32_t>(i), ReduceRecord{x.node, x.layout});
-  return result;
+  return from_result(result);
 }
 
 LazyArray Session::arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "numpy_shim/reduce.h"
 #include "numpy_shim/ufunc.h"
@@ -129,6 +130,8 @@ class Session final : public numpy_shim::Context {
   // Memory of somebody else's may have changed: what is known of it is forgotten. Everything must
   // be flushed before.
   void forget_memory();
+  // What has been computed and nothing pending needs is let go of; between operations.
+  void prune_computed();
   // The end: results, dirty arguments and what is still referenced, in one request. Afterwards the
   // arrays are concrete.
   void finish(std::span<const LazyArray> results);
@@ -197,6 +200,18 @@ class Session final : public numpy_shim::Context {
 
  private:
   using Storages = std::vector<std::shared_ptr<Storage>>;
+  // While one lives, a request is on its way.
+  class Computing {
+   public:
+    explicit Computing(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+    ~Computing() { flag_ = before_; }
+    Computing(const Computing&) = delete;
+    Computing& operator=(const Computing&) = delete;
+
+   private:
+    bool& flag_;
+    const bool before_;
+  };
 
   std::shared_ptr<Storage> make_storage(const Layout& layout);
   LazyArray whole(std::shared_ptr<Storage> storage, bool scalar = false);
@@ -216,15 +231,17 @@ class Session final : public numpy_shim::Context {
   void close_over(Storages& wanted);
   std::vector<Want> wants_of(const Storages& wanted) const;
   std::vector<Want> dead_sinks(const std::vector<Want>& wants) const;
-  void add_last_readers(std::vector<Want>& wants, const std::vector<ByteRange>& written) const;
+  std::vector<Want> last_readers(const std::vector<Want>& wants,
+                                 const std::vector<ByteRange>& written) const;
   void compute(Storages wanted, bool with_sinks);
   void run(std::vector<Want>& wants);
+  void run_what_warns_before();
   bool has_untold() const;
   void tell();
   void overwritten(const ByteRange& range);
-  void prune_computed();
   void restart();
   void end();
+  void record_memory(const Storages& made);
   void record_run(const std::vector<bool>& given);
   std::optional<PlanPlace> place_of(const Memory& memory) const;
   void record_plan(std::span<const LazyArray> results);
@@ -249,8 +266,10 @@ class Session final : public numpy_shim::Context {
   std::unordered_map<std::shared_ptr<Storage>, NodeId> literals_;
   std::vector<std::weak_ptr<Storage>> storages_;
   std::size_t storages_after_sweep_ = 0;
-  std::unordered_map<std::uint32_t, Want>
-      computed_;  // nodes that stand in memory, as long as something pending needs them
+  // Nodes that stand in memory, as long as something pending needs them, or the operation that
+  // computed them, which has asked for them before.
+  std::unordered_map<std::uint32_t, Want> computed_;
+  bool holds_more_ = false;                  // than what something pending needs
   std::unordered_set<std::uint64_t> sites_;  // where pending operations stand
 
   int arguments_ = 0;
@@ -267,7 +286,9 @@ class Session final : public numpy_shim::Context {
     std::vector<Want> wants;
     std::vector<Layout> layouts;  // in which the run writes them
     std::vector<int> alias;
+    std::vector<char> direct;  // whether it writes to given memory itself
     std::uint32_t report_mask = 0;
+    bool may_redo = false;
     // What the flags of the run are about, when it computes one thing only and they tell all.
     std::optional<NodeId> sole;
   };
@@ -279,7 +300,7 @@ class Session final : public numpy_shim::Context {
     const void* data;
   };
   std::vector<std::vector<Made>> made_;
-  bool wrote_argument_ = false;
+  std::vector<Made> argument_memory_;
   std::shared_ptr<const Plan> plan_;
 };
 

@@ -74,7 +74,10 @@ struct LazyArray {
 struct ByteRange {
   const char* low = nullptr;
   const char* high = nullptr;
-  bool overlaps(const ByteRange& other) const { return low < other.high && other.low < high; }
+  // Whether a byte is in both.
+  bool overlaps(const ByteRange& other) const {
+    return low < high && other.low < other.high && low < other.high && other.low < high;
+  }
 };
 ByteRange byte_range(const void* data, const Layout& layout);
 // Whether an array of this layout, from its first byte on, stays within new memory, of which there

@@ -70,7 +70,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
 
   // From here on memory is written at once. The value is held like an array of the user's, so that
   // whatever is computed or overwritten on the way leaves it readable.
-  record({Event::Kind::Force, "write", {}, current_.origin, nullptr});
+  events_.push_back({Event::Kind::Force, "write", {}, current_.origin, nullptr});
   const Dims strides = numpy_shim::c_strides(target.layout.shape, ir::size_of(target.layout.dtype));
   if (donor && !donor->memory) donor->value = {};
   const LazyArray held =
@@ -87,12 +87,16 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
     if (reads_it || writes_at_once_) readers.push_back(other);
   }
   compute(std::move(readers), false);
+  const Computing computing(computing_);
   std::vector<Want> wants;
   wants.push_back({read(held), target.layout, {data, storage->memory.owner}, nullptr});
+  std::vector<Want> sinks = last_readers(wants, {range});
+  run(sinks);
   run(wants);
-  tell();
   held.storage->value = {};
-  prune_computed();
+  run_what_warns_before();
+  tell();
+  holds_more_ = true;
 }
 
 }  // namespace ufuse::tracer

@@ -39,6 +39,7 @@ class KernelPrinter {
   void open_for(const std::string& variable, const std::string& lo, const std::string& hi);
 
   // The frame and statements outside blocks (printer.cpp).
+  std::string options() const;
   void print_entry(const std::string& pointers);
   void preliminaries();
   int grain() const;

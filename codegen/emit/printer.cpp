@@ -62,8 +62,9 @@ std::string KernelPrinter::print() {
     signature += type + " __restrict " + names_[i] + ", ";
     pointers += "(" + type + ")args->buffers[" + std::to_string(position++) + "], ";
   }
-  text_ = "// " + ops + "\nstatic void rows(" + signature + "const rt::Args* args" +
-          (k_.parallel < 0 ? "" : ", rt::Index lo, rt::Index hi") + ", rt::Flags& flags) {\n";
+  text_ = "// " + ops + "\n" + options() + "static void rows(" + signature +
+          "const rt::Args* args" + (k_.parallel < 0 ? "" : ", rt::Index lo, rt::Index hi") +
+          ", rt::Flags& flags) {\n";
   indent_ = 1;
   preliminaries();
   print_body(k_.body);
@@ -72,6 +73,23 @@ std::string KernelPrinter::print() {
   if (std::ranges::any_of(k_.buffers, &Buffer::streamable)) line("if (stream) rt::end_streams();");
   print_entry(pointers);
   return std::move(text_);
+}
+
+// g++ 12 forgets the rounding where two neighbouring doubles become floats and doubles again. Only
+// there, for sums need what is turned off.
+std::string KernelPrinter::options() const {
+  const auto is_double = [](ir::DType d) {
+    return d == ir::DType::Float64 || d == ir::DType::Complex128;
+  };
+  const auto is_single = [](ir::DType d) {
+    return d == ir::DType::Float32 || d == ir::DType::Complex64;
+  };
+  bool rounds = false;
+  walk(k_.body, [&](const Stmt& s) {
+    rounds |= s.op == ir::Op::Cast && s.args.size() == 1 && s.result >= 0 &&
+              is_double(dtype(s.args[0])) && is_single(dtype(s.result));
+  });
+  return rounds ? "#pragma GCC optimize(\"no-tree-slp-vectorize\")\n" : "";
 }
 
 void KernelPrinter::print_entry(const std::string& pointers) {

@@ -37,6 +37,8 @@ void* allocate(std::size_t capacity) {
 }
 
 constexpr std::size_t kMostHot = std::size_t{1} << 30;
+// Idle buffers, all of which are looked at: more are freed.
+constexpr std::size_t kMostIdle = 1024;
 
 std::size_t memory_of_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -110,7 +112,7 @@ void ScratchPool::give_back(void* data, std::size_t capacity) noexcept {
 
 void ScratchPool::cool_down() {
   std::size_t drop = 0;
-  for (; idle_bytes_ > keep_bytes_; ++drop) {
+  for (; idle_bytes_ > keep_bytes_ || idle_.size() - drop > kMostIdle; ++drop) {
     const Block& block = idle_[drop];
     std::free(block.data);
     idle_bytes_ -= block.capacity;

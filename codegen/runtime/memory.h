@@ -39,9 +39,9 @@ class Scratch {
   std::size_t capacity_ = 0;
 };
 
-// Thread-safe. It must outlive what it lent. Keeps at most `keep_bytes` of idle buffers (0: an
-// eighth of this machine's memory). Those above `hot_bytes` (0: a 32nd of the memory, 1 GiB at
-// most), oldest first, are left to the kernel, which takes their pages when it needs memory;
+// Thread-safe. It must outlive what it lent. Keeps at most 1,024 idle buffers, and `keep_bytes` of
+// them (0: an eighth of this machine's memory). Those above `hot_bytes` (0: a 32nd of the memory, 1
+// GiB at most), oldest first, are left to the kernel, which takes their pages when it needs memory;
 // telling it so is not free, and nor are pages that it took.
 class ScratchPool {
  public:

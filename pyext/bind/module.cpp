@@ -1,15 +1,16 @@
 // The module `ufuse._core`: NumPy's C API is imported here, and each topic binds its own names.
 #define UFUSE_IMPORTS_NUMPY
-#include "pyext/bind/attributes.h"
-#include "pyext/bind/dispatcher.h"
-#include "pyext/bind/frames.h"
-#include "pyext/bind/lazy_array.h"
-#include "pyext/bind/lazy_number.h"
-#include "pyext/bind/operators.h"
-#include "pyext/bind/others.h"
-#include "pyext/bind/session.h"
+#include "pyext/bind/call/session.h"
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/replay/dispatcher.h"
 #include "pyext/bind/signals.h"
-#include "pyext/bind/site.h"
+#include "pyext/bind/sites/attributes.h"
+#include "pyext/bind/sites/frames.h"
+#include "pyext/bind/sites/others.h"
+#include "pyext/bind/sites/site.h"
+#include "pyext/bind/sites/variables.h"
 
 namespace ufuse::pyext {
 
@@ -53,5 +54,6 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_others(m);
   ufuse::pyext::bind_attributes(m);
   ufuse::pyext::bind_frames(m);
+  ufuse::pyext::bind_variables(m);
   ufuse::pyext::bind_dispatcher(m);
 }

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-#include "pyext/bind/call.h"
+#include "pyext/bind/call/call.h"
 
 namespace ufuse::pyext {
 namespace {

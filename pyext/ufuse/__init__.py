@@ -3,11 +3,12 @@
 import atexit
 import os
 
-from . import _core, callees, environment, methods
+from . import _core, environment
 from ._core import InternalError, ndarray
 from .compare import Mismatch
 from .jit import jit
 from .threads import get_num_threads, set_num_threads
+from .tracing import callees, escape, methods
 
 __version__ = _core.__version__
 __all__ = [
@@ -25,24 +26,25 @@ _core.set_backend(environment.backend())
 _core.set_callees(callees.stand_in)
 _core.set_others(callees.is_other)
 _core.set_harmless(callees.is_harmless_code)
+_core.set_replacer(escape.replace)
 _core.set_array_function(callees.array_function)
 methods.install()
 # A thread that is in the compiler's way at the end would leave its files behind; two seconds are
 # enough for some twenty loops, which the next process then finds in the disk cache.
 atexit.register(_core.finish_builds, 2.0)
 if "requests" in environment.debug_words():
-    from . import requests
+    from .tools import requests
 
     requests.watch()
 if "UFUSE_LOGS" in os.environ:
-    from . import logs
+    from .tools import logs
 
     logs.start()
 
 
 def __getattr__(name: str) -> object:
     if name == "profile":
-        from .profiling import profile
+        from .tools.profiling import profile
 
         return profile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -54,6 +56,6 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: object) -> None:
     """Give a notebook ``%%ufuse`` and ``%ubench``; called by ``%load_ext ufuse``."""
-    from .ipython import load
+    from .tools.ipython import load
 
     load(shell)

@@ -61,7 +61,7 @@ def variables() -> Check:
     """Environment variables that have no effect."""
     wrong = [f"{name}: {trouble}" for name, trouble in environment.found]
     logged = os.environ.get("UFUSE_LOGS", "").split(",")
-    from . import logs
+    from .tools import logs
 
     unknown = {word.strip() for word in logged} - {*logs.CATEGORIES, "all", ""}
     if unknown:
@@ -74,7 +74,8 @@ def loops() -> Iterator[Check]:
     import numpy as np
 
     import ufuse
-    from ufuse.explain import waiting
+
+    from .tools.explain import waiting
 
     x = np.linspace(0.0, 1.0, 300_000).reshape(-1, 3)
 

@@ -13,64 +13,31 @@ import inspect
 import math
 import operator
 import sys
-import threading
 import time
 import types
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from . import _core, callees, environment, escape, pickling, scan, trace, tree, twin
+from . import _core, environment, pickling
 from .pandas_engine import Engine
-from .parameters import Parameters, parameters
 from .source import carried
-from .source.text import NoSource, names_used
+from .source.text import names_used
+from .tracing import callees, tracebacks, twin
+from .tracing.parameters import Parameters, parameters
+from .tracing.run import Options, run, tame
+from .tracing.watchers import plainly, watchers
 
 if TYPE_CHECKING:
-    from .explain import Explanation
+    from .tools.explain import Explanation
 
 _NUMERICS = ("exact", "fast")
 # How often plans are recorded anew because a global or a variable of an enclosing function holds
 # another value; what changes more often is read by Python at each call.
 _MAX_RENEWALS = 16
-# Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
-watchers: list[Callable[[Any], None]] = []
 # While the interpreter ends (a ``__del__`` that calls a jitted function) nothing can be imported.
 _is_ending = sys.is_finalizing
-
-
-class Options(NamedTuple):
-    """Options of ``jit``."""
-
-    numerics: str = "exact"
-    debug: bool = False
-    verify: float = 0  # how many calls are compared with plain NumPy
-
-
-class _Plainly(threading.local):
-    """While it is entered, jitted functions called by this thread are the plain ones.
-
-    There are watchers meanwhile, so that it costs nothing at other times.
-    """
-
-    running = False
-
-    def __enter__(self) -> None:
-        watchers.append(_nobody)
-        self.running = True
-
-    def __exit__(self, *_: object) -> None:
-        self.running = False
-        watchers.remove(_nobody)
-
-
-def _nobody(_: Any) -> None:
-    """A watcher that is told of calls and forgets them."""
-
-
-plainly = _Plainly()
 
 
 # Of what a call returns but a coroutine or a generator.
@@ -81,6 +48,9 @@ _WITHOUT_RESULT = (
 )
 _OF_CODE = ("__code__", "__defaults__", "__kwdefaults__")
 _OF_ORIGINAL = (*functools.WRAPPER_ASSIGNMENTS, "__type_params__")
+
+
+_Code = tuple[types.FunctionType, types.CodeType, Any, Any]
 
 
 class Plan(NamedTuple):
@@ -99,6 +69,11 @@ def _surroundings(function: types.FunctionType) -> list[Any]:
     values += [value for _, _, value in twin.free_variables(function)]
     held = [value if callees.is_code(value) else type(value) for value in values]
     return [function.__code__, *held]
+
+
+def _codes_of(made: twin.Twin) -> list[_Code]:
+    """The functions that a twin stands for, with their code and defaults."""
+    return [(f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in made.functions(set())]
 
 
 def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -158,7 +133,7 @@ class Function:
         # Unless plain NumPy answers: calls of a known signature run without Python, if the function
         # is pure; small ones may be answered by the plain function.
         self._dispatcher: _core.Dispatcher | None = None
-        self._codes: list[tuple[types.FunctionType, types.CodeType, Any, Any]] = []
+        self._codes: list[_Code] = []
         self._parameters: Parameters | None = None  # which numbers its plans take anew
         self._renewals = 0  # of guards that did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
@@ -256,33 +231,50 @@ class Function:
         made: Any = None
         if isinstance(function, types.FunctionType):
             seen = _surroundings(function)
-            found = scan.scan(function)
+            found = twin.scanned(function)
             if found.reason is not None:
                 self._seen = seen
                 plan = Plan(function, found.reason, found.detail, found.line, False)
             else:
-                try:
-                    made = twin.twin_of(function)
-                    plan = Plan(made.function, None, "", 0, found.pure)
-                except NoSource as error:
-                    self._seen = seen
-                    plan = Plan(function, "no_source", str(error), 0, False)
+                made = twin.twin_of(function)
+                plan = Plan(made.function, None, "", 0, found.pure)
         else:
             plan = Plan(callees.callee(function), None, "", 0, False)
-        self._dispatcher, self._codes, self._parameters = None, [], None
+        # Other threads may be here as well, so nothing is seen half made.
+        dispatcher, numbers, codes = None, None, []
         guards = made.guards(set()) if plan.pure else None
         if plan.reason is None and guards is None:
-            self._dispatcher = _core.Dispatcher(self._trace, None, self._alternative())
+            dispatcher = _core.Dispatcher(self._trace, None, self._alternative())
         elif guards is not None:
-            self._parameters = parameters(function)
-            self._codes = [
-                (f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in made.functions(set())
-            ]
-            self._dispatcher = _core.Dispatcher(
-                self._trace, guards, self._alternative(), self._parameters
+            numbers, codes = parameters(function), _codes_of(made)
+            dispatcher = _core.Dispatcher(
+                self._trace, guards, self._alternative(), numbers, self._observed
             )
+        self._parameters, self._codes, self._dispatcher = numbers, codes, dispatcher
         self._plan = (made, plan)
         return plan
+
+    def _observed(self, functions: list[Any]) -> list[twin.Guard] | None:
+        """Guards of functions that a recorded call has run; None where one of them is not pure.
+
+        Names have led to most of them before; to methods of objects they do not.
+        """
+        known = {id(function) for function, *_ in self._codes}
+        rows: list[twin.Guard] = []
+        for given in functions:
+            function = given._function if isinstance(given, Function) else given
+            is_joined = isinstance(given, Function) and given._is_joined
+            if is_joined or not isinstance(function, types.FunctionType):
+                return None
+            if id(function) in known or callees.is_stable(function):
+                continue
+            made = twin.twin_of(function)
+            more = made.guards(set())
+            if more is None:
+                return None
+            rows += more
+            self._codes = [*self._codes, *_codes_of(made)]
+        return rows
 
     def _alternative(self) -> Callable[..., Any] | None:
         """What may answer small calls: the plain function, where it gives the same bits."""
@@ -291,7 +283,7 @@ class Function:
 
     def _verify(self, calls: float, tell: Callable[[Any], None] | None = None) -> None:
         """Compare the next calls with plain NumPy; ``verify.Verifier`` says how."""
-        from . import verify
+        from .tools import verify
 
         self._verifier = verify.Verifier(self, calls, tell or verify.complain())
         self.__dict__["answering"] = self._verifier.answering
@@ -352,7 +344,7 @@ class Function:
 
     def _watched(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call of which the logs or a profile are told."""
-        from . import explain, logs
+        from .tools import explain, logs
 
         # Looks at code and names anew, so the dispatcher that stands there afterwards is good.
         reason = explain.plan_reason(self.plan())
@@ -393,7 +385,7 @@ class Function:
 
         Returns
         -------
-        ufuse.explain.Explanation
+        ufuse.tools.explain.Explanation
             Mode, fused groups, what interrupted them and why, memory traffic and times; ``print``
             shows it as text, a notebook as a table.
 
@@ -412,9 +404,9 @@ class Function:
         >>> [note.detail for note in found.notes]
         ['sort']
         """
-        from . import explain
+        from .tools import explain
 
-        with trace.UsersTraceback():
+        with tracebacks.UsersTraceback():
             return explain.explain(self, args, kwargs)
 
     def source(self, /, *args: Any, **kwargs: Any) -> str:
@@ -436,9 +428,9 @@ class Function:
         >>> print(ufuse.jit(np.sin).source(np.arange(5.0)).splitlines()[0])
         // sin
         """
-        from . import explain
+        from .tools import explain
 
-        with trace.UsersTraceback():
+        with tracebacks.UsersTraceback():
             return explain.explain(self, args, kwargs).source
 
 
@@ -447,118 +439,6 @@ def _own_names() -> frozenset[str]:
     """The attributes of a jitted function that are neither the original's nor the user's."""
     names = {*vars(Function(len, Options())), *dir(Function), *_OF_CODE, pickling.WAYS}
     return frozenset(names - set(_OF_ORIGINAL))
-
-
-def tame() -> bool:
-    """Whether floating-point errors may be reported late: none raises or calls somebody."""
-    if not all(mode in ("warn", "ignore") for mode in np.geterr().values()):
-        return False
-    for action, message, category, module, line in warnings.filters:
-        if issubclass(RuntimeWarning, category):
-            if action == "error":
-                return False
-            if message is None and module is None and line == 0:
-                break  # decides for all warnings that come here
-    return True
-
-
-def run(
-    callee: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    options: Options,
-    parameters: Parameters | None = None,
-    recorded: bool = True,
-) -> Any:
-    """Call a twin once in a session of its own; the answer is real.
-
-    ``recorded`` says that the call may leave a plan behind.
-    """
-    call = _Traced(callee, args, kwargs, parameters, recorded)
-    fast = options.numerics == "fast"
-    try:
-        result = _core.traced(fast, options.debug, call.body, call.due, call.settle)
-    except BaseException as error:
-        # Both hold lazy arrays, and the frames of the traceback lead to them.
-        vars(call).clear()
-        error.__traceback__ = trace.without_ours(error.__traceback__)
-        escape.replace(error)
-        raise
-    del call
-    escape.replace()
-    return result
-
-
-class _Traced:
-    """The steps of one traced call, for ``_core.traced``, which alone knows how they end.
-
-    A signal may end each step at any of its instructions. ``due`` and ``settle`` are then called
-    once more, so they can be.
-    """
-
-    def __init__(
-        self,
-        callee: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        parameters: Parameters | None,
-        recorded: bool,
-    ) -> None:
-        self._callee, self._args, self._kwargs = callee, args, kwargs
-        self._parameters = parameters
-        self._arguments = tree.Arguments(recorded)
-        self._results = tree.Results(self._arguments)
-        self._result: Any = None
-
-    def body(self, _: None) -> None:
-        """Run the function, and compute what it returns and what it wrote."""
-        wrap = self._arguments.wrap
-        lazy_args = [wrap(value) for value in self._args]
-        lazy_kwargs = {name: wrap(value) for name, value in self._kwargs.items()}
-        if self._parameters is not None:
-            self._parameters.wrap(lazy_args, lazy_kwargs)
-        try:
-            self._result = self._callee(*lazy_args, **lazy_kwargs)
-        finally:
-            del wrap, lazy_args, lazy_kwargs  # a traceback would keep them alive
-        results = tree.Results(self._arguments)
-        results.collect(self._result)
-        changed = self._arguments.changed()
-        if changed:
-            _core.mark_impure()
-        for container in changed:
-            results.collect(container)
-        results.collect(_core.held_lazies())
-        escaped = escape.pending(results.lazies)
-        if escaped:
-            _core.mark_impure()
-        results.collect(escaped)
-        made = self._arguments.made()
-        results.computed(_core.finish(results.lazies, self._result, made))
-        self._results = results
-
-    def due(self, error: BaseException) -> list[Any]:
-        """The lazy arrays that the caller of a function that raised will see."""
-        results = tree.Results(self._arguments)
-        for container in self._arguments.changed():
-            results.collect(container)
-        results.collect(_core.held_lazies())
-        results.collect(error.args)
-        results.collect(vars(error))
-        return results.lazies
-
-    def settle(self, error: BaseException | None) -> Any:
-        """The end of the session is past: real objects for the caller."""
-        unwrap = self._results.unwrap
-        if error is not None:
-            unwrap = tree.Results(self._arguments).unwrap
-        self._arguments.write_back(unwrap)
-        if error is None:
-            return unwrap(self._result)
-        error.args = unwrap(error.args)
-        for name, value in vars(error).items():
-            vars(error)[name] = unwrap(value)
-        return None
 
 
 @overload

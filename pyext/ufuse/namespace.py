@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, callees, compare, environment, trace, tree
+from . import _core, compare, environment
 from .compare import Mismatch
 from .copies import copied
-from .jit import Options, run, tame
+from .tracing import callees, tracebacks, tree
+from .tracing.run import Options, run, tame
 
 _OPTIONS = Options()
 # Functions that give another answer, or change NumPy's own state, each time they are called.
@@ -99,14 +100,14 @@ class Eager:
                 return self._checked(args, kwargs)
             return self._run(args, kwargs)
         except BaseException as error:
-            error.__traceback__ = trace.without_ours(error.__traceback__)
+            error.__traceback__ = tracebacks.without_ours(error.__traceback__)
             raise
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not tame():
             return self.__wrapped__(*args, **kwargs)
         with _core.backend("interpreted"):
-            return run(self._site, args, kwargs, _OPTIONS, recorded=False)
+            return run(self._site, args, kwargs, _OPTIONS)
 
     def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call made in a traced one: by a jitted function, or by an object that NumPy asks.

@@ -43,8 +43,46 @@ def in_a_helper(x):
     return of_numbers(y)
 
 
+def then_a_part(x):
+    np.log(x)
+    x[:2] = 1
+    return x
+
+
+def then_an_element(x):
+    1 / x, np.sqrt(x)
+    x[0] = 2
+
+
+def then_a_part_in_place(x):
+    np.sqrt(x)
+    view = x[:1]
+    view += np.log(x[1:2])
+    return x
+
+
 @pytest.mark.parametrize(
-    "function", [then_forced, between_two, each_round, of_numbers, in_a_helper]
+    "function",
+    [
+        then_forced,
+        between_two,
+        each_round,
+        of_numbers,
+        in_a_helper,
+        then_a_part,
+        then_an_element,
+        then_a_part_in_place,
+    ],
 )
 def test_unused_value_warns_before_its_memory_is_written(function):
     check(function, np.arange(-2.0, 4.0))
+
+
+@pytest.mark.parametrize("keepdims", [True, False])
+def test_equal_sums_warn_each_time(keepdims):
+    def function(x):
+        for _ in range(3):
+            y = x - x.sum(axis=1, keepdims=keepdims)
+        return y
+
+    check(function, np.array([[np.inf, -np.inf], [1.0, 2.0]]))

@@ -149,6 +149,24 @@ def test_one_line_is_reached_again_with_equal_values(program):
     check(program, numbers(12))
 
 
+def assigns_a_part_that_warns(x, y):
+    a = np.log(x)
+    y[1:3] = y[1:3] / 0
+    return a
+
+
+def assigns_an_element_that_warns(x, y):
+    unused = np.log(x)
+    y[1] = y[1] / 0
+    y[2:] = 1 / (y[2:] - y[2])
+    del unused
+
+
+@pytest.mark.parametrize("program", [assigns_a_part_that_warns, assigns_an_element_that_warns])
+def test_what_stands_before_a_part_that_is_assigned_warns_before(program):
+    check(program, -numbers(12), numbers(12))
+
+
 def test_methods_without_native_form():
     z = numbers(12) + 1j
     with np.errstate(all="ignore"):

@@ -464,6 +464,9 @@ def test_children_forked_while_a_compiler_runs(place):
     """A child waits for loops of its own, no longer than anybody, and no lock is left taken."""
     place.compiler('sleep 0.3; exec g++ "$@"').program(
         """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+
 def work():
     for k in range(1, 4):
         same(ufuse.jit(make(k)), large)

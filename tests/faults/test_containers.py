@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import ufuse
-from ufuse import compare, copies, tree
+from ufuse import compare, copies
+from ufuse.tracing import tree
 
 DEPTHS = (3, 500, 30_000)
 

@@ -122,6 +122,8 @@ def test_a_child_forked_meanwhile_has_loops_of_its_own(slow):
     slow(0.5).program(
         BEGIN
         + """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
 child = os.fork()
 if child == 0:
     same(g(x, y), f(x, y))

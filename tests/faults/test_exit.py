@@ -160,7 +160,8 @@ def cache(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     calls = "\n".join(f"{name}()\n{name}()" for name in WORKS)
     done = run(
-        f"{BEGIN}\nfrom ufuse.explain import waiting\nwith waiting():\n    pass\n{calls}", folder
+        f"{BEGIN}\nfrom ufuse.tools.explain import waiting\nwith waiting():\n    pass\n{calls}",
+        folder,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return folder

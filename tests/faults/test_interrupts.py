@@ -4,6 +4,8 @@ Results that are not assigned yet are dropped, writes in place are whole, no ses
 the next call is right. ``UFUSE_FAULT_ROUNDS`` sets how many random interrupts there are.
 """
 
+import ast
+import gc
 import os
 import random
 import signal
@@ -348,6 +350,33 @@ def test_a_handler_that_raises_something_else(alarms):
         calls()
     assert time.perf_counter() - start < max(5, 10 * plain)
     assert not _core.session_active()
+
+
+def test_collections_that_compile(tmp_path, monkeypatch):
+    # Until Python 3.11.7 a compilation fails during which another one runs.
+    text = "def f(x):\n" + "    x = (x + 1) * (x - 1)\n" * 100 + "    return x\n"
+    file = tmp_path / "compiled.py"
+    file.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from compiled import f
+
+    jitted = ufuse.jit(f)
+    threshold = gc.get_threshold()
+    collected = []
+
+    def compiles(phase, info):
+        collected.append(compile("[[[[[1]]]]]", "<handler>", "exec", ast.PyCF_ONLY_AST))
+
+    gc.callbacks.append(compiles)
+    gc.set_threshold(50)
+    try:
+        answer = jitted(SMALL)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(compiles)
+    assert collected
+    assert answer.tobytes() == f(SMALL).tobytes()
+    assert jitted.explain(SMALL).mode != "plain"
 
 
 def test_a_handler_that_calls_jitted_functions(alarms):

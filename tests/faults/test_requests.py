@@ -10,7 +10,8 @@ import textwrap
 
 import numpy as np
 import pytest
-from ufuse import _core, requests
+from ufuse import _core
+from ufuse.tools import requests
 
 # Builds what it is given with other signs: every sum is a difference.
 WRONG_COMPILER = """\
@@ -75,7 +76,7 @@ def test_right_requests_are_none_of_its_business(tmp_path):
     ended = run(
         """
         import numpy as np, ufuse
-        from ufuse import requests
+        from ufuse.tools import requests
 
         def steps(u, n, dt):
             for _ in range(n):

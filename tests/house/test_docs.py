@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(ufuse.__path__, "ufuse.")
-    if module.name not in ("ufuse._core", "ufuse.__main__", "ufuse.ipython", "ufuse.numpy")
+    if module.name not in ("ufuse._core", "ufuse.__main__", "ufuse.tools.ipython", "ufuse.numpy")
 )
 PUBLIC = {
     "jit": ufuse.jit,

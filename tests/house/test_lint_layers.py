@@ -1,4 +1,4 @@
-"""Does the lint over the include arrows go red where it should, and only there?"""
+"""Does the lint over the arrows of includes and imports go red where it should, and only there?"""
 
 import subprocess
 import sys
@@ -31,6 +31,9 @@ def lint(root: Path) -> subprocess.CompletedProcess[str]:
         ("codegen/compile.cpp", '#include "tracer/session.h"'),
         ("codegen/runtime/launch.cpp", "#include <pybind11/pybind11.h>"),
         ("tests/cpp/test_graph.cpp", '#include "pyext/bind/module.h"'),
+        ("pyext/ufuse/source/text.py", "from ufuse.tracing import twin"),
+        ("pyext/ufuse/tracing/run.py", "    from ufuse import _core, jit"),
+        ("pyext/ufuse/tracing/run.py", "from ufuse.tools.explain import Note"),
     ],
 )
 def test_forbidden_include_is_reported(tmp_path: Path, source: str, line: str) -> None:
@@ -53,6 +56,9 @@ def test_forbidden_include_is_reported(tmp_path: Path, source: str, line: str) -
         ("pyext/bind/module.cpp", "#include <pybind11/pybind11.h>"),
         ("pyext/bind/module.cpp", '#include "codegen/compile.h"'),
         ("tests/cpp/test_graph.cpp", "#include <doctest/doctest.h>"),
+        ("pyext/ufuse/tracing/run.py", "from ufuse import _core"),
+        ("pyext/ufuse/tracing/run.py", "from ufuse.source.text import nested"),
+        ("pyext/ufuse/tools/verify.py", "from ufuse.jit import Function"),
     ],
 )
 def test_allowed_include_passes(tmp_path: Path, source: str, line: str) -> None:

@@ -167,6 +167,22 @@ def earlier_into_later(x):
     x[1:] = x[:-1]
 
 
+def spread(x):
+    x[::2] = x[: (len(x) + 1) // 2]
+
+
+def gather(x):
+    n = len(x) // 2
+    x[-n:] = x[-1 : -2 * n - 1 : -2]
+    x[:n] = x[: 2 * n : 2]
+
+
+def row_into_column(x):
+    n = min(x.shape)
+    for i in range(n):
+        x[:n, i] = x[n - 1 - i, :n] if x.ndim == 2 else 1
+
+
 def add_shifted(x):
     x[1:] += x[:-1]
 
@@ -332,6 +348,9 @@ def long_chain_in_place(x):
 WRITES = [
     later_into_earlier,
     earlier_into_later,
+    spread,
+    gather,
+    row_into_column,
     add_shifted,
     add_shifted_back,
     reverse,
@@ -379,6 +398,35 @@ def test_writes_onto_what_is_read(function):
 def test_transposed_onto_itself(function):
     for x in (X, X.T, np.asfortranarray(X), np.tile(X, (20, 20))):
         check(function, x)
+
+
+def doubled_before(x):
+    x += x
+    return (lambda: x + x), (lambda: x.copy()), (lambda: x[::-1]), (lambda: x * 1.0)
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize(
+    "function", [np.hypot, np.arctan2, np.fmod, np.add, np.power], ids=lambda f: f.__name__
+)
+def test_operands_of_what_is_written_first(function, place):
+    """NumPy's inner loops read memory: what is pending for one operand is written before, and the
+    other one is what it was."""
+
+    def before(x):
+        return function(doubled_before(x)[place](), x), x
+
+    def after(x):
+        return function(x, doubled_before(x)[place]()), x
+
+    def copied(x):
+        old = x.copy()
+        x += 1
+        return function(old, x), old, x
+
+    for x in (V, V[::-1], V[::2], V[1:]):
+        for each in (before, after, copied):
+            check(each, x)
 
 
 # ---- in-place on what cannot be written

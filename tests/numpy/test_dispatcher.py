@@ -8,8 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
+import ufuse
 from lazy import assert_same, traced
 from ufuse import _core
+
+BACKENDS = ["compiled"]
 
 
 def dispatcher(function, guards=()):
@@ -129,7 +132,7 @@ def test_small_calls_are_answered_by_the_faster_way():
     assert not plain_calls
 
 
-def test_calls_that_cannot_be_replayed_are_answered_by_the_faster_way():
+def test_calls_that_cannot_be_replayed_are_answered_by_the_faster_way(unwatched):
     calls = {"traced": 0, "plain": 0}
 
     def trace(x):
@@ -201,3 +204,18 @@ def test_races_survive_recursion_and_exceptions():
         with pytest.raises(ValueError, match="the end"):
             tracing(8, x)
         assert_same(tracing(9, x), x * 9)
+
+
+def test_a_loop_over_elements_is_left_to_numpy():
+    def solve(L, x, b):
+        for i in range(60):
+            x[i] = (b[i] - L[i, :i] @ x[:i]) / L[i, i]
+
+    native = ufuse.jit(solve)
+    L, b = np.tril(np.random.default_rng(0).random((60, 60)) + 1), np.ones(60)
+    for _ in range(12):
+        ours, theirs = np.zeros(60), np.zeros(60)
+        native(L, ours, b)
+        solve(L, theirs, b)
+        assert ours.tobytes() == theirs.tobytes()
+    assert native._dispatcher.prefers_plain(L, ours, b)

@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 import ufuse
 
+BACKENDS = ["compiled"]
+
 X = np.ones(3)
 
 
@@ -179,3 +181,43 @@ def test_what_only_a_traceback_holds_is_not_searched_for(monkeypatch):
         with pytest.raises(ValueError, match="no"):
             native(X)
     assert searched == []
+
+
+def of_lists(xs, outs):
+    return [np.add(*xs, out=tuple(outs)), {"sum": xs[0] + outs[0]}]
+
+
+def refused(xs, outs):
+    held = {"inner": [xs, (outs, xs[0] * 2)]}
+    return held["inner"][1][1].reshape(7, 7)
+
+
+@pytest.mark.parametrize(
+    ("function", "out"),
+    [(of_lists, np.zeros(3)), (of_lists, np.zeros(3, np.int8)), (refused, np.zeros(3))],
+    ids=["results", "an error of NumPy's", "an error after both"],
+)
+def test_calls_that_leave_nothing_look_for_nobody(function, out, monkeypatch):
+    """Finding who holds an array takes a look at each object of the process: tens of ms, often."""
+    monkeypatch.setattr(gc, "get_referrers", lambda *_: pytest.fail("looked"))
+    native = ufuse.jit(function)
+    for _ in range(3):
+        try:
+            native((X, X), [out.copy()])
+        except (ValueError, TypeError):
+            continue
+
+
+def test_a_container_that_the_traceback_holds_and_somebody_else_too():
+    def f(xs):
+        held = [xs[0] * 2]
+        LIST.append(held)
+        raise ValueError("kept")
+
+    native = ufuse.jit(f)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="kept") as raised:
+            native([X])
+        assert type(LIST[-1][0]) is np.ndarray
+        assert (LIST[-1][0] == 2).all()
+        del raised

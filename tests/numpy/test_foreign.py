@@ -12,8 +12,11 @@ import warnings
 import foreign
 import numpy as np
 import pytest
+import ufuse
 from same import check
 from texts import function_of
+
+BACKENDS = ["compiled"]
 
 CASES = list(foreign.cases())
 # What one and the same plain call does not always say, or says once in a process.
@@ -118,3 +121,20 @@ def test_operators(function):
 def test_there_are_enough():
     assert len(CASES) > 250
     assert np.unique([text for text, _ in CASES]).size == len(CASES)
+
+
+def test_ufuncs_of_scipy_are_part_of_the_loops():
+    special = pytest.importorskip("scipy.special")
+    for function in (lambda x: special.expit(x * 2) + 1, lambda x: special.gammaln(x) * 2):
+        found = ufuse.jit(function).explain(np.ones(9))
+        assert found.notes == ()
+        assert found.mode == "replayed"
+        assert len(found.groups) == 1
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 looks at the limits by itself")
+def test_clip_is_part_of_the_loops_when_scipy_is_there():
+    pytest.importorskip("scipy.special")
+    found = ufuse.jit(lambda x: (x * 2).clip(0.2, 0.9) + 1).explain(np.ones(9))
+    assert found.notes == ()
+    assert len(found.groups) == 1

@@ -22,6 +22,8 @@ import pytest
 import ufuse
 from same import check, jitted, same
 
+BACKENDS = ["compiled"]
+
 Pair = namedtuple("Pair", "left right")
 X = np.linspace(-2.0, 3.0, 24).reshape(4, 6)
 SUM = np.ndarray.sum
@@ -135,7 +137,7 @@ class TestLooks:
 
         f = ufuse.jit(Odd())
         same(f(X), X * 2)
-        assert f.explain(X).mode == "traced"
+        assert f.explain(X).mode == "replayed"
 
     def test_options(self):
         f = ufuse.jit(numerics="fast")(plain_sum)
@@ -176,7 +178,7 @@ class TestKinds:
         result = model.remember(X)
         assert type(model.last) is np.ndarray
         assert model.last is result
-        assert model.remember.explain(model, X).mode == "traced"
+        assert model.remember.explain(model, X).mode == "replayed"
 
     def test_closure(self):
         factor = np.arange(6.0)

@@ -12,6 +12,8 @@ import pytest
 import ufuse
 import ufuse.numpy as unp
 
+BACKENDS = ["compiled"]
+
 core, ours = (np._core, unp._core) if hasattr(np, "_core") else (np.core, unp.core)
 
 

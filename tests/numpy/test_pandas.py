@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import ufuse
 
+BACKENDS = ["compiled"]
+
 pd = pytest.importorskip("pandas", minversion="3")
 
 FLOATS = pd.DataFrame(

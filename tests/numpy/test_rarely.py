@@ -249,3 +249,29 @@ def test_array_function_called_by_its_name(form):
 
 def test_the_size_of_an_array_is_that_of_the_array():
     three_times(lambda x: (sys.getsizeof(x), sys.getsizeof(x * 2)), X)
+
+
+NDARRAYS = {
+    "dtype": lambda x: _filled(np.ndarray((2, 3), np.float32), x),
+    "named dtype": lambda x: _filled(np.ndarray((2, 3), dtype=x.dtype), x),
+    "buffer": lambda x: np.ndarray((2,), buffer=x, offset=8) + 1,
+    "positional buffer": lambda x: np.ndarray((2, 2), float, x) * 2,
+    "negative": lambda x: np.ndarray((2, -1), dtype=int),
+    "no shape": lambda x: np.ndarray("a"),
+    "no dtype": lambda x: np.ndarray((2, 3), "nope"),
+    "nothing": lambda x: np.ndarray(),
+    "too many axes": lambda x: np.ndarray((1,) * 70),
+    "the class": lambda x: (isinstance(x, np.ndarray), np.ndarray is type(x), np.ndarray.sum(x)),
+}
+
+
+def _filled(y, x):
+    y[1:] = x[:3]
+    y[0] = x[-1]
+    return y
+
+
+@pytest.mark.parametrize("name", NDARRAYS)
+def test_arrays_made_by_their_class(name):
+    for _ in range(3):
+        check(NDARRAYS[name], np.arange(6.0))

@@ -11,6 +11,8 @@ import ufuse
 from same import check, same
 from texts import function_of
 
+BACKENDS = ["compiled"]
+
 FACTOR = 2.0
 PATTERN = ""
 TABLE = [1.0]
@@ -46,7 +48,7 @@ def counted(f):
 
 
 def _guards_of(f):
-    from ufuse.twin import twin_of
+    from ufuse.tracing.twin import twin_of
 
     return twin_of(f).guards(set())
 

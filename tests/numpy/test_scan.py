@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from ufuse.scan import scan
+from ufuse.tracing.twin import scanned
 
 KEPT = []
 TABLE = {}
@@ -104,7 +104,7 @@ def outer():
     ],
 )
 def test_found(function, reason):
-    assert scan(function).reason == reason
+    assert scanned(function).reason == reason
 
 
 def stores_everywhere(self, x):
@@ -140,14 +140,14 @@ def inner_state(x):
 
 @pytest.mark.parametrize("function", [counts_in_table, inner_state, stores_everywhere])
 def test_traceable(function):
-    assert scan(function).reason is None
+    assert scanned(function).reason is None
 
 
 def test_line():
-    assert scan(stores_global).line == stores_global.__code__.co_firstlineno + 2
+    assert scanned(stores_global).line == stores_global.__code__.co_firstlineno + 2
 
 
 def test_pure():
-    assert scan(lambda x: np.sin(x) + len(x)).pure
-    assert not scan(lambda x: print(x)).pure
-    assert not scan(lambda x: x + np.random.rand()).pure
+    assert scanned(lambda x: np.sin(x) + len(x)).pure
+    assert not scanned(lambda x: print(x)).pure
+    assert not scanned(lambda x: x + np.random.rand()).pure

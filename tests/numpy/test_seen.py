@@ -11,7 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import ufuse
-from ufuse import _core, callees, compare, copies, handlers
+from ufuse import _core, compare, copies
+from ufuse.tracing import callees, handlers
+
+BACKENDS = ["compiled"]
 
 X = np.linspace(0.0, 1.0, 24).reshape(4, 6)
 

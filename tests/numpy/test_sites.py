@@ -21,8 +21,11 @@ import pytest
 import ufuse
 from same import check
 from texts import function_of
-from ufuse import _core, callees
+from ufuse import _core
 from ufuse.source import sites, text
+from ufuse.tracing import callees
+
+BACKENDS = ["compiled"]
 
 X = np.arange(6.0).reshape(2, 3)
 

@@ -5,13 +5,22 @@ the middle of a traced call without being called by name. What was written befor
 what was read before must have been read before, and nothing that they write may be missed.
 """
 
+import copy
+import dataclasses
 import functools
+import operator
+import pickle
+import pprint
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import ufuse
+from numpy.testing import assert_raises
+
+BACKENDS = ["compiled"]
 
 
 class Held:
@@ -214,10 +223,21 @@ def distance(held: Any, value: float) -> float:
     return abs(value - held.data[1])
 
 
+def gives_numpy_a_function(x: Any, held: Any) -> Any:
+    y = x * 2
+
+    def shown(step: int) -> Any:
+        return np.ndarray(3, buffer=y, strides=step)
+
+    assert_raises(ValueError, shown, -8)
+    return shown(8)
+
+
 FUNCTIONS: list[Callable[..., Any]] = [
     *(reads_in_a_generator, writes_in_a_generator, sets_an_item, gets_an_item, adds),
     *(adds_in_place, multiplies, compares, goes_round, asks_truth, indexes, formats, enters),
     *(asks_an_attribute, sets_an_attribute, is_called_back),
+    gives_numpy_a_function,
 ]
 
 
@@ -307,3 +327,39 @@ def test_frames_are_not_watched_afterwards() -> None:
         return 0 if n == 0 else deep(n - 1)
 
     assert deep(depth // 2) == 0
+
+
+@dataclasses.dataclass
+class Row:
+    data: Any
+
+
+# Python's own functions that come to arrays through an object.
+LOOKS = [
+    lambda row: copy.deepcopy(row).data,
+    lambda row: copy.copy(row).data + 0,
+    lambda row: copy.deepcopy([row, row.data])[0].data,
+    lambda row: copy.deepcopy(vars(row))["data"],
+    lambda row: pickle.loads(pickle.dumps(row)).data,
+    lambda row: dataclasses.asdict(row)["data"],
+    lambda row: dataclasses.astuple(row)[0],
+    lambda row: dataclasses.replace(row).data + 0,
+    lambda row: operator.attrgetter("data")(row) * 2,
+    lambda row: repr(row),
+    lambda row: repr(types.SimpleNamespace(**vars(row))),
+    lambda row: pprint.pformat(row),
+    lambda row: f"{row}",
+]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_who_looks_into_an_object_sees_what_was_written(look: Callable[..., Any]) -> None:
+    def function(row: Any, x: Any) -> Any:
+        x += 1
+        return look(row)
+
+    x, y = np.linspace(-1, 2, 6), np.linspace(-1, 2, 6)
+    expected, found = function(Row(x), x), ufuse.jit(function)(Row(y), y)
+    assert type(found) is type(expected)
+    np.testing.assert_equal(found, expected)
+    assert x.tobytes() == y.tobytes()

@@ -253,7 +253,10 @@ STRIDES = [
 @pytest.mark.parametrize("function", STRIDES)
 @pytest.mark.parametrize("dtype", ["f", "d"])
 def test_strides_of_operands(function, dtype):
-    check(function, np.abs(np.random.default_rng(0).normal(size=105)).astype(dtype) * 2)
+    # NumPy takes an output that ends where a reversed operand begins in memory for one that
+    # overlaps it, and computes it in another way, with other bits. Memory of an odd number of
+    # doubles can lie so.
+    check(function, np.abs(np.random.default_rng(0).normal(size=110)).astype(dtype) * 2)
 
 
 def _in_place(ufunc):

@@ -19,7 +19,11 @@ import typing
 import numpy as np
 import pytest
 import ufuse
-from ufuse import _core, callees, effects, handlers, twin
+from ufuse import _core
+from ufuse.tools import effects
+from ufuse.tracing import callees, handlers, twin
+
+BACKENDS = ["compiled"]
 
 X = np.linspace(-1.0, 2.0, 12).reshape(3, 4)
 SCALE = 2.0

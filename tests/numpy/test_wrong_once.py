@@ -18,6 +18,8 @@ import pytest
 import ufuse
 from same import check
 
+BACKENDS = ["compiled"]
+
 OFTEN = pytest.mark.parametrize("calls", [1, 2, 3, 20])
 
 

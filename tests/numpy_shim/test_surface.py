@@ -50,7 +50,7 @@ def test_reasons_are_rows_of_the_table_of_reasons():
 
 
 def test_handlers_of_the_package_are_native():
-    text = (ROOT / "pyext/ufuse/handlers.py").read_text()
+    text = (ROOT / "pyext/ufuse/tracing/handlers.py").read_text()
     names = {
         n for args in re.findall(r"@native\(([^)]*)\)", text) for n in re.findall(r'"(\w+)"', args)
     }

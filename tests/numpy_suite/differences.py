@@ -3,13 +3,15 @@
 ``SWAPPED`` is about tests with ``ufuse.numpy`` in NumPy's place, ``JITTED`` about test functions
 under ``ufuse.jit``.
 
-A row stands for a module, a class, a test or one parameter set; "NumPy 1: " or "NumPy 2: " before
-it says that the row is for that version only. A row whose tests do not differ makes the run fail.
+A row stands for a module, a class, a test or one parameter set; "NumPy 1: ", "NumPy 2: " or
+"NumPy 2.5: " before it says that the row is for such versions only. A row whose tests do not differ
+makes the run fail.
 """
 
 SWAPPED: dict[str, list[str]] = {
     "asks `is` of a function or module: ufuse.numpy's stands for NumPy's and is equal to it": [
         "NumPy 1: core/test_multiarray.py::TestBinop::test_pow_override_with_errors",
+        "NumPy 2.2: core/test_multiarray.py::TestBinop::test_pow_override_with_errors",
         "core/test_overrides.py::TestArrayLike",
         "core/test_overrides.py::test_function_like",
         "core/test_records.py::TestRecord::test_pickle_void",
@@ -28,6 +30,7 @@ SWAPPED: dict[str, list[str]] = {
         "core/test_custom_dtypes.py::test_type_pickle",
         "core/test_multiarray.py::TestCTypes::test_ctypes_is_not_available",
         "core/test_ufunc.py::TestUfunc::test_pickle_name_is_qualname",
+        "NumPy 2.5: core/test_umath.py::TestReplaceLoopBySignature",
     ],
     "looks up names in its caller's frame, where ufuse's own stands": [
         "matrixlib/test_defmatrix.py::TestCtor::test_basic",
@@ -35,4 +38,8 @@ SWAPPED: dict[str, list[str]] = {
     ],
 }
 
-JITTED: dict[str, list[str]] = {}
+JITTED: dict[str, list[str]] = {
+    "replaces a ufunc's loop by C code, which compiled loops do not see": [
+        "NumPy 2.5: core/test_umath.py::TestReplaceLoopBySignature",
+    ],
+}

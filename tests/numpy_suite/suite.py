@@ -196,12 +196,13 @@ def compare(module, way, every=False):
 
 def rows(way):
     """All rows of ``differences.py`` that are meant for this version of NumPy."""
-    major = int(np.__version__.partition(".")[0])
+    major, minor, *_ = np.__version__.split(".")
+    meant = tuple(f"NumPy {version}: " for version in (major, f"{major}.{minor}"))
     return [
-        row.removeprefix(f"NumPy {major}: ")
+        row.partition(": ")[2] if row.startswith(meant) else row
         for group in DIFFERENCES[way].values()
         for row in group
-        if not row.startswith("NumPy ") or row.startswith(f"NumPy {major}: ")
+        if not row.startswith("NumPy ") or row.startswith(meant)
     ]
 
 

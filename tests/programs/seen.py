@@ -12,8 +12,8 @@ import re
 import types
 
 import numpy as np
-from ufuse import tree
 from ufuse.jit import Function
+from ufuse.tracing import tree
 
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 _PLAIN = frozenset([type(None), bool, int, float, complex, str, bytes, range, slice, type(...)])

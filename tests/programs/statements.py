@@ -110,11 +110,11 @@ np.putmask({v}, {K}, {V})
 {l}[0] += {V}
 {l}[0][{J}] = {F}
 {l}[:1] = [{V}, {V}]
-for {+V} in {l}:
+for {+V} in itertools.islice({l}, 20):
     {BLOCK}
-for {+I}, {+V} in enumerate({L}):
+for {+I}, {+V} in enumerate(itertools.islice({L}, 20)):
     {BLOCK}
-for {+V}, {+V} in zip({L}, {L}):
+for {+V}, {+V} in zip(itertools.islice({L}, 20), {L}):
     {BLOCK}
 3* {+D} = {D}
 2* {d}["u"] = {V}

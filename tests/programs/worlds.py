@@ -20,7 +20,7 @@ import warnings
 import numpy as np
 import seen
 import ufuse
-from ufuse import tree
+from ufuse.tracing import tree
 
 TIMES = (1, 2, 3, 20)
 # What is looked at after each call; functions and classes only after each round.
@@ -103,7 +103,7 @@ def _is_ours(value):
 
 
 def _unchanged(function):
-    return function
+    return ufuse.jit() if function is None else function  # a decorator, as there
 
 
 def _lines_of(error, file):
@@ -111,8 +111,10 @@ def _lines_of(error, file):
     while error is not None:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [(frame.name, frame.lineno) for frame in frames if frame.filename == file]
-        # How deep Python may recurse depends on who calls.
-        lines = [line for line, _ in itertools.groupby(lines)]
+        # How deep Python may recurse, and so where it ends, depends on who calls; and in code that
+        # has run often, Python takes a variable that is not there for the one of the line before.
+        uncertain = isinstance(error, (RecursionError, UnboundLocalError))
+        lines = [] if uncertain else lines
         yield ("exception", seen.scrubbed(str(error)), lines)
         error = error.__cause__ or error.__context__
 
@@ -171,10 +173,23 @@ def _difference(code, times):
 def _first(found, expected):
     for ours, theirs in itertools.zip_longest(found, expected):
         if ours != theirs:
-            return f"\n  ufuse: {_short(ours)}\n  plain: {_short(theirs)}"
+            texts = repr(ours), repr(theirs)
+            same = sum(
+                1
+                for _ in itertools.takewhile(
+                    lambda pair: pair[0] == pair[1], zip(*texts, strict=False)
+                )
+            )
+            return "".join(
+                f"\n  {who}: {_part(text, same)}"
+                for who, text in zip(("ufuse", "plain"), texts, strict=True)
+            )
     return ""
 
 
-def _short(row):
-    text = repr(row)
-    return text if len(text) < 600 else text[:600] + " ..."
+def _part(text, at):
+    """A long text's beginning, and what stands around a place."""
+    if len(text) < 600:
+        return text
+    first = max(at - 200, 60)
+    return f"{text[:60]} ... {text[first : at + 300]}"

@@ -9,7 +9,7 @@ import sys
 
 import numpy
 
-from ..namespace import EagerModule, Finder, fill
+from ufuse.namespace import EagerModule, Finder, fill
 
 fill(sys.modules[__name__], numpy)
 sys.meta_path.append(Finder)

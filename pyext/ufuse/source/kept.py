@@ -2,7 +2,7 @@
 
 Reading and compiling NumPy's sources takes longer than a first call may. What comes out depends on
 the code object alone, for a text counts only where it compiles to it, so it is kept beside the
-compiled loops, under all of the code object.
+compiled loops, under all of the code object; so is what its text says of its values.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ import os
 import sys
 import types
 import zlib
-from collections.abc import Iterable
+from typing import Any
 
 from ufuse import _core
 
-Chain = tuple[str, ...]
 # Written without references, which tell of who else holds a constant.
 _PLAIN = 2
-_REWRITERS = ("sites.py", "text.py")
+_REWRITERS = ("facts.py", "sites.py", "text.py")
 
 
-def read(code: types.CodeType, variant: str) -> tuple[types.CodeType, frozenset[Chain]] | None:
+def read(code: types.CodeType, variant: str) -> tuple[Any, ...] | None:
     """What was kept of a code object.
 
     Parameters
@@ -39,16 +38,13 @@ def read(code: types.CodeType, variant: str) -> tuple[types.CodeType, frozenset[
         As it was given to ``put``.
     """
     found = _core.kept_entry(_key(code, variant)) if _is_worth_it(code) else None
-    if found is None:
-        return None
-    made, chains = marshal.loads(found)
-    return made, frozenset(chains)
+    return None if found is None else tuple(marshal.loads(found))
 
 
-def put(code: types.CodeType, variant: str, made: types.CodeType, chains: Iterable[Chain]) -> None:
+def put(code: types.CodeType, variant: str, made: tuple[Any, ...]) -> None:
     """Keep what was made of a code object, where there is a folder for it."""
     if _is_worth_it(code):
-        _core.keep_entry(_key(code, variant), marshal.dumps((made, tuple(sorted(chains)))))
+        _core.keep_entry(_key(code, variant), marshal.dumps(made))
 
 
 def _is_worth_it(code: types.CodeType) -> bool:

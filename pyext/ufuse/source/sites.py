@@ -8,18 +8,19 @@ and everything else stay as they are.
 from __future__ import annotations
 
 import ast
-import dis
 import functools
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ufuse import _core
 
 from . import kept
-from .kept import Chain
+from .facts import Facts, facts_of, mangled
 from .text import UNREADABLE, NoSource, compiled, nested, source_of
+
+Chain = tuple[str, ...]
 
 
 class Hooks(NamedTuple):
@@ -52,7 +53,8 @@ class Hooks(NamedTuple):
     indexed : callable or None
         ``indexed(x)[i]`` in the place of ``x[i]`` where it is read.
     known : callable or None
-        ``known(x)`` in the place of ``x`` where it is another operand.
+        ``known(x)`` in the place of ``x`` where it is another operand, and of a name ``x`` that is
+        asked for its truth, taken apart, or put into text.
     value : callable or None
         ``value(x, text, line)`` in the place of each operation ``x``: a call, an operator, an
         index; and after each assignment that changes an array. None: these stay.
@@ -108,7 +110,7 @@ _originals: PerCode[types.CodeType] = PerCode()
 
 
 class Instrumented(NamedTuple):
-    """The code of a twin, and what it reads attributes of.
+    """The code of a twin, what it reads attributes of, and what the text says of its values.
 
     Attributes
     ----------
@@ -116,10 +118,13 @@ class Instrumented(NamedTuple):
         Variables of enclosing functions are in the order of ``co_freevars``.
     chains : frozenset of tuple of str
         ``("np", "linalg", "norm")`` for ``np.linalg.norm``, of each name that begins a chain.
+    facts : Facts
+        Of the text before it was changed; offsets are those of ``code``.
     """
 
     code: types.CodeType
     chains: frozenset[Chain]
+    facts: Facts
 
 
 def chain_of(node: ast.expr) -> Chain:
@@ -150,7 +155,7 @@ class _Sites(ast.NodeTransformer):
         return node if type(node) in _LEAVES else super().visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        outer, self.owner = self.owner, node.name.lstrip("_")
+        outer, self.owner = self.owner, node.name
         self.generic_visit(node)
         self.owner = outer
         return node
@@ -168,10 +173,7 @@ class _Sites(ast.NodeTransformer):
 
     def _name(self, node: ast.Attribute) -> ast.expr:
         """The name of an attribute as Python looks it up."""
-        name = node.attr
-        if self.owner and name.startswith("__") and not name.endswith("__"):
-            name = f"_{self.owner}{name}"
-        return ast.copy_location(ast.Constant(name), node)
+        return ast.copy_location(ast.Constant(mangled(node.attr, self.owner)), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -246,6 +248,68 @@ class _Sites(ast.NodeTransformer):
         if isinstance(node.ops[0], ast.Is):
             return same
         return ast.copy_location(ast.UnaryOp(ast.Not(), same), node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._known_name(node.iter)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._known_name(node.iter)
+        node.ifs = [self._known_name(each) for each in node.ifs]
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = self._known_name(node.value)
+        return node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        self.generic_visit(node)
+        if node.arg is None:  # `**x`
+            node.value = self._known_name(node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        self.generic_visit(node)
+        pairs = zip(node.keys, node.values, strict=True)
+        node.values = [each if key else self._known_name(each) for key, each in pairs]
+        return node
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        self.generic_visit(node)
+        node.subject = self._known_name(node.subject)
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        self.generic_visit(node)
+        node.value = self._known_name(node.value)
+        return node
+
+    def _tests(self, node: ast.If | ast.While | ast.IfExp | ast.Assert) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self._known_name(node.test)
+        return node
+
+    visit_If = visit_While = visit_IfExp = visit_Assert = _tests
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        # What the last one is nobody asks here.
+        node.values = [*map(self._known_name, node.values[:-1]), node.values[-1]]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        if any(isinstance(each, (ast.Tuple, ast.List)) for each in node.targets):
+            node.value = self._known_name(node.value)
+        return node
+
+    def _known_name(self, node: ast.expr) -> ast.expr:
+        """The hooks see whatever is no name."""
+        return self._known(node) if isinstance(node, ast.Name) else node
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         # A pattern calls nothing.
@@ -329,7 +393,7 @@ class _Operations(_Sites):
     def visit_Assign(self, node: ast.Assign) -> Any:
         changed = [each for each in node.targets if not isinstance(each, ast.Name)]
         statements = self._changed(node, changed)
-        self.generic_visit(node)
+        super().visit_Assign(node)
         return statements
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -385,21 +449,23 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
     known = kept.read(code, variant)
     if known is None:
         known = _with_places(function, hooks)
-        kept.put(code, variant, *known)
-    made, chains = known
-    return Instrumented(_filled(made, code, dict(zip(_PLACES, hooks, strict=True))), chains)
+        kept.put(code, variant, known)
+    made, chains, facts = known
+    filled = _filled(made, code, dict(zip(_PLACES, hooks, strict=True)))
+    return Instrumented(filled, frozenset(chains), Facts(*facts))
 
 
 def _with_places(
     function: types.FunctionType, hooks: Hooks
-) -> tuple[types.CodeType, frozenset[Chain]]:
-    tree, position = source_of(function)
+) -> tuple[types.CodeType, tuple[Chain, ...], tuple[Any, ...]]:
+    source, code = source_of(function), function.__code__
     sites = (_Sites if hooks.value is None else _Operations)(hooks)
     try:
-        made = list(nested(compiled(sites.visit(tree), function.__code__)))[position]
+        facts = facts_of(source.definition, code, source.owner)
+        made = list(nested(compiled(sites.visit(source.tree), code)))[source.position]
     except UNREADABLE as error:
         raise NoSource(f"it cannot be compiled with call sites: {error}") from error
-    return made, frozenset(sites.chains)
+    return made, tuple(sorted(sites.chains)), tuple(facts.at_offsets_of(made))
 
 
 def original_of(code: types.CodeType) -> types.CodeType | None:
@@ -432,25 +498,3 @@ def _filled_inside(
     code = _filled(made, original, hooks)
     _core.set_own_code(code, original)
     return code
-
-
-def moved_offsets(original: types.CodeType, made: types.CodeType) -> dict[int, int]:
-    """Where the operators of a code object stand in the one that was made from it.
-
-    Returns
-    -------
-    dict
-        Offsets of instructions in ``made`` by those in ``original``.
-    """
-    there = dict(_operators(made))
-    return {at: there[key] for key, at in _operators(original) if key in there}
-
-
-def _operators(code: types.CodeType) -> Iterator[tuple[Any, int]]:
-    """Each operator's place in the text, and its offset; what stands twice is counted."""
-    seen: dict[Any, int] = {}
-    for i in dis.get_instructions(code):
-        if i.opname.startswith(("BINARY_OP", "UNARY_")):
-            place = (i.opname, i.arg, i.positions)
-            seen[place] = seen.get(place, 0) + 1
-            yield (place, seen[place]), i.offset

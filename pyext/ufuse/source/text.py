@@ -20,15 +20,16 @@ import sys
 import types
 import weakref
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ufuse import _core
 
 _FUTURES = 0
 for _name in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _name).compiler_flag
-# What compiling raises for a text that it refuses, and for one nested too deeply.
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+# What compiling raises for a text that it refuses, for one nested too deeply, and where Python
+# itself fails.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
 # So many lines may follow the last one with code: brackets, strings and comments.
 _TRAILING_LINES = 400
 
@@ -47,11 +48,17 @@ class Source(NamedTuple):
     tree : ast.Module
         The function and what is needed around it, so that its variables mean what they mean in its
         file. It may be changed.
+    definition : ast.FunctionDef, ast.AsyncFunctionDef or ast.Lambda
+        The function in the tree.
+    owner : str
+        The class around it, by which Python changes names like `__a`; may be empty.
     position : int
         Which of the code objects in the compiled tree is the function's, counted by ``nested``.
     """
 
     tree: ast.Module
+    definition: Definition
+    owner: str
     position: int
 
 
@@ -84,14 +91,20 @@ def names_used(code: types.CodeType) -> Iterator[str]:
 
 
 def compiled(tree: ast.Module, like: types.CodeType) -> types.CodeType:
-    """A module's tree compiled with the file name and language features of a code object.
+    """A module's tree compiled with the file name and language features of a code object."""
+    made = _compiled(tree, like, 0)
+    assert isinstance(made, types.CodeType)
+    return made
+
+
+def _compiled(text: str | ast.Module, like: types.CodeType, flags: int) -> Any:
+    """What `compile` makes of a text or tree.
 
     Nothing warns: what there is to say about the text was said when it was imported.
     """
-    flags = like.co_flags & _FUTURES
-    made = _core.quietly(compile, tree, like.co_filename, "exec", flags, True)
-    assert isinstance(made, types.CodeType)
-    return made
+    flags |= like.co_flags & _FUTURES
+    uninterrupted = _core.without_collections
+    return _core.quietly(uninterrupted, compile, text, like.co_filename, "exec", flags, True)
 
 
 def source_of(function: types.FunctionType) -> Source:
@@ -134,7 +147,7 @@ def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
     names_of = function.__globals__
     used = set(names_used(code))
     for definition in candidates:
-        tree = _surrounded(definition, code)
+        tree, position = _surrounded(definition, code)
         around = tree.body
         tried = []
         modules = {name for name in used if isinstance(names_of.get(name), types.ModuleType)}
@@ -150,9 +163,9 @@ def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
                 module = compiled(tree, code)
             except UNREADABLE:
                 continue
-            for position, found in enumerate(nested(module)):
-                if found.co_name == code.co_name and _same(found, code):
-                    return Source(tree, position)
+            found = list(nested(module))[position]
+            if found.co_name == code.co_name and _same(found, code):
+                return Source(tree, definition, _owner(code), position)
     return None
 
 
@@ -171,8 +184,7 @@ def _lines(function: types.FunctionType) -> list[str]:
 
 
 def parsed(text: str, code: types.CodeType) -> ast.Module:
-    flags = ast.PyCF_ONLY_AST | (code.co_flags & _FUTURES)
-    made = _core.quietly(compile, text, code.co_filename, "exec", flags, True)
+    made = _compiled(text, code, ast.PyCF_ONLY_AST)
     assert isinstance(made, ast.Module)
     return made
 
@@ -289,8 +301,8 @@ def _lambdas(lines: list[str], code: types.CodeType) -> Iterator[Definition]:
             yield node
 
 
-def _surrounded(definition: Definition, code: types.CodeType) -> ast.Module:
-    """A module in which the function's code comes out as in its own.
+def _surrounded(definition: Definition, code: types.CodeType) -> tuple[ast.Module, int]:
+    """A module in which the function's code comes out as in its own, and how deep inside it.
 
     Variables of enclosing functions are those of one function around it; a class around it makes
     names with two underscores, and what ``super()`` needs, as they are.
@@ -306,16 +318,21 @@ def _surrounded(definition: Definition, code: types.CodeType) -> ast.Module:
         if hasattr(definition, "type_params"):
             definition.type_params = []
         body = definition
-    outer, _, _ = code.co_qualname.rpartition(".")
-    owner = outer.rpartition(".")[2]
-    if owner and owner != "<locals>":
-        body = _class(owner, body)
+    depth = 0
+    if owner := _owner(code):
+        body, depth = _class(owner, body, code), depth + 1
     free = [name for name in code.co_freevars if name != "__class__"]
     if "__class__" in code.co_freevars and not isinstance(body, ast.ClassDef):
-        body = _class("_", body)
+        body, depth = _class("_", body, code), depth + 1
     if free:
-        body = _function("_", free, body)
-    return ast.Module([body], [])
+        body, depth = _function("_", free, body, code), depth + 1
+    return ast.Module([body], []), depth
+
+
+def _owner(code: types.CodeType) -> str:
+    outer, _, _ = code.co_qualname.rpartition(".")
+    owner = outer.rpartition(".")[2]
+    return "" if owner == "<locals>" else owner
 
 
 def _without_defaults(arguments: ast.arguments) -> None:
@@ -329,15 +346,17 @@ def _without_defaults(arguments: ast.arguments) -> None:
             each.annotation = None
 
 
-def _class(name: str, body: ast.stmt) -> ast.ClassDef:
-    made = ast.parse(f"class {name}: pass").body[0]
+def _class(name: str, body: ast.stmt, code: types.CodeType) -> ast.ClassDef:
+    made = parsed(f"class {name}: pass", code).body[0]
     assert isinstance(made, ast.ClassDef)
     made.body = [body]
     return made
 
 
-def _function(name: str, parameters: list[str], body: ast.stmt) -> ast.FunctionDef:
-    made = ast.parse(f"def {name}(): pass").body[0]
+def _function(
+    name: str, parameters: list[str], body: ast.stmt, code: types.CodeType
+) -> ast.FunctionDef:
+    made = parsed(f"def {name}(): pass", code).body[0]
     assert isinstance(made, ast.FunctionDef)
     made.args.args = [ast.arg(each, lineno=1, col_offset=0) for each in parameters]
     made.body = [body]

@@ -396,6 +396,15 @@ TEST_CASE("memory: what is idle for long is left to the kernel") {
   CHECK(pool.idle_bytes() == 4 * kLarge);
 }
 
+TEST_CASE("memory: of many idle buffers the newest are kept") {
+  ScratchPool pool(1 << 30);
+  {
+    std::vector<Scratch> many;
+    for (int i = 0; i < 3000; ++i) many.push_back(pool.take(4096));
+  }
+  CHECK(pool.idle_bytes() == 1024 * 4096);
+}
+
 TEST_CASE("memory: scratch from many threads") {
   ScratchPool pool(1 << 20);
   std::vector<std::jthread> threads;

@@ -47,6 +47,16 @@ TEST_CASE("race: a much slower plain function is asked twice") {
   CHECK_FALSE(race.plain_wins());
 }
 
+TEST_CASE("race: the plain function is asked where little of a long call is loops") {
+  Race race(0);
+  race.spent_in_loops(100'000, 300'000'000);
+  CHECK(run(race, 25, 300'000'000, 4'000'000) == 19);  // twice, and from then on
+  CHECK(race.plain_wins());
+  Race busy(0);
+  busy.spent_in_loops(100'000'000, 300'000'000);
+  CHECK(run(busy, 25, 300'000'000, 4'000'000) == 0);
+}
+
 TEST_CASE("race: turns that tell nothing are taken again") {
   Race race(20'000);
   run(race, 4, 900, 500);

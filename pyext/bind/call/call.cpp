@@ -1,0 +1,605 @@
+// See call.h.
+#include "pyext/bind/call/call.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "codegen/compile.h"
+#include "pyext/bind/call/backends.h"
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/numpy/native_call.h"
+#include "pyext/bind/numpy/new_array.h"
+#include "pyext/bind/numpy/numpy_replay.h"
+#include "pyext/bind/numpy/request_check.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
+#include "pyext/bind/signals.h"
+#include "pyext/bind/sites/variables.h"
+
+namespace ufuse::pyext {
+namespace {
+
+// Arrays of somebody else's are copied up to this size; copying larger ones costs more than the
+// fusion across them saves.
+constexpr std::size_t kCopyBytes = 64 * 1024;
+
+// After so many operations tracing stops, whatever it costs: for tests. Below zero: it does not.
+std::int64_t most_operations = -1;
+
+// What threads leave behind when they end: they have no lock of Python's any more, and taking it
+// while Python ends would end the process. Freed by whoever begins a call next; without locks, so
+// that a forked child finds none of them held.
+struct Leftover {
+  std::vector<std::shared_ptr<Call>> calls;
+  Leftover* next = nullptr;
+};
+std::atomic<Leftover*> leftovers{nullptr};
+
+void free_leftovers() {
+  if (leftovers.load(std::memory_order_relaxed) == nullptr) return;
+  Leftover* leftover = leftovers.exchange(nullptr, std::memory_order_acquire);
+  while (leftover != nullptr) {
+    const std::unique_ptr<Leftover> freed(leftover);
+    leftover = freed->next;
+  }
+}
+
+// The calls of one thread. It dies with its thread, without Python's lock and perhaps after Python.
+struct Calls {
+  std::vector<std::shared_ptr<Call>> stack;
+  std::vector<std::shared_ptr<Call>> stopped;  // whose functions still run
+  std::shared_ptr<Call> last;
+  const Call::Recorder* recorder = nullptr;
+  Calls() = default;
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+  ~Calls() {
+    if (stack.empty() && stopped.empty() && !last) return;
+    auto* leftover = new Leftover{std::move(stack), leftovers.load(std::memory_order_relaxed)};
+    leftover->calls.insert(leftover->calls.end(), stopped.begin(), stopped.end());
+    stopped.clear();
+    leftover->calls.push_back(std::move(last));
+    while (!leftovers.compare_exchange_weak(leftover->next, leftover, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
+    }
+  }
+};
+
+thread_local Calls calls;
+
+py::object array_at(const ir::Buffer& buffer, bool writeable) {
+  return array_on({buffer.dtype, buffer.shape, buffer.strides}, buffer.data, writeable, nullptr);
+}
+
+}  // namespace
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Memory memory_of(PyObject* owner, void* data) {
+  Py_INCREF(owner);
+  return {data, std::shared_ptr<void>(owner, [](void* object) {
+            const WithGil lock;
+            if (lock.taken()) Py_DECREF(static_cast<PyObject*>(object));
+          })};
+}
+
+namespace {
+
+// The object that NumPy 2 keeps its error state in; equal objects, equal state.
+py::object error_holder() {
+  if (!numpy().error_variable) return {};
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(numpy().error_variable.ptr(), nullptr, &value) < 0)
+    throw py::error_already_set();
+  return value ? py::reinterpret_steal<py::object>(value) : py::object();
+}
+
+py::object error_contents() {
+  if (numpy().error_variable) return steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
+  // A list that np.seterr changes in place.
+  return steal(PySequence_Tuple(steal(PyObject_CallNoArgs(numpy().geterrobj.ptr())).ptr()));
+}
+
+// What np.seterrcall was given.
+PyObject* error_callback(const py::object& contents) {
+  return numpy().error_variable ? PyDict_GetItemString(contents.ptr(), "call")
+                                : PyTuple_GET_ITEM(contents.ptr(), 2);
+}
+
+}  // namespace
+
+ErrorState ErrorState::now() {
+  ErrorState state;
+  state.holder_ = error_holder();
+  state.contents_ = error_contents();
+  return state;
+}
+
+// Whether scipy.special says nothing of its own errors, as it does unless it is told to.
+static bool special_errors_are_ignored() {
+  static PyObject* geterr = nullptr;
+  if (geterr == nullptr) {
+    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "scipy.special");
+    if (module == nullptr) return true;
+    geterr = PyObject_GetAttrString(module, "geterr");
+    if (geterr == nullptr) {  // it is being imported
+      PyErr_Clear();
+      return true;
+    }
+  }
+  const py::object modes = steal(PyObject_CallNoArgs(geterr));
+  PyObject *name, *mode;
+  for (Py_ssize_t at = 0; PyDict_Next(modes.ptr(), &at, &name, &mode);)
+    // That there is no memory raises by default, and inside of loops, too.
+    if (PyUnicode_CompareWithASCIIString(mode, "ignore") != 0 &&
+        PyUnicode_CompareWithASCIIString(name, "memory") != 0)
+      return false;
+  return true;
+}
+
+bool ErrorState::is_current() {
+  if (!contents_ || (special_ && !special_errors_are_ignored())) return false;
+  py::object holder = error_holder();
+  if (numpy().error_variable && holder.ptr() == holder_.ptr()) return true;
+  const py::object contents = error_contents();
+  // By identity: its `==` may be anybody's code. The rest are words and numbers.
+  if (error_callback(contents) != error_callback(contents_)) return false;
+  if (PyObject_RichCompareBool(contents.ptr(), contents_.ptr(), Py_EQ) != 1) return false;
+  holder_ = std::move(holder);
+  return true;
+}
+
+std::optional<std::uint8_t> current_report_mask() {
+  const py::object modes = steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
+  std::uint8_t mask = 0;
+  const std::pair<const char*, std::uint8_t> flags[] = {
+      {"divide", 1}, {"over", 2}, {"under", 4}, {"invalid", 8}};
+  for (const auto& [name, bit] : flags) {
+    PyObject* mode = PyDict_GetItemString(modes.ptr(), name);
+    if (mode == nullptr) return std::nullopt;
+    if (PyUnicode_CompareWithASCIIString(mode, "ignore") == 0) continue;
+    if (PyUnicode_CompareWithASCIIString(mode, "warn") != 0) return std::nullopt;
+    mask |= bit;
+  }
+  return mask;
+}
+
+Call::Call()
+    : session_(*this, loop_table(), 0),
+      recorder_(calls.recorder),
+      patience_(codegen::Compiler::longest_wait()) {
+  session_.old_reduce_order = numpy().old_reduce_order;
+  look_at_error_state();
+}
+
+Call::~Call() = default;
+
+Call* Call::active() { return calls.stack.empty() ? nullptr : calls.stack.back().get(); }
+std::shared_ptr<Call> Call::last() { return calls.last; }
+bool Call::is_recording() { return calls.recorder != nullptr; }
+const Call::Recorder* Call::set_recorder(const Recorder* recorder) {
+  return std::exchange(calls.recorder, recorder);
+}
+int Call::next_argument_number() {
+  const auto is_attribute = [&](const auto& each) { return each.number == argument_numbers_; };
+  while (std::ranges::any_of(recorder_->signature.attribute_numbers, is_attribute))
+    ++argument_numbers_;
+  return argument_numbers_++;
+}
+
+bool Call::is_number_site() const {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr || recorder_ == nullptr) return false;
+  const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  return recorder_->sites.contains({code.ptr(), PyFrame_GetLasti(frame)});
+}
+Call::Aside::Aside() : recorder_(std::exchange(calls.recorder, nullptr)) {
+  calls.stack.push_back(nullptr);
+}
+Call::Aside::~Aside() {
+  calls.stack.pop_back();
+  calls.recorder = recorder_;
+}
+void Call::push(std::shared_ptr<Call> call) {
+  free_leftovers();
+  call->listen();
+  call->frames_.emplace();
+  calls.stack.push_back(call);
+  if (call->recorder_ == nullptr) return;
+  const Signature& signature = call->recorder_->signature;
+  call->objects_.begin(call->recorder_->schemas, signature.owners, signature.containers());
+  for (PyObject* number : signature.numbers) call->numbers_.add_argument(number);
+  for (const auto& [owner, name, number] : signature.attribute_numbers)
+    call->objects_.set_number(signature.owners[owner], name, number);
+  // Arrays in attributes are arguments, too, whenever the call comes to them.
+  if (call->objects_.any())
+    for (PyObject* array : signature.arguments) call->add_argument(array);
+}
+
+// Without the lock in between, for the thread whose call it is needs it to go on. With the lock,
+// that thread stands still: what is computed now for another one keeps it.
+void Call::await_rest(const tracer::Storage& storage) {
+  const auto is_mine = [&] {
+    return std::ranges::any_of(
+        calls.stack, [&](const auto& call) { return call && &call->session() == storage.session; });
+  };
+  while (storage.session != nullptr && storage.session->is_computing() && !is_mine()) {
+    const WithoutGil released;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+bool Call::is_open() const {
+  return std::ranges::any_of(calls.stack, [&](const auto& call) { return call.get() == this; });
+}
+
+bool Call::is_busy() const { return is_at_work() || session_.is_computing(); }
+
+void Call::settle() {
+  if (is_busy()) return;
+  session_.mark_impure();
+  session_.flush();
+  share_containers();
+}
+
+void Call::show_containers() {
+  holders_.make_real(copies_);
+  copies_.update_originals();
+}
+
+void Call::share_containers() {
+  show_containers();
+  copies_.update_copies([&](const py::object& object) {
+    if (py::object mine = known(object.ptr())) return mine;
+    return PyArray_CheckExact(object.ptr()) ? find(object.ptr(), false) : object;
+  });
+}
+
+// The user's exception is on its way: what computing the rest says must not hide it. Only a signal
+// takes its place, which has what nobody waits for left out.
+void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
+  constexpr int kTries = 4;
+  record(tracer::Event::Kind::Force, "exception");
+  quickly |= std::exchange(stopped_, false);
+  std::optional<py::error_already_set> signal;
+  for (int tries = 1;; ++tries) {
+    try {
+      may_stop_ = !quickly;
+      if (quickly)
+        session_.abort_with(due);
+      else
+        session_.abort();
+      break;
+    } catch (py::error_already_set& error) {
+      const bool interrupted = stopped_ || error.matches(PyExc_KeyboardInterrupt);
+      if (interrupted) signal.emplace(error);
+      const bool no_memory = !quickly && error.matches(PyExc_MemoryError);
+      quickly = true;
+      if (tries < kTries && (interrupted || no_memory)) continue;
+      if (!interrupted)
+        error.discard_as_unraisable("ufuse: writes at the end of a call that raised");
+      break;
+    }
+  }
+  if (signal) throw py::error_already_set(*signal);
+}
+
+std::shared_ptr<Call> Call::pop() {
+  std::shared_ptr<Call> call = std::move(calls.stack.back());
+  calls.stack.pop_back();
+  call->close();
+  return call;
+}
+
+void Call::close() {
+  arguments_.clear();
+  objects_.end();
+  recorder_ = nullptr;
+  watch_.stop();
+  frames_.reset();
+  calls.last = shared_from_this();
+}
+
+Call* Call::stopped() { return calls.stopped.empty() ? nullptr : calls.stopped.back().get(); }
+
+std::size_t Call::depth() { return calls.stack.size(); }
+
+void Call::leave(std::size_t depth) {
+  while (calls.stack.size() > depth) {
+    if (calls.stack.back())
+      pop();
+    else
+      calls.stack.pop_back();
+  }
+  std::erase_if(calls.stopped, [&](const auto& call) { return call.get() == this; });
+}
+
+bool Call::is_slow() const {
+  // Measured: an operation that is recorded costs some 4 us more than NumPy's, and a run 15.
+  constexpr std::int64_t kOperation = 4'000, kRun = 15'000;
+  // Nobody minds less, and more than this share of the loops' time is not won back by fusing them.
+  constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
+  constexpr std::int64_t kLookEach = 256;
+  if (operations_ % kLookEach != 0 || session_.is_pure()) return false;
+  const std::int64_t overhead =
+      operations_ * kOperation + static_cast<std::int64_t>(runs_.size()) * kRun;
+  return overhead >= kWorthIt && overhead >= kShare * in_loops_;
+}
+
+std::int64_t Call::set_most_operations(std::int64_t operations) {
+  return std::exchange(most_operations, operations);
+}
+
+std::optional<std::vector<py::object>> Call::stop_if_slow() {
+  ++operations_;
+  if (most_operations < 0 ? !is_slow() : operations_ < most_operations) return {};
+  // The caller's containers have copies, which are changed back at the end of a traced call.
+  if (!copies_.empty() || among_strangers_ || is_busy()) return {};
+  if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
+  session_.mark_impure();
+  record(tracer::Event::Kind::Flush, "slow_tracing");
+  session_.abort();
+  const std::shared_ptr<Call> kept = shared_from_this();
+  calls.stack.back() = nullptr;  // as long as the function runs, no other call is in its place
+  calls.stopped.push_back(kept);
+  has_stopped_ = true;
+  calls.recorder = nullptr;
+  close();
+  show_containers();
+  return make_variables_real();
+}
+
+py::object Call::add_argument(PyObject* object) {
+  if (const auto it = arguments_.find(object); it != arguments_.end()) return it->second;
+  py::object lazy;
+  if (is_supported_array(object)) {
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    lazy = make_lazy(session_.argument(layout_of(array), memory_of(object, PyArray_DATA(array)),
+                                       PyArray_ISWRITEABLE(array)),
+                     object);
+  } else if (const auto dtype = scalar_dtype(object); dtype && !is_long(*dtype)) {
+    lazy = make_lazy(session_.scalar_argument(*dtype, scalar_bits(object, *dtype)), object);
+  } else {
+    return borrow(object);
+  }
+  ++argument_count_;
+  arguments_.emplace(object, lazy);
+  return lazy;
+}
+
+py::object Call::known(PyObject* object) {
+  if (!PyArray_CheckExact(object)) {
+    PyObject* copy = copies_.copy_of(object);
+    return copy == object ? py::object() : borrow(copy);
+  }
+  if (const auto it = arguments_.find(object); it != arguments_.end()) return it->second;
+  if (!is_supported_array(object)) return {};
+  py::object view = view_of_known(*this, reinterpret_cast<PyArrayObject*>(object));
+  if (view) session_.mark_impure();
+  return view;
+}
+
+py::object Call::find(PyObject* object, bool fresh) {
+  if (py::object lazy = known(object)) return lazy;
+  session_.mark_impure();
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  if (fresh && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA))
+    return make_lazy(adopt_temporary(object), object);
+  return add_argument(object);
+}
+
+// The nearest frame whose code is `wanted`; its code object is noted.
+template <class Wanted>
+tracer::Origin Call::frame_where(Wanted wanted) {
+  PyFrameObject* frame = PyEval_GetFrame();
+  py::object held;
+  while (frame != nullptr) {
+    const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    const auto [it, is_new] =
+        code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
+    if (is_new) {
+      const py::object globals = steal(PyFrame_GetGlobals(frame));
+      PyObject* name = PyDict_GetItemString(globals.ptr(), "__name__");
+      // Python's own word for code without a module.
+      const py::object module =
+          name && PyUnicode_Check(name) ? borrow(name) : py::object(py::str("<string>"));
+      const std::string text = text_of(module.ptr());
+      codes_.push_back({code, module, text.starts_with("ufuse."), is_library(text)});
+    }
+    if (wanted(codes_[it->second])) return {it->second, PyFrame_GetLasti(frame)};
+    frame = PyFrame_GetBack(frame);
+    held = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(frame));
+  }
+  return {};
+}
+
+// Handlers of the package stand between the caller's line and the operation: it is the caller's
+// line, often one of NumPy's own, that warnings name.
+tracer::Origin Call::here() {
+  return frame_where([](const Code& code) { return !code.ours; });
+}
+
+tracer::Origin Call::users_line() {
+  return frame_where([](const Code& code) { return !code.ours && !code.library; });
+}
+
+int Call::frames_to(int level) {
+  int all = 0;
+  const tracer::Origin found = frame_where([&](const Code& code) {
+    ++all;
+    return !code.ours && --level <= 0;
+  });
+  return found == tracer::Origin{} ? all + level : all;
+}
+
+// Who set the error state does not matter: the program, a decorator, a library.
+void Call::look_at_error_state() {
+  if (error_state_.is_current()) return;
+  error_state_ = ErrorState::now();
+  const std::optional<std::uint8_t> mask = current_report_mask();
+  traceable_ = mask.has_value();
+  session_.set_report_mask(mask.value_or(0));
+}
+
+void Call::enter(bool scalar_operator) {
+  look_at_error_state();
+  listen();
+  session_.enter(here(), scalar_operator);
+  if (traceable_) return;
+  session_.flush();  // what stands before this warns before
+  throw Unsupported("error_state");
+}
+
+void Call::enter_special() {
+  asked_special_ = true;
+  if (special_errors_are_ignored()) return;
+  session_.flush();  // what stands before this warns before
+  throw Unsupported("error_state");
+}
+
+void Call::enter_method(const char* name) {
+  static PyObject* imported = nullptr;  // no initialiser: see operator_function
+  if (imported == nullptr)
+    imported =
+        py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods")
+            .release()
+            .ptr();
+  const py::object methods = borrow(imported);
+  const py::object code = methods.attr(name).attr("__code__");
+  const auto [it, is_new] =
+      code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
+  if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
+  // The call is the last thing that these functions do.
+  const auto end = static_cast<std::int32_t>(py::len(code.attr("co_code")));
+  session_.set_origin({it->second, end - 2});
+}
+
+Place Call::place_of(const tracer::Origin& origin) const {
+  if (origin.code >= codes_.size()) return {py::str(""), 0, py::str("<string>")};
+  const Code& known = codes_[origin.code];
+  if (origin.instruction < 0) return {py::str(""), 0, known.module_name};
+  auto* code = reinterpret_cast<PyCodeObject*>(known.code.ptr());
+  return {borrow(code->co_filename), PyCode_Addr2Line(code, origin.instruction), known.module_name};
+}
+
+void Call::record(tracer::Event::Kind kind, const char* reason, std::string detail) {
+  session_.record({kind, reason, std::move(detail), users_line(), nullptr});
+}
+
+LazyArray Call::capture(PyArrayObject* array) {
+  auto* object = reinterpret_cast<PyObject*>(array);
+  session_.mark_impure();
+  // An argument under another name.
+  if (const auto it = arguments_.find(object); it != arguments_.end() && is_lazy(it->second.ptr()))
+    return as_lazy(it->second.ptr())->array;
+  const bool shared = session_.write_pending(byte_range_of(array));
+  const bool fixed =
+      !shared && !PyArray_ISWRITEABLE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+  const bool small = static_cast<std::size_t>(PyArray_NBYTES(array)) <= kCopyBytes;
+  if (fixed || !small) {
+    immediate_ |= !fixed;
+    return session_.adopt(layout_of(array), memory_of(object, PyArray_DATA(array)), false,
+                          tracer::Role::Captured);
+  }
+  const py::object copy = steal(PyArray_NewCopy(array, NPY_KEEPORDER));
+  auto* owned = reinterpret_cast<PyArrayObject*>(copy.ptr());
+  return session_.adopt(layout_of(owned), memory_of(copy.ptr(), PyArray_DATA(owned)), false,
+                        tracer::Role::Captured);
+}
+
+LazyArray Call::adopt_temporary(PyObject* object) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  session_.mark_impure();
+  return session_.adopt(layout_of(array), memory_of(object, PyArray_DATA(array)), true,
+                        tracer::Role::Temporary);
+}
+
+Memory Call::allocate(const Layout& layout) {
+  if (!tracer::fits_new_memory(layout)) throw InternalError("a layout to allocate has gaps");
+  const py::object array = new_array(layout, descr_of(layout.dtype));
+  return memory_of(array.ptr(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
+}
+
+void Call::copy(const ir::Buffer& to, const ir::Buffer& from) {
+  const py::object target = array_at(to, true), source = array_at(from, false);
+  if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
+                       reinterpret_cast<PyArrayObject*>(source.ptr())) < 0)
+    throw py::error_already_set();
+}
+
+std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
+                                                    const ir::RunArgs& layouts) {
+  Run run;
+  run.prepare_from = steady_ns();
+  struct Spent {  // also when a signal ends the wait
+    Call& call;
+    const std::int64_t from;
+    ~Spent() { call.patience_ -= std::chrono::nanoseconds(steady_ns() - from); }
+  } spent{*this, run.prepare_from};
+  run.executable = pyext::prepare(graph, layouts, fast_, patience_, run.note);
+  run.prepare_to = run.run_from = run.run_to = steady_ns();
+  if (!run.executable) return nullptr;
+  run.fresh = run.executable->claim();
+  runs_.push_back(std::move(run));
+  return runs_.back().executable;
+}
+
+ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> wants,
+                        const ir::Executable& executable, const ir::RunArgs& args) {
+  // The last prepared is the one that runs.
+  const std::size_t row = runs_.size() - 1;
+  std::optional<RequestCheck> check;
+  if (has_request_judge() && !fast_) check.emplace(*this, session, wants, args);
+  runs_[row].run_from = steady_ns();
+  ir::RunStatus status;
+  {
+    const AtWork computing;
+    if (std::this_thread::get_id() == thread_) {
+      WithoutGil released;
+      SignalWatch watch(released, may_stop_);
+      ir::RunArgs watched = args;
+      watched.watch = &watch;
+      status = executable.run(watched);
+    } else {
+      status = executable.run(args);  // see `await_rest`
+    }
+  }
+  stopped_ = status.stopped;
+  in_loops_ += steady_ns() - runs_[row].run_from;
+  // Of a signal's handler, or of an inner loop of some other library.
+  if (PyErr_Occurred()) throw py::error_already_set();
+  runs_[row].run_to = steady_ns();
+  if (check && !status.redo && !status.stopped)
+    check->compare(runs_[row].executable, args, place_of(session.origin()));
+  return status;
+}
+
+void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants) {
+  const AtWork computing;
+  replay_with_numpy(*this, session, wants);
+}
+
+void Call::warn(const tracer::Origin& origin, const std::string& message) {
+  pyext::warn(place_of(origin), message);
+}
+
+void warn(const Place& place, const std::string& message) {
+  const OwnWords own;
+  py::object registry = py::none();
+  PyObject* modules = PyImport_GetModuleDict();
+  if (PyObject* module = PyDict_GetItem(modules, place.module.ptr()))
+    registry = py::object(borrow(module).attr("__dict__"))
+                   .attr("setdefault")("__warningregistry__", py::dict());
+  py::module_::import("warnings")
+      .attr("warn_explicit")(message, borrow(PyExc_RuntimeWarning), place.file, place.line,
+                             place.module, registry);
+}
+
+}  // namespace ufuse::pyext

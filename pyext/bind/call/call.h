@@ -1,0 +1,301 @@
+// A traced call as Python sees it: the session, its lazy arrays as Python objects, the code objects
+// its operations stand in, and the Host that gives the session memory, backends and NumPy itself.
+// Calls nest: a stack per thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pyext/bind/call/copies.h"
+#include "pyext/bind/call/holders.h"
+#include "pyext/bind/call/warning_watch.h"
+#include "pyext/bind/numpy/numpy_facts.h"
+#include "pyext/bind/replay/numbers.h"
+#include "pyext/bind/replay/objects.h"
+#include "pyext/bind/replay/shape.h"
+#include "pyext/bind/replay/signature.h"
+#include "pyext/bind/sites/frames.h"
+#include "tracer/session.h"
+
+namespace ufuse::pyext {
+
+using tracer::LazyArray;
+using tracer::Memory;
+
+// Nanoseconds of a clock that never goes back, time.perf_counter_ns's.
+std::int64_t steady_ns();
+
+// Memory that a Python object keeps alive.
+Memory memory_of(PyObject* owner, void* data);
+
+// Where code stands, in Python's words.
+struct Place {
+  py::object file;  // a str, perhaps with surrogates where the name is no UTF-8
+  int line = 0;
+  py::object module;  // __name__ of the module whose code it is
+};
+
+// A RuntimeWarning at a line of the user's.
+void warn(const Place& place, const std::string& message);
+
+// NumPy's error state at one time: what becomes of floating-point errors, and how large its buffers
+// are. Made empty, it is equal to none.
+class ErrorState {
+ public:
+  static ErrorState now();
+  // Remembers where NumPy keeps an equal state: within one `with np.errstate(...)` it is looked at
+  // once.
+  bool is_current();
+  // Says that SciPy's special functions are part of it: they ignore their errors.
+  void add_special() { special_ = true; }
+
+ private:
+  py::object holder_, contents_;
+  bool special_ = false;
+};
+
+class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
+ public:
+  Call();
+  ~Call() override;
+
+  tracer::Session& session() { return session_; }
+  const tracer::Session& session() const { return session_; }
+  void set_options(bool fast, bool debug) { fast_ = fast, debug_ = debug; }
+  bool debug() const { return debug_; }
+  // The call that is being traced on this thread; null: none.
+  static Call* active();
+  // The last one that ended on this thread; null: none.
+  static std::shared_ptr<Call> last();
+  // What a dispatcher that records has for the call that it is about to make.
+  struct Recorder {
+    const NumberSites& sites;  // where numbers may stay numbers
+    const Signature& signature;
+    ObjectSchemas& schemas;
+  };
+  // While one lives, no call is traced on this thread: for code that is none of the call's.
+  class Aside {
+   public:
+    Aside();
+    ~Aside();
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+   private:
+    const Recorder* const recorder_;
+  };
+  // The caller's lists and dicts that traced code has copies of.
+  Copies& copies() { return copies_; }
+  const Copies& copies() const { return copies_; }
+  // A function that traced code has made, and the code with call sites, which is not its own.
+  void add_made(PyObject* function, py::object code) {
+    made_[function] = {steal(PyWeakref_NewRef(function, nullptr)), std::move(code)};
+  }
+  PyObject* code_of_made(PyObject* function) const {
+    const auto it = made_.find(function);
+    if (it == made_.end() || PyWeakref_GET_OBJECT(it->second.first.ptr()) != function)
+      return nullptr;
+    return it->second.second.ptr();
+  }
+  std::vector<py::object> made_functions() const {
+    std::vector<py::object> alive;
+    for (const auto& [function, known] : made_)
+      if (PyWeakref_GET_OBJECT(known.first.ptr()) == function) alive.push_back(borrow(function));
+    return alive;
+  }
+  // Code is about to run, or has run, that reads and writes memory by itself: nothing is pending
+  // then, and nothing is taken for known.
+  void settle();
+  // Where traced code has put values, in attributes, lists and dicts, others may look now; `share`:
+  // and change something, or have done so.
+  void show_containers();
+  void share_containers();
+  // Whether the session is in the middle of something: it cannot settle now.
+  bool is_busy() const;
+  // Whether such code runs now.
+  bool among_strangers() const { return among_strangers_; }
+  void set_among_strangers(bool among) { among_strangers_ = among; }
+  // The call is on its way out with an exception: it waits for nothing any more.
+  void hurry() { patience_ = std::chrono::nanoseconds(0); }
+  // Before a value of a call is computed that another thread may be computing: an attribute shows
+  // it to all threads.
+  static void await_rest(const tracer::Storage& storage);
+  static void push(std::shared_ptr<Call> call);
+  static std::shared_ptr<Call> pop();
+  // How many calls there are on this thread's stack.
+  static std::size_t depth();
+  // The function of a call that has stopped tracing is at its end: those above so many calls are
+  // taken from the stack.
+  void leave(std::size_t depth);
+  // The call of the innermost function that still runs although tracing has stopped; null: none.
+  static Call* stopped();
+  // Whether it is being traced on this thread; calls inside it may be, too.
+  bool is_open() const;
+
+  // Tracing that costs more than it can win stops in the middle of the call: what is pending is
+  // computed, real arrays take the places of lazy ones, and what is left of the function runs as
+  // plain Python does. Where it stops now, the lazy ones are given; the operation that asks may
+  // have been handed some of them.
+  std::optional<std::vector<py::object>> stop_if_slow();
+  bool has_stopped() const { return has_stopped_; }
+  // For tests: tracing stops after so many operations, where it can; below zero: where it is slow.
+  // Gives what was set before.
+  static std::int64_t set_most_operations(std::int64_t operations);
+
+  // Its end by an exception. `due`: what the caller will see of its values, whatever happens; the
+  // others are left out when `quickly`.
+  void abort(const std::vector<LazyArray>& due, bool quickly);
+
+  // An argument as a lazy array (or itself when it is none); the same object gives the same lazy
+  // array.
+  py::object add_argument(PyObject* object);
+  // An array that traced code has found somewhere, as a lazy one that is traced from here on.
+  // `fresh`: nobody else holds it.
+  py::object find(PyObject* array, bool fresh);
+  // What traced code has in the place of an object: the lazy array for a real one whose memory the
+  // call knows, the copy of a list, dict or tuple; unset for any other.
+  py::object known(PyObject* object);
+  static bool may_know(PyObject* object) {
+    return PyArray_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
+           PyTuple_CheckExact(object);
+  }
+  // Where traced code has put values.
+  Holders& holders() { return holders_; }
+  // The objects of its signature, where it is recorded.
+  ObjectWatch& objects() { return objects_; }
+  const ObjectWatch& objects() const { return objects_; }
+  // Whether the error state only warns or ignores: no other is traced.
+  bool error_state_is_traceable() const { return traceable_; }
+  // Before a ufunc of SciPy's; throws Unsupported where it would warn or raise by itself.
+  void enter_special();
+  bool asked_special() const { return asked_special_; }
+
+  // Notes where the operation that follows stands in the user's program, and under which error
+  // state. Throws Unsupported when an error of floating point shall raise or call somebody there.
+  void enter(bool scalar_operator = false);
+  tracer::Origin here();
+  // The same, outside NumPy's and SciPy's own source: what the user is told.
+  tracer::Origin users_line();
+  // The operation stands in this function of NumPy's _methods.py, which the ndarray method that was
+  // called runs.
+  void enter_method(const char* name);
+  Place place_of(const tracer::Origin& origin) const;
+  void record(tracer::Event::Kind kind, const char* reason, std::string detail = {});
+
+  // An array of somebody else's as an operand of the operation that follows. A large one that
+  // somebody may still write is not copied: `immediate` is set, and the results of the operation
+  // have to be computed before anything else happens.
+  LazyArray capture(PyArrayObject* array);
+  // An ndarray that is_temporary: no copy, nothing at once, for nobody else can write to it.
+  LazyArray adopt_temporary(PyObject* array);
+  bool take_immediate() { return std::exchange(immediate_, false); }
+
+  // How its results stand in what the call returned, and how many arguments its session has
+  // numbered. Kept only while a dispatcher records on this thread: nobody else would let go of
+  // what the shape holds.
+  static bool is_recording();
+  // The next call of this thread is recorded for it; null: is not. Gives what was set before.
+  static const Recorder* set_recorder(const Recorder* recorder);
+  void keep_shape(std::optional<Shape> shape) { shape_ = std::move(shape); }
+  std::optional<Shape> take_shape() { return std::exchange(shape_, std::nullopt); }
+  std::size_t argument_count() const { return argument_count_; }
+  // Somebody else than the session has warned; `of_numbers`: NumPy, of numbers that are no lazy
+  // arrays.
+  void heard_warning(bool of_numbers) {
+    session_.mark_impure();
+    warned_of_numbers_ |= of_numbers;
+  }
+  bool warned_of_numbers() const { return warned_of_numbers_; }
+  void listen() { watch_.listen(); }
+  // How many frames there are down to the user's `level`-th one, those of the package included.
+  int frames_to(int level);
+  // The flags of an argument say what its signature does not: whether it owns its memory.
+  void ask_flags() { asked_flags_ = true; }
+  bool asked_flags() const { return asked_flags_; }
+
+  // What is done with the Python numbers among the arguments, for a dispatcher that records.
+  bool records_numbers() const { return recorder_ != nullptr; }
+  Numbers& numbers() { return numbers_; }
+  // The first of the signature's numbers that was not asked for and is no attribute.
+  int next_argument_number();
+  // Whether the operation that runs now is one of the dispatcher's sites.
+  bool is_number_site() const;
+
+  // A request that a backend computed. Times are of the steady clock, which is Python's
+  // time.perf_counter_ns.
+  struct Run {
+    std::shared_ptr<const ir::Executable> executable;
+    bool fresh = false;  // its loops were compiled or loaded for this request
+    std::string note;    // why a better backend did not
+    std::int64_t prepare_from = 0, prepare_to = 0, run_from = 0, run_to = 0;
+  };
+  const std::vector<Run>& runs() const { return runs_; }
+
+  // tracer::Host
+  Memory allocate(const Layout& layout) override;
+  void copy(const ir::Buffer& to, const ir::Buffer& from) override;
+  std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
+                                                const ir::RunArgs& layouts) override;
+  ir::RunStatus run(tracer::Session& session, std::span<const tracer::Want> wants,
+                    const ir::Executable& executable, const ir::RunArgs& args) override;
+  void replay(tracer::Session& session, std::span<const tracer::Want> wants) override;
+  void warn(const tracer::Origin& origin, const std::string& message) override;
+
+ private:
+  struct Code {
+    py::object code, module_name;
+    bool ours = false;     // of the package itself
+    bool library = false;  // of NumPy or SciPy
+  };
+  template <class Wanted>
+  tracer::Origin frame_where(Wanted wanted);
+  void look_at_error_state();
+  // Whether recording has cost more than the loops of this call can win, and leaves no plan.
+  bool is_slow() const;
+  // What every end has in common; the call is the last one of this thread then.
+  void close();
+
+  tracer::Session session_;
+  ErrorState error_state_;
+  bool traceable_ = true;
+  bool immediate_ = false;
+  bool fast_ = false;     // numerics="fast"
+  bool debug_ = false;    // our own defects are raised
+  bool may_stop_ = true;  // a signal may end a run
+  bool stopped_ = false;  // one has ended the last
+  std::optional<Shape> shape_;
+  std::size_t argument_count_ = 0;
+  bool asked_flags_ = false, asked_special_ = false;
+  bool warned_of_numbers_ = false;
+  WarningWatch watch_;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::optional<FrameWatch> frames_;  // while it is open
+  bool among_strangers_ = false;
+  Holders holders_;
+  const Recorder* recorder_;
+  ObjectWatch objects_;
+  Numbers numbers_;
+  int argument_numbers_ = 0;  // that have been asked for
+  std::vector<Run> runs_;
+  std::int64_t operations_ = 0;  // that have been recorded
+  std::int64_t in_loops_ = 0;    // nanoseconds
+  bool has_stopped_ = false;
+  Copies copies_;
+  std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
+  std::chrono::nanoseconds patience_;  // how long it may still wait for compilers
+  std::vector<Code> codes_;
+  std::unordered_map<PyObject*, std::uint32_t> code_index_;
+  std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array
+};
+
+// The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither
+// warn nor ignore.
+std::optional<std::uint8_t> current_report_mask();
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,469 @@
+// See session.h. Functions here are called once or a few times per traced call; operations come
+// through lazy_*.cpp.
+#include "pyext/bind/call/session.h"
+
+#include "codegen/runtime/openmp.h"
+#include "pyext/bind/call/backends.h"
+#include "pyext/bind/gil.h"
+#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/numpy/request_check.h"
+#include "tracer/reasons.h"
+
+namespace ufuse::pyext {
+namespace {
+
+PyObject* the_array_function_handler = nullptr;
+
+Call& active_call() {
+  Call* call = Call::active();
+  if (call == nullptr) throw std::runtime_error("no traced call is active on this thread");
+  return *call;
+}
+
+void begin(bool fast, bool debug) {
+  auto call = std::make_shared<Call>();
+  call->set_options(fast, debug);
+  Call::push(std::move(call));
+}
+
+py::object wrap(py::handle object) { return active_call().add_argument(object.ptr()); }
+
+std::vector<LazyArray> lazies_in(const py::list& objects) {
+  std::vector<LazyArray> arrays;
+  for (py::handle object : objects)
+    if (is_lazy(object.ptr()) && tracing_call(object.ptr()))
+      arrays.push_back(as_lazy(object.ptr())->array);
+  return arrays;
+}
+
+py::list finish(const py::list& results, py::handle returned, const py::list& arguments) {
+  Call& call = active_call();
+  if (Call::is_recording() && call.session().is_pure())
+    if (const py::object outcome = call.objects().outcome(
+            returned.ptr(), [&](int number) { return make_number(call, number); }))
+      call.keep_shape(shape_of(outcome.ptr(), results, arguments, call.objects()));
+  call.session().finish(lazies_in(results));
+  const std::shared_ptr<Call> ended = Call::pop();
+  ended->show_containers();
+  py::list real;
+  for (py::handle object : results) real.append(unwrap(object.ptr()));
+  return real;
+}
+
+// Pending writes of a call that raised, and the call's end. A call left open would be everybody's
+// surroundings from now on.
+void end_by_exception(Call& call, const py::list& due, bool quickly) {
+  struct End {
+    ~End() {
+      while (call.is_open()) Call::pop();  // those inside it, which an interrupt left open, first
+    }
+    Call& call;
+  } end{call};
+  call.hurry();
+  call.abort(lazies_in(due), quickly);
+}
+
+py::list held_lazies() { return active_call().holders().lazies(); }
+
+// Python's error, out of the way of what has to be done before it is raised.
+class Raised {
+ public:
+  Raised() { PyErr_Fetch(&type_, &value_, &trace_); }
+  ~Raised() {
+    for (PyObject* part : {type_, value_, trace_}) Py_XDECREF(part);
+  }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+  bool is_there() const { return type_ != nullptr; }
+  bool is(PyObject* type) const { return is_there() && PyErr_GivenExceptionMatches(type_, type); }
+  py::object object() {
+    if (!is_there()) return py::none();
+    PyErr_NormalizeException(&type_, &value_, &trace_);
+    if (trace_ != nullptr) PyException_SetTraceback(value_, trace_);
+    return borrow(value_);
+  }
+  [[noreturn]] void restore() {
+    PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),
+                  std::exchange(trace_, nullptr));
+    throw py::error_already_set();
+  }
+
+ private:
+  PyObject *type_, *value_, *trace_;
+};
+
+// Calls what has to be done, again where Ctrl-C comes in between, which is raised at the end.
+py::object insist(py::handle function, const py::object& argument,
+                  std::unique_ptr<Raised>& raised) {
+  constexpr int kTries = 4;
+  for (int tries = 1;; ++tries) {
+    py::object made =
+        py::reinterpret_steal<py::object>(PyObject_CallOneArg(function.ptr(), argument.ptr()));
+    if (made) return made;
+    auto error = std::make_unique<Raised>();
+    const bool interrupted = error->is(PyExc_KeyboardInterrupt);
+    if (interrupted || !raised || !raised->is_there()) raised = std::move(error);
+    if (!interrupted || tries == kTries) return py::none();
+  }
+}
+
+// A traced call from beginning to end, in one frame that no signal can come in between: body(None)
+// runs the function and calls finish; where it raised, due(error) gives the values that the caller
+// will see all the same; settle(error or None) gives the result.
+py::object traced(bool fast, bool debug, py::handle body, py::handle due, py::handle settle) {
+  const auto call = std::make_shared<Call>();
+  call->set_options(fast, debug);
+  const std::size_t depth = Call::depth();
+  Call::push(call);
+  const py::object done =
+      py::reinterpret_steal<py::object>(PyObject_CallOneArg(body.ptr(), Py_None));
+  auto raised = std::make_unique<Raised>();
+  const bool quickly = raised->is(PyExc_KeyboardInterrupt);
+  const py::object error = raised->object();
+  if (!call->is_open()) call->leave(depth);
+  if (call->is_open()) {
+    const py::object values = insist(due, error, raised);
+    try {
+      end_by_exception(*call, py::isinstance<py::list>(values) ? py::list(values) : py::list(),
+                       quickly);
+    } catch (py::error_already_set& interrupt) {
+      interrupt.restore();
+      raised = std::make_unique<Raised>();
+    }
+  }
+  if (raised->is_there() || !error.is_none()) call->show_containers();
+  py::object result = insist(settle, error, raised);
+  call->copies().clear();
+  if (raised->is_there()) raised->restore();
+  return result;
+}
+
+py::object call_numpy(py::handle func, const py::tuple& args, const py::dict& kwargs,
+                      const std::string& reason, bool pure) {
+  return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), reason, pure);
+}
+
+const char* kind_name(tracer::Event::Kind kind) {
+  switch (kind) {
+    case tracer::Event::Kind::Force:
+      return "force";
+    case tracer::Event::Kind::NumpyCall:
+      return "numpy_call";
+    case tracer::Event::Kind::Flush:
+      return "flush";
+    case tracer::Event::Kind::Escape:
+      return "escape";
+    case tracer::Event::Kind::Replay:
+      return "replay";
+    case tracer::Event::Kind::Run:
+      return "run";
+  }
+  return "";
+}
+
+std::shared_ptr<Call> described_call() {
+  if (Call* call = Call::active()) return call->shared_from_this();
+  return Call::last();
+}
+
+py::list events() {
+  py::list rows;
+  const std::shared_ptr<Call> call = described_call();
+  if (!call) return rows;
+  for (const tracer::Event& event : call->session().events()) {
+    const Place place = call->place_of(event.origin);
+    py::dict row;
+    row["kind"] = kind_name(event.kind);
+    row["reason"] = event.reason;
+    row["detail"] = event.detail;
+    row["file"] = place.file;
+    row["line"] = place.line;
+    rows.append(row);
+  }
+  return rows;
+}
+
+// A path as Python has it: bytes that are no UTF-8 become surrogates.
+py::object file_name(const std::string& path) {
+  return steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+}
+
+// Words of a compiler or of the file system, which need not be UTF-8.
+py::object readable(const std::string& words) {
+  return steal(
+      PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "replace"));
+}
+
+// Why loops are not compiled, in words; `otherwise` where they do not say.
+std::string note_of(const ir::GroupReport& group, const std::string& otherwise) {
+  std::string note;
+  for (const tracer::Reason& reason : tracer::reasons())
+    if (reason.id == group.reason) note = reason.sentence;
+  if (!note.empty() && !group.note.empty()) note += ' ';
+  note += group.note;
+  return note.empty() ? otherwise : note;
+}
+
+py::list reports() {
+  py::list rows;
+  const std::shared_ptr<Call> call = described_call();
+  if (!call) return rows;
+  for (const Call::Run& run : call->runs()) {
+    const ir::Report& report = run.executable->report();
+    py::list groups;
+    for (const ir::GroupReport& group : report.groups) {
+      py::dict made;
+      py::list ops;
+      for (const std::string& op : *group.ops) ops.append(op);
+      made["ops"] = ops;
+      made["source"] = *group.source;
+      made["loops"] = *group.loops;
+      made["origin"] = group.origin;
+      made["compile_ms"] = group.compile_ms;
+      made["reason"] = group.reason;
+      made["note"] = readable(note_of(group, run.note));
+      groups.append(made);
+    }
+    py::dict row;
+    row["groups"] = groups;
+    row["graph"] = *report.graph;
+    row["bytes_moved"] = report.bytes_moved;
+    row["bytes_minimum"] = report.bytes_minimum;
+    row["fresh"] = run.fresh;
+    row["prepared"] = py::make_tuple(run.prepare_from, run.prepare_to);
+    row["ran"] = py::make_tuple(run.run_from, run.run_to);
+    rows.append(row);
+  }
+  return rows;
+}
+
+py::list last_run_sources() {
+  py::list sources;
+  const std::shared_ptr<Call> call = described_call();
+  if (!call) return sources;
+  for (const Call::Run& run : call->runs())
+    for (const ir::GroupReport& group : run.executable->report().groups)
+      if (!group.source->empty()) sources.append(*group.source);
+  return sources;
+}
+
+py::dict jit_statistics() {
+  const codegen::JitStats stats = jit_stats();
+  py::dict made;
+  made["compiler"] = readable(stats.compiler);
+  made["cache_dir"] = file_name(stats.cache_dir);
+  made["cache_note"] = readable(stats.cache_note);
+  made["trouble"] = readable(stats.trouble);
+  made["compiled"] = stats.compiled;
+  made["disk_hits"] = stats.disk_hits;
+  made["memory_hits"] = stats.memory_hits;
+  made["failed"] = stats.failed;
+  made["compile_ms"] = stats.compile_ms;
+  return made;
+}
+
+py::dict cache(bool clear) {
+  const CacheFacts facts = cache_facts(clear);
+  py::dict made;
+  made["folder"] = file_name(facts.folder);
+  made["note"] = readable(facts.note);
+  made["most_bytes"] = facts.most_bytes;
+  made["files"] = facts.content.files;
+  made["bytes"] = facts.content.bytes;
+  made["foreign"] = facts.content.foreign;
+  return made;
+}
+
+py::object kept_entry(const py::bytes& key) {
+  const std::optional<std::string> found = kept_entries().read(std::string_view(key));
+  return found ? py::object(py::bytes(*found)) : py::none();
+}
+
+bool keep_entry(const py::bytes& key, const py::bytes& payload) {
+  return kept_entries().put(std::string_view(key), std::string_view(payload));
+}
+
+py::list reasons() {
+  py::list rows;
+  for (const tracer::Reason& reason : tracer::reasons())
+    rows.append(py::make_tuple(std::string(reason.id), std::string(reason.sentence)));
+  return rows;
+}
+
+// How each name of NumPy is run where the rule does not say it: rows (module, name, form, what).
+py::list surface() {
+  py::list rows;
+#define SURFACE(module, name, form, what) rows.append(py::make_tuple(module, name, #form, what));
+#include "numpy_shim/surface.def"
+#undef SURFACE
+  return rows;
+}
+
+// `with most_operations(20):`
+class MostOperations {
+ public:
+  explicit MostOperations(std::int64_t operations) : operations_(operations) {}
+  void enter() { before_ = Call::set_most_operations(operations_); }
+  void exit(const py::args&) { Call::set_most_operations(before_); }
+
+ private:
+  std::int64_t operations_, before_ = -1;
+};
+
+// `with backend("interpreted"):`
+class ChosenBackend {
+ public:
+  explicit ChosenBackend(std::string name) : name_(std::move(name)) {}
+  void enter() {
+    before_ = current_backend();
+    set_backend(name_);
+  }
+  void exit(const py::args&) { set_backend(before_); }
+
+ private:
+  std::string name_, before_;
+};
+
+}  // namespace
+
+PyObject* array_function_handler() { return the_array_function_handler; }
+
+void bind_session(py::module_& m) {
+  m.def("begin", begin, py::arg("fast") = false, py::arg("debug") = false,
+        "Begin a traced call on this thread; finish or abort must follow. The arguments are "
+        "options of jit.");
+  m.def("traced", traced, py::arg("fast"), py::arg("debug"), py::arg("body"), py::arg("due"),
+        py::arg("settle"),
+        "A traced call: body(None), which ends with finish. Where it raised, due(error) gives the "
+        "lazy arrays that have to be computed all the same, and pending writes are done. Then the "
+        "result of settle(error or None). Whatever signals come, the call is closed at the end.");
+  m.def(
+      "frames_to",
+      [](int level) {
+        Call* call = Call::active() ? Call::active() : Call::stopped();
+        return call != nullptr ? call->frames_to(level) : level;
+      },
+      py::arg("level"),
+      "How many frames there are down to the user's `level`-th one, the caller's as the first one "
+      "and those of this package included.");
+  m.def(
+      "session_active", [] { return Call::active() != nullptr; },
+      "Whether a call is being traced on this thread.");
+  m.def(
+      "wrap_number", [](py::handle object) { return wrap_number(object.ptr()); }, py::arg("object"),
+      "A Python int, float or complex of the active call that is an operand and nothing else, "
+      "where "
+      "a dispatcher records what is done with it; any other object as it is.");
+  m.def(
+      "add_copy",
+      [](py::handle copy, py::handle original) {
+        active_call().copies().add(copy.ptr(), original.ptr());
+      },
+      py::arg("copy"), py::arg("original"),
+      "Traced code has `copy` in the place of the caller's list, dict or tuple `original`, "
+      "whatever name it goes by. Others have the original, with real arrays.");
+  m.def(
+      "changed_copies",
+      [] {
+        py::list found;
+        for (const py::object& copy : active_call().copies().changed()) found.append(copy);
+        return found;
+      },
+      "The copies that traced code has changed.");
+  m.def("wrap", wrap, py::arg("object"),
+        "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object "
+        "gives the same lazy array); anything "
+        "else is returned as it is.");
+  m.def(
+      "unwrap", [](py::handle object) { return unwrap(object.ptr()); }, py::arg("object"),
+      "The real object for a lazy array, computed if need be; also inside tuples, lists and "
+      "dicts.");
+  m.def("finish", finish, py::arg("results"), py::arg("returned") = py::none(),
+        py::arg("arguments") = py::list(),
+        "End the traced call: compute the results and all pending writes in one request; real "
+        "objects in the order of `results`. They stand in `returned`, whose nest a recording "
+        "repeats; what stands there for `arguments` are the caller's own objects.");
+  m.def("held_lazies", held_lazies,
+        "The lazy arrays that the active call has put into attributes, lists and dicts.");
+  m.def(
+      "mark_impure", [] { active_call().session().mark_impure(); },
+      "The active call did more than its plan would: it is not to be replayed.");
+  m.def(
+      "abort", [] { end_by_exception(active_call(), py::list(), false); },
+      "End a traced call that raised: pending writes to the caller's arrays are done.");
+  m.def("numpy_call", call_numpy, py::arg("func"), py::arg("args"), py::arg("kwargs"),
+        py::arg("reason"), py::arg("pure"),
+        "Call func on real arrays, recorded with a reason (a row of reasons()); arrays that nobody "
+        "else holds come back lazy. "
+        "Not pure: it may change memory, so everything pending is computed first.");
+  m.def("events", events,
+        "What happened in the active or last call: dicts of kind, reason, detail, file, line.");
+  m.def("reports", reports,
+        "What ran natively in the active or last call: dicts of groups, graph, bytes_moved, "
+        "bytes_minimum, fresh (built for this call), and when it was prepared and ran (from, to: "
+        "nanoseconds of time.perf_counter_ns).");
+  m.def(
+      "jit_statistics", jit_statistics,
+      "The compiler and what is wrong with it, the folder for compiled loops or why none is used, "
+      "and what was compiled or found there by this process. The compiler is empty before its "
+      "first use.");
+  m.def("cache", cache, py::arg("clear") = false,
+        "The folder for compiled loops, why it is not used, how many bytes it may hold, how many "
+        "files and bytes it holds (with clear: held, before they were removed), and how many of "
+        "the files are never used because other users own or can write them.");
+  m.def("kept_entry", kept_entry, py::arg("key"),
+        "What an earlier process kept in the folder for compiled loops under this key, or None.");
+  m.def("keep_entry", keep_entry, py::arg("key"), py::arg("payload"),
+        "Keep bytes there for later processes; False where that is not possible.");
+  m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
+  m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
+  m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");
+  m.def(
+      "set_array_function",
+      [](py::object handler) {
+        Py_XDECREF(the_array_function_handler);
+        the_array_function_handler = handler.is_none() ? nullptr : handler.release().ptr();
+      },
+      py::arg("handler"),
+      "handler(func, types, args, kwargs) answers NumPy functions called with lazy arrays.");
+  m.def(
+      "set_request_judge", set_request_judge, py::arg("judge"),
+      "judge(row) is called with each request of a traced call, beside what NumPy gives for it: a "
+      "dict that ufuse/tools/requests.py describes. None: nobody looks.");
+  m.def("set_backend", set_backend, py::arg("name"),
+        "'deferred' (the default), 'compiled', 'interpreted' or 'numpy': the first backend that is "
+        "tried.");
+  m.def("current_backend", current_backend, "The first backend that is tried.");
+  m.def(
+      "finish_builds",
+      [](double seconds) {
+        const WithoutGil released;
+        finish_builds(std::chrono::milliseconds(static_cast<int>(seconds * 1e3)));
+      },
+      py::arg("seconds"),
+      "The end of the program: wait at most so long for loops being compiled in the background, "
+      "and compile no more there.");
+  m.def("set_num_threads", set_num_threads, py::arg("threads"),
+        "The most threads a loop may use; below 1: the default.");
+  m.def("get_num_threads", get_num_threads, "The most threads a loop may use.");
+  m.def("threads_note", threads_note,
+        "Why a loop got fewer threads than it may use; empty: none did.");
+  m.def("start_openmp", codegen::start_openmp,
+        "Start libomp, which reads the environment now; whether it runs.");
+  m.def("openmp_survives", codegen::openmp_survives,
+        "Whether libomp starts and runs a loop with this environment, tried in a child process.");
+  py::class_<MostOperations>(m, "most_operations",
+                             "Context manager, for tests: tracing stops in the middle of a call "
+                             "after so many operations, where it can.")
+      .def(py::init<std::int64_t>(), py::arg("operations"))
+      .def("__enter__", &MostOperations::enter)
+      .def("__exit__", &MostOperations::exit);
+  py::class_<ChosenBackend>(m, "backend", "Context manager: another backend while it is open.")
+      .def(py::init<std::string>(), py::arg("name"))
+      .def("__enter__", &ChosenBackend::enter)
+      .def("__exit__", &ChosenBackend::exit);
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,111 @@
+// See warning_watch.h.
+#include "pyext/bind/call/warning_watch.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "pyext/bind/call/call.h"
+
+namespace ufuse::pyext {
+namespace {
+
+thread_local int at_work = 0, own_words = 0;
+
+// What a module says when it is imported is no answer of the call's.
+bool is_importing() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  py::object held;
+  while (frame != nullptr) {
+    const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    PyObject* file = reinterpret_cast<PyCodeObject*>(code.ptr())->co_filename;
+    if (PyUnicode_CompareWithASCIIString(file, "<frozen importlib._bootstrap>") == 0) return true;
+    frame = PyFrame_GetBack(frame);
+    held = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(frame));
+  }
+  return false;
+}
+
+PyObject* hear(PyObject*, PyObject* text) {
+  return guard([&]() -> PyObject* {
+    Call* call = Call::active();
+    if (call != nullptr && own_words == 0 && !is_importing()) {
+      // Of numbers that are the same in each call; Python may not say it a second time.
+      const bool of_numbers =
+          PyUnicode_Check(text) && text_of(text).find(" encountered in ") != std::string::npos;
+      call->heard_warning(of_numbers);
+      if (at_work == 0 && call->session().has_pending_raises()) call->session().flush();
+    }
+    return Py_NewRef(Py_False);
+  });
+}
+
+PyMethodDef kHear = {"match", hear, METH_O, nullptr};
+
+// (action, message, category, module, line), as in warnings.filters.
+PyObject* the_row() {
+  static PyObject* row = nullptr;  // no initialiser: importing may run another thread
+  if (row == nullptr) {
+    const py::object match = steal(PyCFunction_New(&kHear, nullptr));
+    const py::object message =
+        py::module_::import("types").attr("SimpleNamespace")(py::arg("match") = match);
+    row = py::make_tuple("ignore", message, borrow(PyExc_Warning), py::none(), 0).release().ptr();
+  }
+  return row;
+}
+
+// The list that Python looks at; null where somebody has put another thing there.
+PyObject* filters() {
+  static PyObject* names = nullptr;
+  if (names == nullptr)
+    names = py::object(py::module_::import("warnings").attr("__dict__")).release().ptr();
+  PyObject* list = PyDict_GetItemString(names, "filters");
+  return list != nullptr && PyList_Check(list) ? list : nullptr;
+}
+
+}  // namespace
+
+void WarningWatch::listen() {
+  PyObject* list = filters();
+  if (list == nullptr) return;
+  PyObject* row = the_row();
+  if (PyList_GET_SIZE(list) > 0 && PyList_GET_ITEM(list, 0) == row) {
+    // Another thread's, which takes one row away for each that it has put there.
+    if (std::ranges::any_of(lists_, [&](const py::object& known) { return known.ptr() == list; }))
+      return;
+  }
+  if (PyList_Insert(list, 0, row) < 0) throw py::error_already_set();
+  lists_.push_back(borrow(list));
+}
+
+void WarningWatch::stop() {
+  PyObject* row = lists_.empty() ? nullptr : the_row();
+  for (const py::object& list : lists_)
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.ptr()); ++i)
+      if (PyList_GET_ITEM(list.ptr(), i) == row) {
+        const py::error_scope kept;
+        if (PyList_SetSlice(list.ptr(), i, i + 1, nullptr) < 0) PyErr_Clear();
+        break;
+      }
+  lists_.clear();
+}
+
+AtWork::AtWork() { ++at_work; }
+AtWork::~AtWork() { --at_work; }
+bool is_at_work() { return at_work > 0; }
+OwnWords::OwnWords() { ++own_words; }
+OwnWords::~OwnWords() { --own_words; }
+
+bool warnings_may_raise() {
+  PyObject* list = filters();
+  if (list == nullptr) return true;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* row = PyList_GET_ITEM(list, i);
+    if (!PyTuple_Check(row) || PyTuple_GET_SIZE(row) == 0) return true;
+    PyObject* action = PyTuple_GET_ITEM(row, 0);
+    if (!PyUnicode_Check(action) || PyUnicode_CompareWithASCIIString(action, "error") == 0)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace ufuse::pyext

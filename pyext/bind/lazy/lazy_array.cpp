@@ -1,0 +1,508 @@
+// The type `ufuse.ndarray` itself: life and death, attributes that are known without computing, and
+// conversions, which force.
+#include "pyext/bind/lazy/lazy_array.h"
+
+#include <structmember.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "numpy_shim/layout.h"
+#include "numpy_shim/view.h"
+#include "pyext/bind/numpy/native_call.h"
+
+namespace ufuse::pyext {
+namespace {
+
+PyTypeObject *the_base = nullptr, *the_array_type = nullptr;
+std::array<PyTypeObject*, ir::kDTypeCount> the_scalar_types{};
+
+PyTypeObject* type_for(const LazyArray& array) {
+  return array.scalar ? the_scalar_types[static_cast<std::size_t>(array.layout.dtype)]
+                      : the_array_type;
+}
+
+py::object tuple_of(const ir::Dims& dims) {
+  py::tuple made(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) made[i] = dims[i];
+  return made;
+}
+
+std::int64_t size_of(const ir::Dims& shape) {
+  std::int64_t n = 1;
+  for (std::int64_t d : shape) n *= d;
+  return n;
+}
+
+const Layout& layout(PyObject* self) { return as_lazy(self)->array.layout; }
+
+void dealloc(PyObject* self) {
+  LazyObject* lazy = as_lazy(self);
+  if (lazy->weakrefs) PyObject_ClearWeakRefs(self);
+  lazy->next->previous = lazy->previous;
+  lazy->previous->next = lazy->next;
+  lazy->array.~LazyArray();
+  Py_XDECREF(lazy->real);
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+// Never tracked by the garbage collector, to which a lazy array is an object like a number; but
+// containers of objects that might be are always tracked, and so gc.get_referrers finds them.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+LazyObject* ring() {
+  static LazyObject* begin = [] {
+    auto* made = static_cast<LazyObject*>(std::calloc(1, sizeof(LazyObject)));
+    if (made == nullptr) throw std::bad_alloc();
+    made->next = made->previous = made;
+    return made;
+  }();
+  return begin;
+}
+
+// Those of the active call that have to be computed if anybody is to see them afterwards.
+py::list pending_arrays() {
+  py::list found;
+  for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
+    auto* object = reinterpret_cast<PyObject*>(each);
+    if (!each->real && each->array.storage->value && tracing_call(object) != nullptr)
+      found.append(borrow(object));
+  }
+  return found;
+}
+
+// Those of calls that have ended, each of them once.
+py::list arrays_left_behind() {
+  py::list found;
+  for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
+    if (each->left_behind || each->array.storage->session != nullptr) continue;
+    if (!each->real && each->array.storage->value) continue;  // interrupted: there is no value
+    each->left_behind = true;
+    found.append(borrow(reinterpret_cast<PyObject*>(each)));
+  }
+  return found;
+}
+
+// A tuple is made once, but one that a traced call made holds what the caller would never see.
+void replace_in_tuple(const py::tuple& tuple, py::handle old, py::handle replacement) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.ptr()); ++i) {
+    if (PyTuple_GET_ITEM(tuple.ptr(), i) != old.ptr()) continue;
+    PyTuple_SET_ITEM(tuple.ptr(), i, replacement.inc_ref().ptr());
+    old.dec_ref();
+  }
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guard([&] { return tuple_of(layout(self).shape).release().ptr(); });
+}
+PyObject* get_strides(PyObject* self, void*) {
+  return guard([&] { return tuple_of(layout(self).strides).release().ptr(); });
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return guard([&] { return descr_of(layout(self).dtype).release().ptr(); });
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(layout(self).shape.size()); }
+PyObject* get_size(PyObject* self, void*) {
+  return PyLong_FromLongLong(size_of(layout(self).shape));
+}
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromSize_t(ir::size_of(layout(self).dtype));
+}
+PyObject* get_nbytes(PyObject* self, void*) {
+  return PyLong_FromLongLong(size_of(layout(self).shape) *
+                             static_cast<std::int64_t>(ir::size_of(layout(self).dtype)));
+}
+
+PyObject* get_class(PyObject* self, void*) {
+  PyObject* type = as_lazy(self)->array.scalar ? scalar_type(layout(self).dtype)
+                                               : reinterpret_cast<PyObject*>(&PyArray_Type);
+  Py_INCREF(type);
+  return type;
+}
+
+// The flags of an ndarray with this layout; no value is needed for them.
+PyObject* get_flags(PyObject* self, void*) {
+  return guard([&] {
+    LazyObject* lazy = as_lazy(self);
+    const LazyArray& array = lazy->array;
+    if (Call* call = tracing_call(self); call && lazy->real) call->ask_flags();
+    py::object like;
+    if (lazy->real || array.scalar || array.storage->memory || !array.is_whole() || array.is_view) {
+      static char nowhere[64];
+      if (lazy->real || array.scalar || array.storage->memory)
+        like = real_of(self);
+      else
+        like =
+            array_on(array.layout, nowhere, array.storage->writeable && !array.read_only, nullptr);
+    } else {
+      like = array_on(array.layout, nullptr, true, nullptr);  // fresh memory, never touched
+    }
+    return PyObject_GetAttrString(like.ptr(), "flags");
+  });
+}
+
+PyObject* get_base(PyObject* self, void*) {
+  return guard([&] {
+    const LazyArray& array = as_lazy(self)->array;
+    if (array.is_whole() && !array.is_view && !array.storage->memory)
+      return py::none().release().ptr();
+    return PyObject_GetAttrString(force(self, "unknown_attribute", "base").ptr(), "base");
+  });
+}
+
+PyObject* get_T(PyObject* self, void*) {
+  return guard([&] {
+    Call* call = tracing_call(self);
+    LazyObject* lazy = as_lazy(self);
+    return native_or(
+               lazy->array.scalar ? nullptr : call,
+               [&](Call& c) {
+                 return make_lazy(c.session().view(
+                     lazy->array, numpy_shim::transpose(layout(self), std::nullopt)));
+               },
+               [&](const std::string&) {
+                 return steal(PyObject_GetAttrString(real_of(self).ptr(), "T"));
+               })
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* get_real(PyObject* self, void*) {
+  return guard([&] {
+    if (!ir::is_in(layout(self).dtype, ir::kComplex)) return borrow(self).release().ptr();
+    LazyObject* lazy = as_lazy(self);
+    return native_or(
+               lazy->array.scalar ? tracing_call(self) : nullptr,
+               [&](Call& c) {
+                 c.enter();
+                 return make_lazy(c.session().part(lazy->array, ir::Op::RealPart));
+               },
+               [&](const std::string&) {
+                 py::str name("real");
+                 const py::object getattr = py::module_::import("builtins").attr("getattr");
+                 return numpy_call(getattr.ptr(), {self, name.ptr()}, "memory_view", true);
+               })
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* get_imag(PyObject* self, void*) {
+  return guard([&] {
+    LazyObject* lazy = as_lazy(self);
+    const bool complex = ir::is_in(layout(self).dtype, ir::kComplex);
+    return native_or(
+               lazy->array.scalar && complex ? tracing_call(self) : nullptr,
+               [&](Call& c) {
+                 c.enter();
+                 return make_lazy(c.session().part(lazy->array, ir::Op::ImagPart));
+               },
+               [&](const std::string&) {
+                 py::str name("imag");
+                 const py::object getattr = py::module_::import("builtins").attr("getattr");
+                 return numpy_call(getattr.ptr(), {self, name.ptr()}, "memory_view", true);
+               })
+        .release()
+        .ptr();
+  });
+}
+
+// Setting shape, dtype, real ... is done to the real array; afterwards the lazy one is a view of
+// the same memory again.
+int set_on_real(PyObject* self, const char* name, PyObject* value) {
+  LazyObject* lazy = as_lazy(self);
+  if (Call* call = tracing_call(self)) {
+    call->record(tracer::Event::Kind::NumpyCall, "unknown_attribute", name);
+    call->session().flush();
+  }
+  const py::object real = real_of(self);
+  const int status = value ? PyObject_SetAttrString(real.ptr(), name, unwrap(value).ptr())
+                           : PyObject_DelAttrString(real.ptr(), name);
+  if (status < 0) throw py::error_already_set();
+  if (Call* call = tracing_call(self)) call->session().forget_memory();
+  if (is_supported_array(real.ptr())) {
+    lazy->array.layout = layout_of(reinterpret_cast<PyArrayObject*>(real.ptr()));
+    if (!lazy->array.is_whole()) lazy->array.has_recipe = false;
+  }
+  return 0;
+}
+int set_attribute(PyObject* self, PyObject* value, void* name) {
+  return guard([&] { return set_on_real(self, static_cast<const char*>(name), value); }, -1);
+}
+
+// Any other attribute is the real object's. A method runs as a NumPy call when it is called, not
+// before.
+const char* const kMutating[] = {"sort",     "partition", "put",      "resize", "itemset",
+                                 "byteswap", "setfield",  "setflags", "fill"};
+
+PyObject* call_method(PyObject* bound, PyObject* args, PyObject* kwargs) {
+  return guard([&] {
+    PyObject* self = PyTuple_GET_ITEM(bound, 0);
+    const std::string name = text_of(PyTuple_GET_ITEM(bound, 1));
+    const bool pure = std::ranges::none_of(kMutating, [&](const char* m) { return m == name; });
+    const py::object type = steal(get_class(self, nullptr));
+    const py::object method = steal(PyObject_GetAttr(type.ptr(), PyTuple_GET_ITEM(bound, 1)));
+    const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
+    return numpy_call(method.ptr(), all.ptr(), kwargs, "unknown_attribute", pure).release().ptr();
+  });
+}
+PyMethodDef kMethodDef = {"method",
+                          reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_method)),
+                          METH_VARARGS | METH_KEYWORDS, nullptr};
+
+PyObject* getattro(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return guard([&]() -> PyObject* {
+    py::error_already_set missing;  // takes the AttributeError
+    const std::string text = text_of(name);
+    // NumPy probes these to read memory without asking; they would hide what is pending.
+    const bool protocol = text == "__array_interface__" || text == "__array_struct__";
+    const py::object type = steal(get_class(self, nullptr));
+    const py::object of_type =
+        protocol ? py::object()
+                 : py::reinterpret_steal<py::object>(PyObject_GetAttr(type.ptr(), name));
+    if (!of_type) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
+                   reinterpret_cast<PyTypeObject*>(type.ptr())->tp_name, name);
+      return nullptr;
+    }
+    if (PyCallable_Check(of_type.ptr()) && Call::active() && tracing_call(self)) {
+      const py::tuple bound = py::make_tuple(borrow(self), borrow(name));
+      return PyCFunction_New(&kMethodDef, bound.ptr());
+    }
+    const py::object getattr = py::module_::import("builtins").attr("getattr");
+    return numpy_call(getattr.ptr(), {self, name}, "unknown_attribute", true).release().ptr();
+  });
+}
+
+PyGetSetDef kAttributes[] = {
+    {"shape", get_shape, set_attribute, "Extents, as of np.ndarray.", const_cast<char*>("shape")},
+    {"strides", get_strides, set_attribute, "Bytes per step along each axis.",
+     const_cast<char*>("strides")},
+    {"dtype", get_dtype, set_attribute, "The element type.", const_cast<char*>("dtype")},
+    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"flags", get_flags, nullptr, "Memory layout, as NumPy would have it.", nullptr},
+    {"base", get_base, nullptr, "The array whose memory this is a view of.", nullptr},
+    {"T", get_T, nullptr, "The transposed view.", nullptr},
+    {"real", get_real, set_attribute, "The real part.", const_cast<char*>("real")},
+    {"imag", get_imag, set_attribute, "The imaginary part.", const_cast<char*>("imag")},
+    {"__class__", get_class, nullptr,
+     "np.ndarray or the NumPy scalar type, so that isinstance works.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMemberDef kMembers[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(LazyObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyObject* repr(PyObject* self) {
+  return guard([&] { return PyObject_Repr(force(self, "print").ptr()); });
+}
+PyObject* str(PyObject* self) {
+  return guard([&] { return PyObject_Str(force(self, "print").ptr()); });
+}
+Py_hash_t hash(PyObject* self) {
+  return guard([&] { return PyObject_Hash(force(self, "hash").ptr()); }, Py_hash_t{-1});
+}
+
+}  // namespace
+
+std::vector<py::object> lazies_of_ended_calls() {
+  std::vector<py::object> found;
+  for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
+    if (each->array.storage->session == nullptr)
+      found.push_back(borrow(reinterpret_cast<PyObject*>(each)));
+  }
+  return found;
+}
+
+PyTypeObject* lazy_type() { return the_base; }
+
+namespace {
+
+// NumPy raises where such an array is made, and not where its values are first wanted.
+void check_size(const LazyArray& array) {
+  static const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (array.layout.shape.size() > numpy().most_axes) throw Unsupported("size");
+  if (!array.storage->value || array.is_view) return;
+  auto bytes = static_cast<double>(ir::size_of(array.layout.dtype));
+  for (std::int64_t n : array.layout.shape) bytes *= static_cast<double>(n);
+  if (bytes > memory) throw Unsupported("size");
+}
+
+}  // namespace
+
+py::object make_lazy(LazyArray array, PyObject* real) {
+  if (real == nullptr) check_size(array);
+  LazyObject* lazy = PyObject_GC_New(LazyObject, type_for(array));
+  if (lazy == nullptr) throw py::error_already_set();
+  lazy->weakrefs = nullptr;
+  lazy->next = ring()->next;
+  lazy->previous = ring();
+  lazy->next->previous = ring()->next = lazy;
+  lazy->left_behind = false;
+  lazy->real = real;
+  Py_XINCREF(real);
+  new (&lazy->array) LazyArray(std::move(array));
+  auto made = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(lazy));
+  if (!lazy->array.scalar || !is_long(lazy->array.layout.dtype)) return made;
+  if (Call* call = tracing_call(made.ptr())) call->session().mark_impure();
+  return real_of(made.ptr());
+}
+
+Call* tracing_call(PyObject* lazy) {
+  Call* call = Call::active();
+  update_flags(as_lazy(lazy));
+  return call && as_lazy(lazy)->array.storage->session == &call->session() ? call : nullptr;
+}
+
+// Others who have the real array may have forbidden to write to it.
+void update_flags(LazyObject* lazy) {
+  if (lazy->real != nullptr && PyArray_CheckExact(lazy->real))
+    lazy->array.read_only = !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(lazy->real));
+}
+
+bool is_temporary(PyObject* object) {
+  const auto owns_memory = [](PyObject* real, Py_ssize_t references) {
+    if (!is_supported_array(real) || Py_REFCNT(real) != references) return false;
+    auto* array = reinterpret_cast<PyArrayObject*>(real);
+    return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) && PyArray_ISWRITEABLE(array);
+  };
+  if (!is_lazy(object)) return owns_memory(object, 1);
+  if (Py_REFCNT(object) != 1) return false;
+  const Call* call = tracing_call(object);
+  const LazyArray& array = as_lazy(object)->array;
+  const tracer::Storage& storage = *array.storage;
+  if (call == nullptr || array.scalar || array.is_view || array.read_only || !array.is_whole() ||
+      storage.role != tracer::Role::Temporary || !storage.writeable ||
+      !call->session().is_sole_holder(array))
+    return false;
+  if (!storage.memory) return true;
+  auto* owner = static_cast<PyObject*>(storage.memory.owner.get());
+  return owns_memory(owner, as_lazy(object)->real == owner ? 2 : 1);
+}
+
+py::object real_of(PyObject* object) {
+  LazyObject* lazy = as_lazy(object);
+  const LazyArray& array = lazy->array;
+  tracer::Storage& storage = *array.storage;
+  if (storage.session && storage.value) Call::await_rest(storage);
+  if (storage.session && storage.value) storage.session->force({&array, 1});
+  if (lazy->real) return borrow(lazy->real);
+  if (!storage.session && storage.value)
+    throw std::runtime_error(
+        "this array was never computed: the call that made it was interrupted");
+  py::object real;
+  if (storage.literal) {
+    real = scalar_object(array.layout.dtype, storage.literal->bits);
+  } else {
+    void* data = static_cast<char*>(storage.memory.data) + array.offset;
+    auto* owner = static_cast<PyObject*>(storage.memory.owner.get());
+    if (array.scalar)
+      real = scalar_object(array.layout.dtype, data);
+    else if (array.is_whole() && !array.is_view && storage.role == tracer::Role::Temporary)
+      real = borrow(owner);
+    else
+      real = array_on(array.layout, data, storage.writeable && !array.read_only, owner);
+  }
+  lazy->real = real.inc_ref().ptr();
+  return real;
+}
+
+py::object force(PyObject* lazy, const char* reason, const char* detail) {
+  if (Call* call = tracing_call(lazy)) call->record(tracer::Event::Kind::Force, reason, detail);
+  return real_of(lazy);
+}
+
+py::object force_outcome(PyObject* lazy, const char* reason, bool truth) {
+  Call* call = tracing_call(lazy);
+  if (call == nullptr) return real_of(lazy);
+  tracer::Event event{tracer::Event::Kind::Force, reason, {}, call->users_line(), nullptr};
+  py::object real = real_of(lazy);
+  call->session().record_outcome(std::move(event), as_lazy(lazy)->array, truth);
+  return real;
+}
+
+namespace {
+
+PyTypeObject* make_type(const char* name, unsigned int flags, std::vector<PyType_Slot> slots,
+                        PyTypeObject* base) {
+  slots.push_back({Py_tp_dealloc, reinterpret_cast<void*>(dealloc)});
+  slots.push_back({Py_tp_traverse, reinterpret_cast<void*>(traverse)});
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {name, sizeof(LazyObject), 0,
+                      static_cast<unsigned int>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+                                                Py_TPFLAGS_DISALLOW_INSTANTIATION) |
+                          flags,
+                      slots.data()};
+  PyObject* type =
+      base == nullptr ? PyType_FromSpec(&spec)
+                      : PyType_FromSpecWithBases(
+                            &spec, py::make_tuple(borrow(reinterpret_cast<PyObject*>(base))).ptr());
+  if (type == nullptr) throw py::error_already_set();
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+// Named like the real types.
+void make_types_by_kind() {
+  std::vector<PyType_Slot> slots;
+  add_sequence_slots(slots);
+  slots.push_back(index_slot());
+  the_array_type = make_type(PyArray_Type.tp_name, 0, slots, the_base);
+  for (std::size_t i = 0; i < ir::kDTypeCount; ++i) {
+    auto* real = reinterpret_cast<PyTypeObject*>(scalar_type(static_cast<DType>(i)));
+    slots.clear();
+    if (real->tp_as_number != nullptr && real->tp_as_number->nb_index != nullptr)
+      slots.push_back(index_slot());
+    the_scalar_types[i] = make_type(real->tp_name, 0, slots, the_base);
+  }
+}
+
+}  // namespace
+
+void bind_lazy_array(py::module_& m) {
+  static std::vector<PyMethodDef> methods = lazy_methods();
+  std::vector<PyType_Slot> slots = {
+      {Py_tp_getattro, reinterpret_cast<void*>(getattro)},
+      {Py_tp_getset, kAttributes},
+      {Py_tp_members, kMembers},
+      {Py_tp_methods, methods.data()},
+      {Py_tp_repr, reinterpret_cast<void*>(repr)},
+      {Py_tp_str, reinterpret_cast<void*>(str)},
+      {Py_tp_hash, reinterpret_cast<void*>(hash)},
+      {Py_tp_doc, const_cast<char*>("An array (or NumPy scalar) of a traced call: its value is "
+                                    "computed when it is needed.")},
+  };
+  add_number_slots(slots);
+  add_index_slots(slots);
+  the_base = make_type("ufuse.ndarray", Py_TPFLAGS_BASETYPE, slots, nullptr);
+  make_types_by_kind();
+  m.attr("ndarray") = borrow(reinterpret_cast<PyObject*>(the_base));
+  py::dict scalars;
+  for (std::size_t i = 0; i < ir::kDTypeCount; ++i)
+    scalars[borrow(scalar_type(static_cast<DType>(i)))] =
+        borrow(reinterpret_cast<PyObject*>(the_scalar_types[i]));
+  m.attr("lazy_scalars") = scalars;
+  init_elements();
+  m.def("pending_arrays", pending_arrays,
+        "The lazy arrays of the active call that are alive and have not been computed.");
+  m.def("arrays_left_behind", arrays_left_behind,
+        "The lazy arrays of calls that have ended which are alive; each is told once.");
+  m.def("replace_in_tuple", replace_in_tuple, py::arg("tuple"), py::arg("old"),
+        py::arg("replacement"), "Put `replacement` into the places of `old`.");
+}
+
+}  // namespace ufuse::pyext

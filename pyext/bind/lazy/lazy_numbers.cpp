@@ -1,0 +1,264 @@
+// The number protocol of lazy arrays: operators, powers, comparisons, and what Python's numbers ask
+// for.
+#include <array>
+#include <cstring>
+
+#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
+
+namespace ufuse::pyext {
+
+PyObject* operator_function(const char* name) {
+  // No initialiser: importing may hand the interpreter's lock to a thread that would wait here for
+  // this one.
+  static PyObject* module = nullptr;
+  if (module == nullptr) module = PyImport_ImportModule("operator");
+  PyObject* function = PyObject_GetAttrString(module, name);
+  Py_XDECREF(function);  // the module keeps it
+  return function;
+}
+
+namespace {
+
+struct UnaryOperator {
+  int slot;
+  const char *ufunc, *function;
+};
+constexpr std::array kUnary = {
+    UnaryOperator{Py_nb_negative, "negative", "neg"},
+    UnaryOperator{Py_nb_positive, "positive", "pos"},
+    UnaryOperator{Py_nb_absolute, "absolute", "abs"},
+    UnaryOperator{Py_nb_invert, "invert", "invert"},
+};
+
+template <std::size_t I>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return guard([&] {
+    static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
+    static PyObject* const function = operator_function(kBinary[I].function);
+    PyObject* args[] = {a, b};
+    const std::array temporaries = {is_temporary(a), is_temporary(b)};
+    return call_ufunc(ufunc, args, nullptr, function, temporaries).release().ptr();
+  });
+}
+
+template <std::size_t I>
+PyObject* unary(PyObject* a) {
+  return guard([&] {
+    static PyObject* const ufunc = numpy_ufunc(kUnary[I].ufunc);
+    static PyObject* const function = operator_function(kUnary[I].function);
+    PyObject* args[] = {a};
+    return call_ufunc(ufunc, args, nullptr, function).release().ptr();
+  });
+}
+
+PyObject* divide_with_remainder(PyObject* a, PyObject* b) {
+  return guard([&] {
+    static PyObject* const builtin = PyDict_GetItemString(PyEval_GetBuiltins(), "divmod");
+    PyObject* args[] = {a, b};
+    return call_ufunc(numpy_ufunc("divmod"), args, nullptr, builtin).release().ptr();
+  });
+}
+
+// An array is changed in place; a NumPy scalar is no lvalue, so Python rebinds the name.
+py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObject* numpy,
+                         std::span<PyObject* const> numpy_args) {
+  return native_or(
+      tracing_call(args[0]),
+      [&](Call& call) {
+        call.enter();
+        std::vector<tracer::Operand> operands;
+        for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
+        check_complex_product(describe_ufunc(ufunc), operands, true);
+        check_promotion(call, args, operands);
+        prepare_block_call(call, describe_ufunc(ufunc), args, operands, {}, args.first(1));
+        LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
+        check_target(call, result, args[0]);
+        const bool immediate = call.take_immediate();
+        py::object written = write_into(call, std::move(result), args[0], true);
+        if (immediate) call.session().force({&as_lazy(args[0])->array, 1});
+        return written;
+      },
+      [&](const std::string& reason) {
+        py::tuple packed(numpy_args.size());
+        for (std::size_t i = 0; i < numpy_args.size(); ++i)
+          packed[i] = borrow(plain_number(numpy_args[i]));
+        return numpy_call(numpy, packed.ptr(), nullptr, reason, false);
+      });
+}
+
+template <std::size_t I>
+PyObject* in_place(PyObject* a, PyObject* b) {
+  return guard([&] {
+    static PyObject* const ufunc = numpy_ufunc(kBinary[I].ufunc);
+    static PyObject* const function = operator_function(kBinary[I].in_place);
+    PyObject* args[] = {a, b};
+    if (as_lazy(a)->array.scalar) return call_ufunc(ufunc, args, nullptr, function).release().ptr();
+    return call_in_place(ufunc, args, function, args).release().ptr();
+  });
+}
+
+bool takes_numbers_only() {
+  return numpy().major > 2 || (numpy().major == 2 && numpy().minor >= 3);
+}
+
+// Before NumPy 2.3 the value of any NumPy scalar or array without axes says what `**` does.
+bool decided_by_value(PyObject* base, PyObject* exponent) {
+  return !takes_numbers_only() && is_lazy(base) && is_lazy(exponent) &&
+         as_lazy(exponent)->array.layout.shape.empty();
+}
+
+// ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version
+// (fast_scalar_power in number.c).
+const char* power_shortcut(PyObject* base, PyObject* exponent) {
+  if (is_number(exponent)) {
+    if (Call* call = Call::active()) call->numbers().saw_exponent(as_number(exponent)->number);
+    exponent = as_number(exponent)->value;
+  }
+  if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
+  const DType dtype = as_lazy(base)->array.layout.dtype;
+  const bool inexact = ir::is_in(dtype, ir::kInexact);
+  if (takes_numbers_only()) {
+    if (PyLong_CheckExact(exponent)) {
+      int overflow = 0;
+      const long value = PyLong_AsLongAndOverflow(exponent, &overflow);
+      if (overflow == 0 && value == 2) return "square";
+      return overflow == 0 && value == -1 && inexact ? "reciprocal" : nullptr;
+    }
+    return PyFloat_CheckExact(exponent) && PyFloat_AS_DOUBLE(exponent) == 0.5 && inexact ? "sqrt"
+                                                                                         : nullptr;
+  }
+  double value = 0;
+  bool is_float = false;
+  if (PyLong_Check(exponent)) {
+    value = PyLong_AsDouble(exponent);
+  } else if (PyFloat_Check(exponent)) {  // np.float64 too
+    value = PyFloat_AS_DOUBLE(exponent);
+    is_float = true;
+  } else if (const auto kind = scalar_dtype(exponent); kind && ir::is_in(*kind, ir::kReal)) {
+    value = PyFloat_AsDouble(exponent);
+    is_float = ir::is_in(*kind, ir::kFloat);
+  } else {
+    return nullptr;
+  }
+  if (PyErr_Occurred()) PyErr_Clear();
+  // bool is no integer there: its square is an int8 also for 2.0.
+  if (!inexact) return value == 2.0 && (!is_float || dtype == DType::Bool) ? "square" : nullptr;
+  if (value == 1.0) return "positive";
+  if (value == -1.0) return "reciprocal";
+  if (value == 0.0) return "_ones_like";
+  if (value == 0.5) return "sqrt";
+  return value == 2.0 ? "square" : nullptr;
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
+  return guard([&] {
+    if (modulo != Py_None) return borrow(Py_NotImplemented).release().ptr();
+    PyObject* args[] = {a, b};
+    PyObject* pow = operator_function("pow");
+    // A lazy exponent or a shortcut of old NumPys without a ufunc of its own is decided by NumPy.
+    const char* shortcut = power_shortcut(a, b);
+    if (decided_by_value(a, b) || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
+      return numpy_call(pow, {plain_number(a), plain_number(b)}, "promotion", true).release().ptr();
+    if (shortcut) return call_ufunc(numpy_ufunc(shortcut), {args, 1}).release().ptr();
+    return call_ufunc(numpy_ufunc("power"), args, nullptr, pow).release().ptr();
+  });
+}
+
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
+  if (as_lazy(a)->array.scalar) return power(a, b, modulo);
+  return guard([&] {
+    PyObject* args[] = {a, b};
+    if (decided_by_value(a, b))
+      return numpy_call(operator_function("ipow"), {a, b}, "promotion", false).release().ptr();
+    const char* shortcut = power_shortcut(a, b);
+    if (shortcut && std::strcmp(shortcut, "_ones_like") != 0)
+      return call_in_place(numpy_ufunc(shortcut), {args, 1}, operator_function("ipow"), args)
+          .release()
+          .ptr();
+    return call_in_place(numpy_ufunc("power"), args, operator_function("ipow"), args)
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* matmul(PyObject* a, PyObject* b) {
+  return guard([&] {
+    return numpy_call(operator_function("matmul"), {a, b}, "generalized_ufunc", true)
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* matmul_in_place(PyObject* a, PyObject* b) {
+  return guard([&] {
+    return numpy_call(operator_function("imatmul"), {a, b}, "generalized_ufunc", false)
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  static constexpr std::array kUfuncs = {"less",      "less_equal", "equal",
+                                         "not_equal", "greater",    "greater_equal"};
+  static constexpr std::array kOperators = {"lt", "le", "eq", "ne", "gt", "ge"};
+  return guard([&] {
+    PyObject* args[] = {a, b};
+    return call_ufunc(numpy_ufunc(kUfuncs[op]), args, nullptr, operator_function(kOperators[op]))
+        .release()
+        .ptr();
+  });
+}
+
+// NumPy warns of the imaginary part that it drops, which a replay would not.
+py::object real_number(PyObject* self, const char* reason) {
+  const bool complex = ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex);
+  return complex ? force(self, reason) : force_outcome(self, reason, false);
+}
+
+int truth(PyObject* self) {
+  return guard([&] { return PyObject_IsTrue(force_outcome(self, "bool", true).ptr()); }, -1);
+}
+PyObject* to_int(PyObject* self) {
+  return guard([&] { return PyNumber_Long(real_number(self, "int").ptr()); });
+}
+PyObject* to_float(PyObject* self) {
+  return guard([&] { return PyNumber_Float(real_number(self, "float").ptr()); });
+}
+PyObject* to_index(PyObject* self) {
+  return guard([&] { return PyNumber_Index(force_outcome(self, "index", false).ptr()); });
+}
+
+template <std::size_t... I>
+void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
+  (slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)}), ...);
+  (slots.push_back({kBinary[I].in_place_slot, reinterpret_cast<void*>(in_place<I>)}), ...);
+}
+
+template <std::size_t... I>
+void add_unary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
+  (slots.push_back({kUnary[I].slot, reinterpret_cast<void*>(unary<I>)}), ...);
+}
+
+}  // namespace
+
+void add_number_slots(std::vector<PyType_Slot>& slots) {
+  add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
+  add_unary_slots(slots, std::make_index_sequence<kUnary.size()>());
+  slots.insert(slots.end(),
+               {{Py_nb_divmod, reinterpret_cast<void*>(divide_with_remainder)},
+                {Py_nb_power, reinterpret_cast<void*>(power)},
+                {Py_nb_inplace_power, reinterpret_cast<void*>(power_in_place)},
+                {Py_nb_matrix_multiply, reinterpret_cast<void*>(matmul)},
+                {Py_nb_inplace_matrix_multiply, reinterpret_cast<void*>(matmul_in_place)},
+                {Py_nb_bool, reinterpret_cast<void*>(truth)},
+                {Py_nb_int, reinterpret_cast<void*>(to_int)},
+                {Py_nb_float, reinterpret_cast<void*>(to_float)},
+                {Py_tp_richcompare, reinterpret_cast<void*>(compare)}});
+}
+
+PyType_Slot index_slot() { return {Py_nb_index, reinterpret_cast<void*>(to_index)}; }
+
+}  // namespace ufuse::pyext

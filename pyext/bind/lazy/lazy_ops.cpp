@@ -1,0 +1,455 @@
+// Ufunc calls and reductions of lazy arrays.
+#include "pyext/bind/lazy/lazy_ops.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "numpy_shim/layout.h"
+#include "numpy_shim/promote.h"
+#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
+
+namespace ufuse::pyext {
+namespace {
+
+using tracer::Operand;
+
+bool is_integer(const Operand& operand) {
+  return operand.weak ? operand.weak->kind == numpy_shim::WeakScalar::Kind::Int
+                      : ir::is_in(operand.layout.dtype, ir::kInteger | ir::kBool);
+}
+
+struct Parsed {
+  numpy_shim::UfuncOptions options;
+  std::vector<PyObject*> outs;  // borrowed; lazy arrays of the call or null
+};
+
+bool share_memory(const tracer::Storage& a, const tracer::Storage& b) {
+  if (&a == &b) return true;
+  return a.memory && b.memory &&
+         tracer::byte_range(a.memory.data, a.layout)
+             .overlaps(tracer::byte_range(b.memory.data, b.layout));
+}
+
+// Outputs that share memory are NumPy's to sort out.
+void check_outs(const std::vector<PyObject*>& outs) {
+  for (std::size_t i = 0; i < outs.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (outs[i] && outs[k] &&
+          share_memory(*as_lazy(outs[i])->array.storage, *as_lazy(outs[k])->array.storage))
+        throw Unsupported("arguments");
+}
+
+// The keywords that have a native meaning; throws Unsupported for all others.
+Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* const> args,
+             PyObject* kwargs) {
+  Parsed parsed;
+  const auto inputs = static_cast<std::size_t>(ufunc.nin);
+  if (args.size() < inputs || args.size() > inputs + static_cast<std::size_t>(ufunc.nout))
+    throw Unsupported("arguments");
+  for (std::size_t i = inputs; i < args.size(); ++i) parsed.outs.push_back(args[i]);
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
+    const auto is = [&](const char* name) {
+      return PyUnicode_CompareWithASCIIString(key, name) == 0;
+    };
+    if (is("out")) {
+      if (value == Py_None) continue;
+      if (!parsed.outs.empty()) throw Unsupported("arguments");
+      if (PyTuple_CheckExact(value))
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+          parsed.outs.push_back(PyTuple_GET_ITEM(value, i));
+      else
+        parsed.outs.push_back(value);
+    } else if (is("where")) {
+      if (value != Py_True) throw Unsupported("arguments");
+    } else if (is("dtype")) {
+      if (value == Py_None) continue;
+      parsed.options.dtype = dtype_argument(value);
+      if (!parsed.options.dtype) throw Unsupported("dtype");
+    } else if (is("casting")) {
+      if (!PyUnicode_Check(value)) throw Unsupported("arguments");
+      if (PyUnicode_CompareWithASCIIString(value, "unsafe") == 0)
+        parsed.options.same_kind = false;
+      else if (PyUnicode_CompareWithASCIIString(value, "same_kind") != 0)
+        throw Unsupported("arguments");
+    } else if (is("order")) {
+      if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "K") != 0)
+        throw Unsupported("arguments");
+    } else if (!is("subok")) {
+      throw Unsupported("arguments");
+    }
+  }
+  for (PyObject*& out : parsed.outs) {
+    if (out == Py_None) out = nullptr;
+    if (out == nullptr) continue;
+    if (!is_lazy(out) || tracing_call(out) != &call || as_lazy(out)->array.scalar)
+      throw Unsupported("foreign_object");
+  }
+  check_outs(parsed.outs);
+  return parsed;
+}
+
+// Does the user's line apply an operator here, rather than call a ufunc? NumPy scalars hand
+// operators over as ufunc calls.
+bool is_at_operator() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) return false;
+  const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const py::object bytes = steal(PyCode_GetCode(reinterpret_cast<PyCodeObject*>(code.ptr())));
+  const int at = PyFrame_GetLasti(frame);
+  static const py::object* names = new py::object(py::module_::import("dis").attr("opname"));
+  if (at < 0 || at >= PyBytes_GET_SIZE(bytes.ptr())) return false;
+  const py::object name =
+      (*names)[py::int_(static_cast<unsigned char>(PyBytes_AS_STRING(bytes.ptr())[at]))];
+  return PyUnicode_CompareWithASCIIString(name.ptr(), "BINARY_OP") == 0;
+}
+
+// np.float64(2) + lazy scalar: the operator it stands for; null for any other ufunc call.
+PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
+  if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
+    return nullptr;
+  if (!scalar_dtype(args[0]) || !is_lazy(args[1]) || !as_lazy(args[1])->array.scalar ||
+      !is_at_operator())
+    return nullptr;
+  for (const BinaryOperator& row : kBinary)
+    if (numpy_ufunc(row.ufunc) == ufunc) return operator_function(row.function);
+  return numpy_ufunc("power") == ufunc ? operator_function("pow") : nullptr;
+}
+
+// NumPy's scalar types have operators of their own, which check integers for overflow and use
+// another power.
+void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands) {
+  if (ufunc.name == "power") throw Unsupported("scalar_power");
+  static constexpr std::array kChecked = {"add",          "subtract",  "multiply",
+                                          "floor_divide", "remainder", "divmod",
+                                          "negative",     "absolute",  "positive"};
+  // Comparing scalars never warns, but NumPy's loops for complex numbers do.
+  const bool complex = std::ranges::any_of(operands, [](const Operand& x) {
+    return !x.weak && ir::is_in(x.layout.dtype, ir::kComplex);
+  });
+  // Their product is rounded twice, where the loops may fuse one product with the sum.
+  if (complex && ufunc.name != "add" && ufunc.name != "subtract" && ufunc.name != "divide")
+    throw Unsupported("scalar_operator");
+  const bool checked =
+      std::ranges::any_of(kChecked, [&](const char* name) { return ufunc.name == name; });
+  if (checked && std::ranges::all_of(operands, is_integer)) throw Unsupported("integer_scalar");
+}
+
+// Whether NumPy's loops round differently where their output is an operand's memory.
+bool rounds_by_place(const Operand& x) {
+  return numpy().major < 2 && ir::is_in(x.layout.dtype, ir::kComplex);
+}
+
+// Whether the results can be written to the outputs; asked for all of them before the first is.
+void check_written(const std::vector<LazyArray>& results, const std::vector<PyObject*>& outs,
+                   bool same_kind) {
+  for (std::size_t i = 0; i < outs.size() && i < results.size(); ++i) {
+    if (outs[i] == nullptr) continue;
+    update_flags(as_lazy(outs[i]));
+    const LazyArray& target = as_lazy(outs[i])->array;
+    const DType from = results[i].layout.dtype, to = target.layout.dtype;
+    if (same_kind && !numpy_shim::can_cast_same_kind(from, to)) throw Unsupported("arguments");
+    if (results[i].layout.shape != target.layout.shape && outs.size() > 1)
+      throw Unsupported("shape");
+    if (!target.storage->writeable || target.read_only) throw Unsupported("read_only");
+  }
+}
+
+// Vectors of one element keep their stride, which has no meaning, on their way to NumPy's loop.
+void check_one_element(std::span<const Operand> operands) {
+  bool odd = false;
+  for (const Operand& x : operands) {
+    if (x.weak) continue;
+    const Layout& layout = x.layout;
+    if (std::ranges::any_of(layout.shape, [](std::int64_t n) { return n != 1; })) return;
+    odd |= layout.shape.size() == 1 && ir::is_in(layout.dtype, ir::kInexact) &&
+           layout.strides[0] != static_cast<std::int64_t>(ir::size_of(layout.dtype));
+  }
+  if (odd) throw Unsupported("arguments");
+}
+
+// NumPy 1 searches a loop by the size of an integer too: only those of one byte fit float16.
+void check_searched(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
+                    const numpy_shim::UfuncOptions& options) {
+  if (numpy().nep50) return;
+  const numpy_shim::Resolved resolved = numpy_shim::resolve(ufunc, operands, options);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto& weak = operands[i].weak;
+    if (!weak || !is_integer(operands[i]) || resolved.inputs[i] != DType::Float16) continue;
+    const auto value = static_cast<std::int64_t>(weak->magnitude);
+    if (value < -128 || value > 255) throw Unsupported("promotion");
+  }
+}
+
+}  // namespace
+
+void check_target(Call& call, const LazyArray& result, PyObject* out) {
+  const ir::Node& node = call.session().graph()[call.session().operand(result).node];
+  if (node.op != ir::Op::Ufunc) return;
+  const LazyArray& target = as_lazy(out)->array;
+  const bool complex = ir::is_in(node.dtype, ir::kComplex) ||
+                       std::ranges::any_of(node.inputs, [&](ir::NodeId input) {
+                         return ir::is_in(call.session().graph()[input].dtype, ir::kComplex);
+                       });
+  const bool backwards =
+      std::ranges::any_of(target.layout.strides, [](std::int64_t stride) { return stride < 0; });
+  const bool like_new = target.layout.strides == result.layout.strides;
+  if (backwards || (complex && (!like_new || numpy().major < 2))) throw Unsupported("arguments");
+}
+
+void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
+                           bool in_place) {
+  const bool square = ufunc.name == "square";
+  const Operand& x = operands.front();
+  if ((!square && ufunc.name != "multiply") || x.weak || !ir::is_in(x.layout.dtype, ir::kComplex))
+    return;
+  const bool one = std::ranges::all_of(x.layout.shape, [](std::int64_t n) { return n == 1; });
+  const bool old = numpy().major < 2 && one;  // its loops take one number another way
+  if ((square && x.scalar) || (in_place && one) || old) throw Unsupported("scalar_operator");
+}
+
+void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
+                        std::span<PyObject* const> inputs, std::vector<Operand>& operands,
+                        const numpy_shim::UfuncOptions& options, std::span<PyObject* const> outs) {
+  if (!numpy_shim::is_block_call(ufunc, operands, options)) return;
+  check_searched(ufunc, operands, options);
+  check_one_element(operands);
+  for (PyObject* out : outs) {
+    if (out == nullptr) continue;
+    const Layout& layout = as_lazy(out)->array.layout;
+    if (ir::is_in(layout.dtype, ir::kInexact) && !numpy_shim::is_packed_inside(layout))
+      throw Unsupported("arguments");
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (is_lazy(inputs[i]) && tracing_call(inputs[i]) == &call)
+      operands[i] = call.session().loop_operand(as_lazy(inputs[i])->array);
+}
+
+LazyArray zero_d(Call& call, const LazyArray& scalar) {
+  LazyArray array = call.session().copy(scalar, scalar.layout.dtype, {});
+  array.scalar = false;
+  return array;
+}
+
+py::object as_array(PyObject* object) {
+  if (is_lazy(object) ? !as_lazy(object)->array.scalar : !PyArray_IsScalar(object, Generic))
+    return borrow(object);
+  Call* call = is_lazy(object) ? tracing_call(object) : nullptr;
+  if (call == nullptr) return steal(PyArray_FROM_O(unwrap(object).ptr()));
+  return make_lazy(zero_d(*call, as_lazy(object)->array));
+}
+
+py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
+  update_flags(as_lazy(out));
+  const LazyArray& target = as_lazy(out)->array;
+  if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
+    throw Unsupported("arguments");
+  if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported("shape");
+  const Operand value = call.session().operand(result);
+  call.session().assign(target, value, result.storage.use_count() == 1 ? result.storage : nullptr);
+  return borrow(out);
+}
+
+py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs,
+                      PyObject* numpy, std::array<bool, 2> temporaries) {
+  if (numpy == nullptr) numpy = operator_of_scalars(object, args, kwargs);
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        const numpy_shim::Ufunc& ufunc = describe_ufunc(object);
+        if (ufunc.name == "power" && args.size() > 1 && is_number(args[1]))
+          call.numbers().saw_exponent(as_number(args[1])->number);
+        const bool is_operator = numpy != nullptr;
+        const bool scalars =
+            is_operator && std::ranges::all_of(args, [](PyObject* arg) {
+              return is_lazy(arg) ? as_lazy(arg)->array.scalar : !PyArray_Check(arg);
+            });
+        call.enter(scalars);
+        if (!ufunc.of_numpy) call.enter_special();
+        Parsed parsed = parse(call, ufunc, args, kwargs);
+        const auto inputs = args.first(static_cast<std::size_t>(ufunc.nin));
+        std::vector<Operand> operands;
+        operands.reserve(inputs.size());
+        std::array<LazyArray, 2> dying;
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+          PyObject* arg = inputs[i];
+          if (scalars && (PyList_Check(arg) || PyTuple_Check(arg)))
+            throw Unsupported("foreign_object");
+          if (i >= 2 || !temporaries[i]) {
+            operands.push_back(to_operand(call, arg));
+            continue;
+          }
+          dying[i] = is_lazy(arg) ? as_lazy(arg)->array : call.adopt_temporary(arg);
+          operands.push_back(call.session().operand(dying[i]));
+        }
+        if (scalars) check_scalar_operator(ufunc, operands);
+        check_complex_product(ufunc, operands, !parsed.outs.empty());
+        check_promotion(call, inputs, operands);
+        prepare_block_call(call, ufunc, inputs, operands, parsed.options, parsed.outs);
+        const auto overwritten = numpy_shim::elided_operand(ufunc.name, operands, temporaries);
+        if (overwritten && reuses_temporaries()) {
+          // As NumPy does it: the operand that is written over comes first.
+          PyObject* first = args[*overwritten];
+          if (*overwritten == 1) {
+            std::swap(operands[0], operands[1]);
+            std::swap(dying[0], dying[1]);
+          }
+          if (rounds_by_place(operands[0])) {
+            py::dict out;
+            out["out"] = borrow(first);
+            const py::tuple both = py::make_tuple(borrow(first), borrow(args[1 - *overwritten]));
+            return numpy_call(object, both.ptr(), out.ptr(), "arguments", true);
+          }
+          parsed.options.overwritten = 0;
+        }
+        std::vector<LazyArray> results = call.session().call(ufunc, operands, parsed.options);
+        if (parsed.options.overwritten) call.session().reuse_memory(results.front(), dying[0]);
+        if (std::ranges::all_of(parsed.outs, [](PyObject* out) { return out == nullptr; }))
+          return to_python(call, std::move(results));
+        check_written(results, parsed.outs, parsed.options.same_kind);
+        const bool immediate = call.take_immediate();
+        py::list made;
+        for (std::size_t i = 0; i < results.size(); ++i) {
+          PyObject* out = i < parsed.outs.size() ? parsed.outs[i] : nullptr;
+          if (out) check_target(call, results[i], out);
+          made.append(out ? write_into(call, std::move(results[i]), out, parsed.options.same_kind)
+                          : make_lazy(results[i]));
+          if (immediate && is_lazy(made[i].ptr()))
+            call.session().force({&as_lazy(made[i].ptr())->array, 1});
+        }
+        return results.size() == 1 ? py::object(made[0]) : py::object(py::tuple(made));
+      },
+      [&](const std::string& reason) {
+        py::tuple packed(args.size());
+        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(plain_number(args[i]));
+        const int nin = reinterpret_cast<PyUFuncObject*>(object)->nin;
+        const bool pure = args.size() <= static_cast<std::size_t>(nin);
+        return numpy_call(numpy ? numpy : object, packed.ptr(), kwargs, reason, pure);
+      });
+}
+
+std::int64_t to_integer(PyObject* object) {
+  if (PyBool_Check(object) || !PyIndex_Check(object) || PyArray_Check(object))
+    throw Unsupported("arguments");
+  if (is_lazy(object)) {
+    const LazyArray& array = as_lazy(object)->array;
+    if (!array.scalar || array.layout.dtype == DType::Bool) throw Unsupported("arguments");
+  }
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
+  if (value == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    throw Unsupported("arguments");
+  }
+  return value;
+}
+
+std::optional<DType> dtype_argument(PyObject* object) {
+  const bool is_array = is_lazy(object) && !as_lazy(object)->array.scalar;
+  return is_array ? std::nullopt : dtype_from_object(object);
+}
+
+ir::Dims to_dims(PyObject* object) {
+  if (!PyTuple_Check(object) && !PyList_Check(object)) return {to_integer(object)};
+  ir::Dims dims;
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+  for (Py_ssize_t i = 0; i < size; ++i)
+    dims.push_back(to_integer(PySequence_Fast_GET_ITEM(object, i)));
+  return dims;
+}
+
+std::optional<ir::Dims> to_axes(PyObject* object) {
+  if (object == nullptr || object == Py_None) return std::nullopt;
+  if (PyList_Check(object)) throw Unsupported("arguments");
+  return to_dims(object);
+}
+
+py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        if (args.method) call.enter_method(args.method);
+        numpy_shim::ReduceOptions options;
+        options.axes = to_axes(args.axis);
+        if (args.keepdims && args.keepdims != numpy().no_value.ptr()) {
+          const int truth = is_lazy(args.keepdims) ? -1 : PyObject_IsTrue(args.keepdims);
+          if (truth < 0) throw Unsupported("arguments");
+          options.keepdims = truth != 0;
+        }
+        if (args.dtype && args.dtype != Py_None) {
+          options.dtype = dtype_argument(args.dtype);
+          if (!options.dtype) throw Unsupported("dtype");
+        }
+        PyObject* out = args.out;
+        if (out && PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) == 1)
+          out = PyTuple_GET_ITEM(out, 0);
+        if (out == Py_None) out = nullptr;
+        if (out && (!is_lazy(out) || tracing_call(out) != &call))
+          throw Unsupported("foreign_object");
+        if (args.initial && args.initial != numpy().no_value.ptr()) {
+          if (args.initial == Py_None) throw Unsupported("arguments");
+          options.initial = to_operand(call, args.initial);
+        }
+        if (args.where && args.where != Py_True && args.where != numpy().no_value.ptr())
+          options.where = to_operand(call, args.where);
+        const Operand operand = to_operand(call, x);
+        // Without dtype=, the output's is the accumulator's.
+        if (out && operand.layout.dtype != as_lazy(out)->array.layout.dtype)
+          throw Unsupported("arguments");
+        if (out && !options.dtype) options.dtype = operand.layout.dtype;
+        LazyArray result = call.session().reduce(describe_ufunc(ufunc).name, operand, options);
+        if (!out) return to_python(call, std::move(result));
+        if (result.layout.shape != as_lazy(out)->array.layout.shape) throw Unsupported("shape");
+        const bool immediate = call.take_immediate();
+        const py::object written = write_into(call, std::move(result), out, true);
+        if (immediate) call.session().force({&as_lazy(out)->array, 1});
+        return written;
+      },
+      [&](const std::string& reason) {
+        py::dict kwargs;
+        kwargs["axis"] = args.axis ? borrow(args.axis) : py::none();
+        const auto set = [&](const char* name, PyObject* value) {
+          if (value) kwargs[name] = borrow(value);
+        };
+        set("dtype", args.dtype);
+        set("out", args.out);
+        set("keepdims", args.keepdims);
+        set("initial", args.initial);
+        set("where", args.where);
+        // Through the method where it was one, so that a warning names the same line.
+        const py::object function =
+            args.name ? borrow(x).attr("__class__").attr(args.name)
+                      : py::object(steal(PyObject_GetAttrString(ufunc, "reduce")));
+        return numpy_call(function.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason,
+                          true);
+      });
+}
+
+py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* out,
+                           PyObject* keepdims) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        if (out && out != Py_None) throw Unsupported("arguments");
+        std::optional<std::int64_t> at;
+        if (axis && axis != Py_None) at = to_integer(axis);
+        const bool keep =
+            keepdims && keepdims != numpy().no_value.ptr() && PyObject_IsTrue(keepdims) == 1;
+        return to_python(call, call.session().arg_reduce(largest, to_operand(call, x), at, keep));
+      },
+      [&](const std::string& reason) {
+        py::dict kwargs;
+        if (axis) kwargs["axis"] = borrow(axis);
+        if (out) kwargs["out"] = borrow(out);
+        if (keepdims) kwargs["keepdims"] = borrow(keepdims);
+        const py::object function = numpy().module.attr(largest ? "argmax" : "argmin");
+        return numpy_call(function.ptr(), py::make_tuple(borrow(x)).ptr(), kwargs.ptr(), reason,
+                          true);
+      });
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,140 @@
+// Primitives that stand for NumPy functions: creation, where, views. The Python package calls them
+// in the functions' places; each falls back to the function itself.
+#include "numpy_shim/layout.h"
+#include "numpy_shim/view.h"
+#include "pyext/bind/call/session.h"
+#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
+
+namespace ufuse::pyext {
+namespace {
+
+py::object fall_back(const char* function, const py::tuple& args, const std::string& reason) {
+  return numpy_call(numpy().module.attr(function).ptr(), args.ptr(), nullptr, reason, true);
+}
+
+// np.full(shape, value, dtype) in C order, or np.empty where value is None.
+py::object full(py::handle shape, py::handle value, py::handle dtype) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        const std::optional<DType> type = dtype_argument(dtype.ptr());
+        if (!type) throw Unsupported("dtype");
+        const ir::Dims dims = to_dims(shape.ptr());
+        for (std::int64_t d : dims)
+          if (d < 0) throw Unsupported("shape");
+        const Layout layout{*type, dims, numpy_shim::c_strides(dims, ir::size_of(*type))};
+        if (value.is_none()) return make_lazy(call.session().empty(layout));
+        const LazyArray target = call.session().empty(layout);
+        const tracer::Operand operand = to_operand(call, value.ptr());
+        if (!operand.weak && !operand.layout.shape.empty()) throw Unsupported("arguments");
+        call.session().assign(target, operand);
+        return to_python(call, target);
+      },
+      [&](const std::string& reason) {
+        if (value.is_none()) return fall_back("empty", py::make_tuple(shape, dtype), reason);
+        return fall_back("full", py::make_tuple(shape, value, dtype), reason);
+      });
+}
+
+py::object where(py::handle condition, py::handle x, py::handle y) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        const tracer::Operand operands[] = {to_operand(call, condition.ptr()),
+                                            to_operand(call, x.ptr()), to_operand(call, y.ptr())};
+        if (operands[0].weak) throw Unsupported("arguments");
+        PyObject* const values[] = {x.ptr(), y.ptr()};
+        check_promotion(call, values, std::span(operands).subspan(1));
+        return to_python(call, call.session().where(operands[0], operands[1], operands[2]));
+      },
+      [&](const std::string& reason) {
+        return fall_back("where", py::make_tuple(condition, x, y), reason);
+      });
+}
+
+template <class MakeView>
+py::object view(py::handle object, MakeView make_view, const char* function,
+                const py::tuple& args) {
+  return native_or(
+      is_lazy(object.ptr()) ? tracing_call(object.ptr()) : nullptr,
+      [&](Call& call) {
+        call.enter();
+        const LazyArray& array = as_lazy(object.ptr())->array;
+        if (array.scalar) throw Unsupported("arguments");
+        return make_lazy(call.session().view(array, make_view(array.layout)));
+      },
+      [&](const std::string& reason) { return fall_back(function, args, reason); });
+}
+
+py::object broadcast_to(py::handle object, py::handle shape) {
+  return native_or(
+      is_lazy(object.ptr()) ? tracing_call(object.ptr()) : nullptr,
+      [&](Call& call) {
+        call.enter();
+        LazyArray array = as_lazy(object.ptr())->array;
+        if (array.scalar) array = zero_d(call, array);
+        LazyArray view = call.session().view(
+            array, numpy_shim::broadcast_to(array.layout, to_dims(shape.ptr())));
+        view.read_only = true;
+        return make_lazy(std::move(view));
+      },
+      [&](const std::string& reason) {
+        return fall_back("broadcast_to", py::make_tuple(object, shape), reason);
+      });
+}
+
+py::object expand_dims(py::handle object, py::handle axis) {
+  return view(
+      object,
+      [&](const Layout& layout) { return numpy_shim::expand_dims(layout, to_dims(axis.ptr())); },
+      "expand_dims", py::make_tuple(object, axis));
+}
+
+py::object ufunc(py::handle function, const py::tuple& args, const py::dict& kwargs) {
+  if (!PyObject_TypeCheck(function.ptr(), &PyUFunc_Type)) throw py::type_error("a ufunc is needed");
+  std::vector<PyObject*> operands;
+  for (py::handle arg : args) operands.push_back(arg.ptr());
+  return call_ufunc(function.ptr(), operands, kwargs.ptr());
+}
+
+py::object reduce(py::handle function, py::handle x, py::handle axis, py::handle dtype,
+                  py::handle out, py::handle keepdims, py::handle initial, py::handle where) {
+  if (!PyObject_TypeCheck(function.ptr(), &PyUFunc_Type)) throw py::type_error("a ufunc is needed");
+  PyObject* no_initial = initial.is(numpy().no_value) ? nullptr : initial.ptr();
+  return call_reduce(function.ptr(), x.ptr(),
+                     {axis.ptr(), dtype.ptr(), out.ptr(), keepdims.ptr(), no_initial, where.ptr()});
+}
+
+}  // namespace
+
+void bind_primitives(py::module_& m) {
+  m.def("full", full, py::arg("shape"), py::arg("value"), py::arg("dtype"),
+        "np.full(shape, value, dtype), or np.empty where value is None; no memory is touched "
+        "before it is needed.");
+  m.def("where", where, py::arg("condition"), py::arg("x"), py::arg("y"),
+        "np.where with three arguments.");
+  m.def("broadcast_to", broadcast_to, py::arg("x"), py::arg("shape"), "np.broadcast_to.");
+  m.def(
+      "as_array", [](py::handle object) { return as_array(object.ptr()); }, py::arg("x"),
+      "A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it; "
+      "anything else as it is.");
+  m.def("expand_dims", expand_dims, py::arg("x"), py::arg("axis"), "np.expand_dims.");
+  m.def("ufunc", ufunc, py::arg("ufunc"), py::arg("args"), py::arg("kwargs"),
+        "ufunc(*args, **kwargs), traced.");
+  m.def("reduce", reduce, py::arg("ufunc"), py::arg("x"), py::arg("axis") = 0,
+        py::arg("dtype") = py::none(), py::arg("out") = py::none(), py::arg("keepdims") = false,
+        py::arg("initial") = numpy().no_value, py::arg("where") = true,
+        "ufunc.reduce(x, ...), traced.");
+  m.def(
+      "arg_reduce",
+      [](bool largest, py::handle x, py::handle axis, bool keepdims) {
+        return call_arg_reduce(largest, x.ptr(), axis.ptr(), nullptr, keepdims ? Py_True : nullptr);
+      },
+      py::arg("largest"), py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
+      "np.argmin or np.argmax, traced.");
+}
+
+}  // namespace ufuse::pyext

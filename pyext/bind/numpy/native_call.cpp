@@ -1,0 +1,350 @@
+// See native_call.h.
+#include "pyext/bind/numpy/native_call.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <unordered_map>
+
+#include "pyext/bind/call/containers.h"
+#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/sites/callbacks.h"
+
+namespace ufuse::pyext {
+namespace {
+
+using tracer::Operand;
+
+Operand weak_operand(PyObject* number) {
+  Operand operand;
+  operand.weak = weak_scalar(number);
+  return operand;
+}
+
+[[noreturn]] void reject_array(PyObject* object) {
+  if (!PyArray_CheckExact(object)) throw Unsupported("subclass");
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  const bool plain = PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
+  throw Unsupported(plain ? "dtype" : "layout");
+}
+
+void collect(PyObject* object, std::vector<PyObject*>& lazies) {
+  ContainerWalk walk(object, Into::All);
+  while (PyObject* inside = walk.next())
+    if (is_lazy(inside)) lazies.push_back(inside);
+}
+
+// What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a
+// view of one is a view; one that nobody else holds is the session's own; anything else stays what
+// it is.
+class WrappedResult {
+ public:
+  WrappedResult(Call& call, const std::vector<PyObject*>& lazies) : call_(call), lazies_(lazies) {}
+
+  py::object of(py::object result, int depth = 0) {
+    PyObject* object = result.ptr();
+    for (PyObject* lazy : lazies_)
+      if (as_lazy(lazy)->real == object) return borrow(lazy);
+    if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return array(std::move(result));
+    if (const auto it = containers_.find(object); it != containers_.end()) return it->second;
+    const bool stays = depth == kMaxDepth || !any_inside(object, Into::Sequences, is_from_numpy);
+    return stays ? result : container(std::move(result), depth);
+  }
+
+ private:
+  static constexpr int kMaxDepth = 100;  // arrays deeper inside are real ones
+
+  static bool is_from_numpy(PyObject* object) {
+    return PyArray_Check(object) || PyArray_IsScalar(object, Generic);
+  }
+
+  py::object container(py::object result, int depth) {
+    PyObject* object = result.ptr();
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    const bool is_list = PyList_CheckExact(object);
+    py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
+    containers_[object] = made;
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      // Moved out of the container, which is the call's own, so that it does not count as a holder.
+      py::object item = borrow(PySequence_Fast_GET_ITEM(object, i));
+      if (Py_REFCNT(object) == 1) {
+        Py_INCREF(Py_None);
+        is_list ? PyList_SET_ITEM(object, i, Py_None) : PyTuple_SET_ITEM(object, i, Py_None);
+        Py_DECREF(item.ptr());
+      }
+      PyObject* wrapped = of(std::move(item), depth + 1).release().ptr();
+      is_list ? PyList_SET_ITEM(made.ptr(), i, wrapped) : PyTuple_SET_ITEM(made.ptr(), i, wrapped);
+    }
+    return made;
+  }
+
+  py::object array(py::object result);
+
+  Call& call_;
+  const std::vector<PyObject*>& lazies_;
+  std::unordered_map<PyObject*, py::object> containers_;
+};
+
+py::object WrappedResult::array(py::object result) {
+  PyObject* object = result.ptr();
+  if (!is_supported_array(object)) return result;
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  PyObject* base = PyArray_BASE(array);
+  if (base != nullptr) {
+    if (py::object view = view_of_known(call_, array)) return view;
+    const bool own_base =
+        PyArray_CheckExact(base) && Py_REFCNT(base) == 1 &&
+        PyArray_CHKFLAGS(reinterpret_cast<PyArrayObject*>(base), NPY_ARRAY_OWNDATA);
+    if (!own_base) return result;
+  }
+  if (Py_REFCNT(object) > 1) return result;
+  return make_lazy(call_.session().adopt(layout_of(array), memory_of(object, PyArray_DATA(array)),
+                                         PyArray_ISWRITEABLE(array), tracer::Role::Temporary),
+                   object);
+}
+
+// What is pending for arrays that NumPy is about to read under another name.
+void write_pending(Call& call, PyObject* object) {
+  std::vector<py::object> arrays;
+  ContainerWalk walk(object, Into::All);
+  while (PyObject* inside = walk.next())
+    if (PyArray_Check(inside)) arrays.push_back(borrow(inside));
+  for (const py::object& each : arrays)
+    call.session().write_pending(byte_range_of(reinterpret_cast<PyArrayObject*>(each.ptr())));
+}
+
+// Whether what a call gave may be another way to the memory of arrays that it was given: an array
+// of a class or dtype that the session has not, an iterator, a frame. What is supported is a view
+// of what the session knows.
+bool may_look_at_memory(const Call& call, PyObject* object) {
+  if (is_shared_array(call, object)) return !is_supported_array(object);
+  PyTypeObject* type = Py_TYPE(object);
+  return !(PyArray_CheckExact(object) || is_plain_number(object) || object == Py_None ||
+           PyArray_IsScalar(object, Generic) || PyBool_Check(object) || PyUnicode_Check(object) ||
+           PyBytes_CheckExact(object) || PyType_Check(object) || PyTuple_Check(object) ||
+           PyArray_DescrCheck(object) || PyModule_Check(object) ||
+           PyExceptionInstance_Check(object) || type == &PyList_Type || type == &PyDict_Type ||
+           type == &PySlice_Type || is_lazy(object));
+}
+
+// While it lives, the code that runs sees and writes memory by itself.
+class AmongStrangers {
+ public:
+  explicit AmongStrangers(Call* call) : call_(call), before_(call && call->among_strangers()) {
+    if (call_) call_->set_among_strangers(true);
+  }
+  ~AmongStrangers() {
+    if (call_) call_->set_among_strangers(before_);
+  }
+  AmongStrangers(const AmongStrangers&) = delete;
+  AmongStrangers& operator=(const AmongStrangers&) = delete;
+
+ private:
+  Call* call_;
+  const bool before_;
+};
+
+std::string name_of(PyObject* func) {
+  py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
+  if (!name || !PyUnicode_Check(name.ptr())) {
+    PyErr_Clear();
+    return Py_TYPE(func)->tp_name;
+  }
+  return text_of(name.ptr());
+}
+
+// Where `out` stands among the arguments of NumPy's functions and methods, which have no native
+// form for all arguments, the array of a method being the first; a ufunc's comes by its name
+// (__array_ufunc__).
+bool has_out_in_its_place(std::string_view name, PyObject* args) {
+  struct Row {
+    std::string_view name;
+    Py_ssize_t place;
+  };
+  constexpr std::array kRows = {Row{"all", 2},         Row{"any", 2},     Row{"argmax", 2},
+                                Row{"argmin", 2},      Row{"choose", 2},  Row{"compress", 3},
+                                Row{"concatenate", 2}, Row{"cumprod", 3}, Row{"cumsum", 3},
+                                Row{"dot", 2},         Row{"max", 2},     Row{"min", 2},
+                                Row{"prod", 3},        Row{"round", 2},   Row{"sum", 3},
+                                Row{"take", 3},        Row{"trace", 5}};
+  const auto row = std::ranges::find(kRows, name, &Row::name);
+  return row != kRows.end() && row->place < PyTuple_GET_SIZE(args) &&
+         PyTuple_GET_ITEM(args, row->place) != Py_None;
+}
+
+// Whether a function is given code that it may call: whatever that does, the function does.
+bool is_given_code(PyObject* args, PyObject* kwargs) {
+  const auto is_code = [](PyObject* x) {
+    return PyCallable_Check(x) && !PyType_Check(x) && !PyCFunction_Check(x) &&
+           !PyObject_TypeCheck(x, &PyUFunc_Type);
+  };
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+    if (is_code(PyTuple_GET_ITEM(args, i))) return true;
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t at = 0;
+  while (kwargs != nullptr && PyDict_Next(kwargs, &at, &key, &value))
+    if (is_code(value)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool is_of_ufunc(PyObject* func) {
+  if (PyObject_TypeCheck(func, &PyUFunc_Type)) return true;
+  PyObject* owner = PyCFunction_Check(func) ? PyCFunction_GET_SELF(func) : nullptr;
+  return owner != nullptr && PyObject_TypeCheck(owner, &PyUFunc_Type);
+}
+
+bool is_debugging() {
+  static const bool everywhere = std::getenv("UFUSE_DEBUG") != nullptr;
+  const Call* call = Call::active();
+  return everywhere || (call != nullptr && call->debug());
+}
+
+Operand to_operand(Call& call, PyObject* object) {
+  if (is_lazy(object) && tracing_call(object) == &call)
+    return call.session().operand(as_lazy(object)->array);
+  if (is_number(object)) {
+    Operand operand = weak_operand(as_number(object)->value);
+    operand.weak->number = as_number(object)->number;
+    return operand;
+  }
+  if (is_plain_number(object)) return weak_operand(object);
+  if (PyBool_Check(object)) {
+    const ir::Scalar bits{{object == Py_True ? 1u : 0u, 0}};
+    return {call.session().param(DType::Bool, bits), {DType::Bool, {}, {}}, true, std::nullopt};
+  }
+  // No argument and no global array: a constant, or worked out of shapes.
+  if (const auto dtype = scalar_dtype(object)) {
+    return {call.session().param(*dtype, scalar_bits(object, *dtype)),
+            {*dtype, {}, {}},
+            true,
+            std::nullopt};
+  }
+  return call.session().operand(to_array(call, object));
+}
+
+LazyArray to_array(Call& call, PyObject* object) {
+  if (is_lazy(object)) {
+    if (tracing_call(object) == &call) return as_lazy(object)->array;
+    const py::object real = real_of(object);
+    if (const auto dtype = scalar_dtype(real.ptr()))
+      return call.session().literal(*dtype, scalar_bits(real.ptr(), *dtype));
+    return call.capture(reinterpret_cast<PyArrayObject*>(real.ptr()));
+  }
+  if (is_supported_array(object)) return call.capture(reinterpret_cast<PyArrayObject*>(object));
+  if (PyArray_Check(object)) reject_array(object);
+  if ((PyList_CheckExact(object) || PyTuple_CheckExact(object)) &&
+      !any_inside(object, Into::Sequences, is_lazy)) {
+    write_pending(call, object);
+    const py::object made = py::reinterpret_steal<py::object>(PyArray_FROM_O(object));
+    if (!made) PyErr_Clear();
+    if (made && is_supported_array(made.ptr())) {
+      auto* array = reinterpret_cast<PyArrayObject*>(made.ptr());
+      call.session().mark_impure();
+      return call.session().adopt(layout_of(array), memory_of(made.ptr(), PyArray_DATA(array)),
+                                  false, tracer::Role::Captured);
+    }
+  }
+  throw Unsupported("foreign_object");
+}
+
+py::object to_python(Call& call, LazyArray array) {
+  if (call.take_immediate()) call.session().force({&array, 1});
+  return make_lazy(std::move(array));
+}
+
+py::object to_python(Call& call, std::vector<LazyArray> arrays) {
+  if (arrays.size() == 1) return to_python(call, std::move(arrays.front()));
+  if (call.take_immediate()) call.session().force(arrays);
+  py::tuple made(arrays.size());
+  for (std::size_t i = 0; i < arrays.size(); ++i) made[i] = make_lazy(std::move(arrays[i]));
+  return made;
+}
+
+py::object view_of_known(Call& call, PyArrayObject* array) {
+  const Layout layout = layout_of(array);
+  auto storage = call.session().storage_at(tracer::byte_range(PyArray_DATA(array), layout));
+  if (!storage) return {};
+  LazyArray view;
+  view.offset = static_cast<char*>(PyArray_DATA(array)) - static_cast<char*>(storage->memory.data);
+  view.storage = std::move(storage);
+  view.layout = layout;
+  view.has_recipe = false;
+  view.read_only = !PyArray_ISWRITEABLE(array);  // np.diagonal
+  return make_lazy(std::move(view), reinterpret_cast<PyObject*>(array));
+}
+
+bool is_shared_array(const Call& call, PyObject* object) {
+  if (!PyArray_CheckExact(object)) return false;
+  return call.session().knows_part_of(byte_range_of(reinterpret_cast<PyArrayObject*>(object)));
+}
+
+py::object unwrap(PyObject* object) {
+  if (is_lazy(object)) return real_of(object);
+  std::vector<PyObject*> lazies;
+  collect(object, lazies);
+  if (lazies.empty()) return borrow(object);
+  std::vector<LazyArray> pending;
+  Call* call = Call::active();
+  for (PyObject* lazy : lazies)
+    if (call && tracing_call(lazy) == call) pending.push_back(as_lazy(lazy)->array);
+  if (!pending.empty()) call->session().force(pending);
+  return replaced(object);
+}
+
+py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason,
+                      bool pure) {
+  Call* call = Call::active();
+  // A function that runs as plain NumPy leaves nothing to record, whatever it calls.
+  std::optional<Call::Aside> aside;
+  if (call == nullptr) aside.emplace();
+  std::vector<PyObject*> lazies;
+  collect(args, lazies);
+  if (kwargs) collect(kwargs, lazies);
+  PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
+  const std::string name = name_of(func);
+  pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args) &&
+          !is_given_code(args, kwargs);
+  if (call) {
+    call->record(tracer::Event::Kind::NumpyCall, reason.c_str(), name);
+    if (!pure) {
+      call->session().flush();
+      call->share_containers();
+    }
+    write_pending(*call, args);
+    if (kwargs) write_pending(*call, kwargs);
+  }
+  const py::object real_args = unwrap(args);
+  const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
+  if (!pure)  // it may keep them
+    for (PyObject* lazy : lazies) as_lazy(lazy)->array.storage->shown = true;
+  py::object result;
+  {
+    const AmongStrangers strangers(pure ? nullptr : call);
+    if (call) call->session().prune_computed();
+    std::optional<RealVariables> variables;
+    if (call && !pure) variables.emplace(*call);
+    result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
+  }
+  if (!call || Call::active() != call) return result;
+  if (!pure) {
+    call->session().flush();  // what the call itself has traced: through an iterator, a callback
+    call->session().forget_memory();
+    call->share_containers();
+  }
+  const auto looks = [&](PyObject* object) { return may_look_at_memory(*call, object); };
+  if (!lazies.empty() && any_inside(result.ptr(), Into::All, looks))
+    call->session().write_at_once();
+  return WrappedResult(*call, lazies).of(std::move(result));
+}
+
+py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,
+                      const std::string& reason, bool pure) {
+  py::tuple packed(args.size());
+  std::size_t i = 0;
+  for (PyObject* arg : args) packed[i++] = borrow(arg);
+  return numpy_call(func, packed.ptr(), nullptr, reason, pure);
+}
+
+}  // namespace ufuse::pyext

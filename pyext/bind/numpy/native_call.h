@@ -1,0 +1,74 @@
+// The two ways to answer an operation: natively, as graph nodes, or by the real NumPy call on real
+// arrays. Every operation of lazy arrays goes through `native_or`: the first way, and the second
+// where the first is not there. NumPy words all errors.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "pyext/bind/lazy/lazy_array.h"
+
+namespace ufuse::pyext {
+
+// A Python object as an operand; throws Unsupported with the reason why it is none.
+tracer::Operand to_operand(Call& call, PyObject* object);
+// The lazy array behind an object, captured where it is an ndarray; throws Unsupported for anything
+// else.
+LazyArray to_array(Call& call, PyObject* object);
+// Where NumPy promotes by value (before 2.0), throws Unsupported when that changes the result of
+// these operands.
+void check_promotion(Call& call, std::span<PyObject* const> objects,
+                     std::span<const tracer::Operand> operands);
+
+// Results of an operation as Python objects; computed at once where a captured array asks for that.
+py::object to_python(Call& call, LazyArray array);
+py::object to_python(Call& call, std::vector<LazyArray> arrays);
+
+// A real array on memory that the call knows, as a lazy one; unset for any other.
+py::object view_of_known(Call& call, PyArrayObject* array);
+
+// Whether an object is a real array on memory that the call knows.
+bool is_shared_array(const Call& call, PyObject* object);
+
+// Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
+py::object unwrap(PyObject* object);
+
+// A ufunc or a method of one.
+bool is_of_ufunc(PyObject* func);
+
+// func(*args, **kwargs) on real objects, recorded with its reason; arrays that nobody else holds
+// come back lazy. Not pure: the call may change memory, so all that is pending is computed before.
+// An `out=` is never pure.
+py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason,
+                      bool pure);
+py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,
+                      const std::string& reason, bool pure);
+
+// Raise InternalErrors instead of answering with NumPy (UFUSE_DEBUG is set, or jit's debug).
+bool is_debugging();
+
+template <class Native, class Numpy>
+py::object native_or(Call* call, Native native, Numpy numpy) {
+  std::string reason = "user_call";
+  const auto stopped = call ? call->stop_if_slow() : std::nullopt;
+  if (stopped) call = nullptr;
+  if (call != nullptr) {
+    const std::size_t mark = call->session().mark();
+    try {
+      const AtWork building;
+      return native(*call);
+    } catch (const Unsupported& unsupported) {
+      reason = unsupported.reason();
+    } catch (const UserError&) {
+      reason = "arguments";
+    } catch (const InternalError&) {
+      if (is_debugging()) throw;
+      reason = "internal_error";
+    }
+    call->session().disown_since(mark);
+    call->take_immediate();
+  }
+  return numpy(reason);
+}
+
+}  // namespace ufuse::pyext

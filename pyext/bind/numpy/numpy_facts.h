@@ -1,0 +1,68 @@
+// What the installed NumPy is and how its objects read as ours: dtypes, layouts, scalars, versions,
+// the objects we call.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "numpy_shim/operand.h"
+#include "pyext/bind/common.h"
+#include "tracer/storage.h"
+
+namespace ufuse::pyext {
+
+using ir::DType;
+using numpy_shim::Layout;
+
+int type_number(DType dtype);
+std::optional<DType> dtype_of_number(int type_number);
+std::optional<DType> dtype_of(PyArray_Descr* descr);  // native byte order, plain
+py::object descr_of(DType dtype);
+// A dtype argument: a dtype, a scalar type or a name; nothing when it is none of ours.
+std::optional<DType> dtype_from_object(PyObject* object);
+
+// Numbers of these do not fit Python's: NumPy would round the items of a list. Their scalars are
+// never lazy.
+constexpr bool is_long(DType dtype) {
+  return dtype == DType::LongDouble || dtype == DType::CLongDouble;
+}
+
+// Exactly np.ndarray, of a dtype of ours, aligned.
+bool is_supported_array(PyObject* object);
+Layout layout_of(PyArrayObject* array);
+// The memory of an array of any dtype; empty where it has no elements.
+tracer::ByteRange byte_range_of(PyArrayObject* array);
+// Exactly a NumPy scalar of a dtype of ours.
+std::optional<DType> scalar_dtype(PyObject* object);
+ir::Scalar scalar_bits(PyObject* scalar, DType dtype);
+py::object scalar_object(DType dtype, const void* data);
+// The type that a NumPy scalar of this dtype has.
+PyObject* scalar_type(DType dtype);
+
+// Whether a module of this name is NumPy's or SciPy's.
+bool is_library(std::string_view module);
+// A function of NumPy 2 under the __array_function__ protocol.
+bool is_dispatcher(PyObject* object);
+
+// An ndarray on memory that `base` keeps alive.
+py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base);
+
+struct NumpyFacts {
+  py::object module;  // numpy
+  int major = 0, minor = 0;
+  bool nep50 = true;              // promotion without values
+  bool old_reduce_order = false;  // NumPy <= 2.2
+  std::size_t most_axes = 64;     // of an array
+  py::object result_type, no_value, copyto;
+  py::object geterr;  // in NumPy 2 all of the error state
+  // NumPy 2: the context variable of the error state, and what makes a value for it.
+  py::object error_variable, make_error_state;
+  py::object geterrobj, seterrobj;  // before: the list
+};
+const NumpyFacts& numpy();
+// Whether NumPy's operators write their results over large temporaries in this process: it finds
+// out who calls by walking the C stack, which is not possible everywhere.
+bool reuses_temporaries();
+void init_numpy_facts();
+
+}  // namespace ufuse::pyext

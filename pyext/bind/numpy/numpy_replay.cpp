@@ -1,0 +1,396 @@
+// See numpy_replay.h.
+#include "pyext/bind/numpy/numpy_replay.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "numpy_shim/layout.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
+
+namespace ufuse::pyext {
+namespace {
+
+using ir::Node;
+using ir::NodeId;
+using ir::Op;
+using tracer::Session;
+
+py::tuple tuple_of(const ir::Dims& dims) {
+  py::tuple made(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) made[i] = dims[i];
+  return made;
+}
+
+py::object module_attribute(const char* module, const char* name) {
+  return py::module_::import(module).attr(name);
+}
+
+// NumPy's error state while it lives: these flags are logged, the others ignored. It goes through C
+// functions of NumPy only. np.errstate is Python code, in the middle of which Ctrl-C may be raised,
+// and then the state would stay.
+class LoggedErrors {
+ public:
+  LoggedErrors(std::uint8_t mask, const py::object& log) {
+    if (numpy().error_variable) {
+      const auto mode = [&](int bit) { return mask & bit ? "log" : "ignore"; };
+      const py::object state = numpy().make_error_state(
+          py::arg("call") = log, py::arg("divide") = mode(1), py::arg("over") = mode(2),
+          py::arg("under") = mode(4), py::arg("invalid") = mode(8));
+      before_ = steal(PyContextVar_Set(numpy().error_variable.ptr(), state.ptr()));
+      return;
+    }
+    before_ = steal(PyObject_CallNoArgs(numpy().geterrobj.ptr()));
+    // Three bits for each flag, from the lowest: divide by zero, overflow, underflow, invalid.
+    constexpr int kLog = 5;
+    int modes = 0;
+    for (int flag = 0; flag < 4; ++flag)
+      if (mask >> flag & 1) modes |= kLog << 3 * flag;
+    py::list state;
+    state.append(py::reinterpret_borrow<py::list>(before_)[0]);  // the size of buffers
+    state.append(modes);
+    state.append(log);
+    numpy().seterrobj(state);
+  }
+  ~LoggedErrors() {
+    const py::error_scope pending;
+    if (numpy().error_variable) {
+      if (PyContextVar_Reset(numpy().error_variable.ptr(), before_.ptr()) == 0) return;
+    } else {
+      PyObject* done = PyObject_CallOneArg(numpy().seterrobj.ptr(), before_.ptr());
+      Py_XDECREF(done);
+      if (done != nullptr) return;
+    }
+    PyErr_WriteUnraisable(before_.ptr());
+  }
+  LoggedErrors(const LoggedErrors&) = delete;
+  LoggedErrors& operator=(const LoggedErrors&) = delete;
+
+ private:
+  py::object before_;  // NumPy 2: the token of its context variable; before: its list
+};
+
+}  // namespace
+
+WarningLog::WarningLog()
+    : log_(module_attribute("types", "SimpleNamespace")(py::arg("write") = lines_.attr("append"))) {
+}
+
+py::object WarningLog::run(std::uint8_t mask, const std::function<py::object()>& compute) {
+  const LoggedErrors logged(mask, log_);
+  return compute();
+}
+
+std::vector<std::string> WarningLog::take() {
+  std::vector<std::string> messages;
+  for (py::handle line : lines_) {
+    // "Warning: overflow encountered in exp\n"
+    const std::string text = py::str(line);
+    messages.push_back(text.substr(9, text.size() - 10));
+  }
+  lines_.attr("clear")();
+  return messages;
+}
+
+namespace {
+
+class Replay {
+ public:
+  // What is needed is counted first, so that each value dies after its last use.
+  Replay(Call& call, Session& session, std::span<const tracer::Want> wants)
+      : call_(call), session_(session) {
+    std::vector<NodeId> open;
+    const auto use = [&](NodeId id) {
+      if (uses_[id.value]++ == 0) open.push_back(id);
+    };
+    for (const tracer::Want& want : wants) use(want.node);
+    while (!open.empty()) {
+      const NodeId id = open.back();
+      open.pop_back();
+      std::ranges::for_each(operands_of(id), use);
+    }
+  }
+
+  // Of each want once.
+  py::object value(NodeId root) {
+    // Operands first, without recursion: a chain may be long.
+    std::vector<NodeId> stack{root};
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      if (done_.contains(id.value)) {
+        stack.pop_back();
+        continue;
+      }
+      bool ready = true;
+      for (NodeId operand : operands_of(id))
+        if (!done_.contains(operand.value)) {
+          stack.push_back(operand);
+          ready = false;
+        }
+      if (!ready) continue;
+      stack.pop_back();
+      compute(id);
+      done_.insert(id.value);
+      for (NodeId operand : operands_of(id)) release(operand);
+    }
+    py::object made = values_.at(root.value);
+    release(root);
+    return made;
+  }
+
+  std::vector<py::object> values(std::span<const tracer::Want> wants) {
+    std::vector<py::object> found;
+    for (const tracer::Want& want : wants) found.push_back(value(want.node));
+    return found;
+  }
+
+  struct Raised {
+    NodeId node;
+    std::string message;
+  };
+  std::vector<Raised> raised;
+
+ private:
+  std::vector<NodeId> operands_of(NodeId id) const {
+    if (session_.computed(id)) return {};
+    std::vector<NodeId> operands = session_.graph()[id].inputs;
+    if (const tracer::CallRecord* record = session_.call_record(id))
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        if (record->operands[k]) operands[k] = record->operands[k];
+    if (const tracer::ReduceRecord* record = session_.reduce_record(id))
+      operands.push_back(record->operand);
+    return operands;
+  }
+
+  void release(NodeId id) {
+    if (--uses_.at(id.value) == 0) values_.erase(id.value);
+  }
+
+  void compute(NodeId id) {
+    const std::uint8_t mask = session_.may_raise(id) ? session_.node_info(id).report_mask : 0;
+    py::object made = log_.run(mask, [&] { return computed(id); });
+    for (std::string& message : log_.take()) raised.push_back({id, std::move(message)});
+    values_.emplace(id.value, std::move(made));
+  }
+
+  py::object operand(const Node& node, std::size_t k) { return values_.at(node.inputs[k].value); }
+
+  py::object computed(NodeId id) {
+    if (const tracer::Want* standing = session_.computed(id))
+      return array_on(standing->layout, standing->memory.data, false, nullptr);
+    const Node& node = session_.graph()[id];
+    switch (node.op) {
+      case Op::Input: {
+        const Session::InputRow& row = session_.input_row(node.id);
+        return array_on(row.layout, row.memory.data, false, nullptr);
+      }
+      case Op::Param:
+        return zero_d(node.dtype, session_.param_row(node.id).bits);
+      case Op::Const:
+        return zero_d(node.dtype, node.constant);
+      case Op::Broadcast:
+        return broadcast(node);
+      case Op::Transpose:
+        return operand(node, 0).attr("transpose")(tuple_of(node.ints));
+      case Op::Slice:
+        return slice(node);
+      case Op::Reshape:
+        return operand(node, 0).attr("reshape")(tuple_of(node.shape));
+      case Op::Cast:
+        return operand(node, 0).attr("astype")(descr_of(node.dtype));
+      case Op::Ufunc:
+        return ufunc(id, node);
+      case Op::Where:
+        return as_array(
+            numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
+      case Op::Reduce:
+        return reduce(id, node);
+      case Op::ArgReduce:
+        return as_array(operand(node, 0).attr(node.id ? "argmax" : "argmin")(node.ints[0]));
+      case Op::RealPart:
+        return operand(node, 0).attr("real");
+      case Op::ImagPart:
+        return operand(node, 0).attr("imag");
+      default:
+        return elementwise(id, node);
+    }
+  }
+
+  // The operands of a ufunc as the user gave them, and the loop it runs: its casts are its own, and
+  // their warnings too.
+  struct Operands {
+    py::tuple values;
+    py::dict kwargs;
+  };
+  Operands ufunc_operands(NodeId id, const Node& node, const py::tuple& outputs) {
+    const tracer::CallRecord* record = session_.call_record(id);
+    Operands made{py::tuple(node.inputs.size()), {}};
+    py::list signature;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const bool given = record && record->operands[k];
+      made.values[k] = values_.at((given ? record->operands[k] : node.inputs[k]).value);
+      signature.append(descr_of(session_.graph()[node.inputs[k]].dtype));
+    }
+    if (!record) return made;
+    for (py::handle output : outputs) signature.append(output);
+    made.kwargs["signature"] = py::tuple(signature);
+    made.kwargs["casting"] = "unsafe";
+    return made;
+  }
+
+  static py::object as_array(py::object object) {
+    return PyArray_Check(object.ptr()) ? object : steal(PyArray_FROM_O(object.ptr()));
+  }
+
+  static py::object zero_d(ir::DType dtype, const ir::Scalar& bits) {
+    return as_array(scalar_object(dtype, bits.bits));
+  }
+
+  py::object broadcast(const Node& node) {
+    const py::object x = operand(node, 0);
+    auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
+    Layout layout{node.dtype, node.shape, ir::Dims(node.shape.size(), 0)};
+    for (std::size_t i = 0; i < node.ints.size(); ++i)
+      if (node.ints[i] >= 0)
+        layout.strides[i] = PyArray_STRIDE(array, static_cast<int>(node.ints[i]));
+    return array_on(layout, PyArray_DATA(array), false, x.ptr());
+  }
+
+  py::object slice(const Node& node) {
+    const py::object x = operand(node, 0);
+    auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
+    const std::size_t ndim = node.shape.size();
+    Layout layout{node.dtype, node.shape, ir::Dims(ndim)};
+    char* data = PyArray_BYTES(array);
+    for (std::size_t i = 0; i < ndim; ++i) {
+      const npy_intp stride = PyArray_STRIDE(array, static_cast<int>(i));
+      layout.strides[i] = stride * node.ints[ndim + i];
+      if (node.shape[i] > 0) data += stride * node.ints[i];
+    }
+    return array_on(layout, data, false, x.ptr());
+  }
+
+  // NumPy scalars' operators warn in other words than the ufuncs.
+  py::object elementwise(NodeId id, const Node& node) {
+    const std::string name(ir::op_info(node.op).name);
+    const Operands given = ufunc_operands(id, node, py::make_tuple(descr_of(node.dtype)));
+    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
+    if (as_scalars) {
+      py::tuple operands(node.inputs.size());
+      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
+      const char* scalar_operator = name == "add"        ? "add"
+                                    : name == "subtract" ? "sub"
+                                    : name == "multiply" ? "mul"
+                                    : name == "divide"   ? "truediv"
+                                                         : nullptr;
+      if (scalar_operator)
+        return as_array(module_attribute("operator", scalar_operator)(*operands));
+    }
+    return as_array(numpy().module.attr(name.c_str())(*given.values, **given.kwargs));
+  }
+
+  py::object ufunc(NodeId id, const Node& node) {
+    const ir::LoopEntry& entry = session_.loops()[node.id];
+    if (const auto it = all_outputs_.find(node.inputs.front().value); it != all_outputs_.end())
+      for (const auto& [same, outputs] : it->second)
+        if (same.id == node.id && same.inputs == node.inputs)
+          return as_array(outputs[py::int_(node.slot)]);
+    const py::object function = borrow(ufunc_of(entry));
+    py::list outputs;
+    for (DType output : entry.outputs) outputs.append(descr_of(output));
+    const Operands given = ufunc_operands(id, node, py::tuple(outputs));
+    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
+    py::tuple operands(given.values.size());
+    if (as_scalars)
+      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
+    const char* scalar_operator = !as_scalars                     ? nullptr
+                                  : entry.ufunc == "remainder"    ? "mod"
+                                  : entry.ufunc == "floor_divide" ? "floordiv"
+                                  : entry.ufunc == "add"          ? "add"
+                                  : entry.ufunc == "subtract"     ? "sub"
+                                  : entry.ufunc == "multiply"     ? "mul"
+                                  : entry.ufunc == "divide"       ? "truediv"
+                                                                  : nullptr;
+    py::object result = scalar_operator ? module_attribute("operator", scalar_operator)(*operands)
+                                        : function(*given.values, **given.kwargs);
+    if (PyTuple_Check(result.ptr())) {
+      // Computed once for all its outputs, so that it warns once.
+      all_outputs_[node.inputs.front().value].emplace_back(node, result);
+      result = borrow(PyTuple_GET_ITEM(result.ptr(), node.slot));
+    }
+    return as_array(result);
+  }
+
+  // NumPy's order of summation depends on layout and on casts on the way, so the reduction is given
+  // what it was given.
+  py::object reduce(NodeId id, const Node& node) {
+    const tracer::ReduceRecord* record = session_.reduce_record(id);
+    py::object x = operand(node, 0);
+    ir::Dims axes = node.ints;
+    std::sort(axes.begin(), axes.end());
+    if (record) {
+      const Node& direct = session_.graph()[node.inputs[0]];
+      const bool is_operand = record->operand == node.inputs[0];
+      const bool is_cast = direct.op == Op::Cast && direct.inputs[0] == record->operand;
+      if (is_operand || is_cast) x = laid_out(values_.at(record->operand.value), record->layout);
+    }
+    py::dict kwargs;
+    kwargs["axis"] = tuple_of(axes);
+    kwargs["dtype"] = descr_of(node.dtype);
+    if (node.inputs.size() == 2) kwargs["initial"] = operand(node, 1)[py::tuple(0)];
+    const std::string name(ir::reduction_info(node.reduction).name);
+    return as_array(numpy().module.attr(name.c_str()).attr("reduce")(x, **kwargs));
+  }
+
+  py::object laid_out(const py::object& x, const Layout& layout) {
+    auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
+    if (layout_of(array) == layout) return x;
+    const Layout like{layout.dtype, layout.shape,
+                      numpy_shim::like_strides(layout, ir::size_of(layout.dtype))};
+    if (layout_of(array) == like) return x;
+    const Memory memory = call_.allocate(like);
+    const py::object made = borrow(static_cast<PyObject*>(memory.owner.get()));
+    numpy().copyto(made, x);
+    return made;
+  }
+
+  Call& call_;
+  Session& session_;
+  WarningLog log_;
+  std::unordered_map<std::uint32_t, std::size_t> uses_;  // still to come
+  std::unordered_map<std::uint32_t, py::object> values_;
+  std::unordered_set<std::uint32_t> done_;
+  std::unordered_map<std::uint32_t, std::vector<std::pair<Node, py::object>>>
+      all_outputs_;  // by first operand
+};
+
+void note(Session& session, const std::vector<Replay::Raised>& raised) {
+  for (std::size_t i = 0; i < raised.size();) {
+    const NodeId node = raised[i].node;
+    std::vector<std::string> messages;
+    for (; i < raised.size() && raised[i].node == node; ++i) messages.push_back(raised[i].message);
+    session.note_raised(node, std::move(messages));
+  }
+}
+
+}  // namespace
+
+std::vector<py::object> numpy_values(Call& call, Session& session,
+                                     std::span<const tracer::Want> wants) {
+  return Replay(call, session, wants).values(wants);
+}
+
+void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
+  Replay replay(call, session, wants);
+  const std::vector<py::object> values = replay.values(wants);
+  for (std::size_t i = 0; i < wants.size(); ++i) {
+    const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
+    // Not through Python, which handles signals: all are written, or none.
+    if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
+                         reinterpret_cast<PyArrayObject*>(values[i].ptr())) < 0)
+      throw py::error_already_set();
+  }
+  note(session, replay.raised);
+}
+
+}  // namespace ufuse::pyext

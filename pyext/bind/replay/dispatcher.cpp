@@ -1,0 +1,579 @@
+// See dispatcher.h. A Dispatcher is a callable: it looks the arguments' signature up among its
+// plans; where there is none, or a guard has changed, or a warning is due, it calls the tracing
+// function, which is right for every call, and records the plan it leaves.
+#include "pyext/bind/replay/dispatcher.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+#include "pyext/bind/call/call.h"
+#include "pyext/bind/replay/objects.h"
+#include "pyext/bind/replay/replay.h"
+#include "tracer/race.h"
+
+namespace ufuse::pyext {
+namespace {
+
+// Recorded calls of one function, and their runs, each of which takes about a kilobyte.
+constexpr std::size_t kMaxPlans = 64, kMostRuns = 16384;
+// Paths of one signature, and how many calls each has to answer to be worth its place.
+constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
+// Calls that run loops on more memory are worth our way in any case, and so are those that take
+// longer: the plain function may need much memory where loops need none.
+constexpr std::size_t kReplayBytes = 64 * 1024, kTraceBytes = 1024 * 1024;
+constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 250'000;
+// Of what hangs on the user's objects the sizes are not known, and each call is traced.
+constexpr std::int64_t kLongObjects = 50'000'000;
+constexpr std::size_t kMaxKinds = 256;
+// After so many calls in a row that left no recording, one in kRetry of those with a new signature
+// is recorded: shapes and numbers that always change are no reason to try each time.
+// So it is where none of so many recordings in a row has answered a call.
+constexpr std::uint32_t kFruitless = 8, kUnused = 16, kRetry = 64;
+
+struct Entry {
+  explicit Entry(const Signature& signature)
+      : hash(signature.hash), words(signature.words), flags(signature.flags) {
+    for (PyObject* object : signature.objects) objects.push_back(borrow(object));
+  }
+
+  std::uint64_t hash = 0;
+  std::vector<std::uint64_t> words;
+  std::vector<int> flags;
+  bool asked_flags = false;  // Python has looked at the flags of an argument
+  std::vector<py::object> objects;
+  ErrorState error_state;
+  Numbers numbers;
+  std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
+  std::uint64_t answered = 0;            // calls
+  tracer::Race race{kLongReplay};        // of small calls against the plain function
+
+  // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
+  bool matches(const Signature& signature, std::vector<py::object>& numbers) const {
+    return is_like(signature) && this->numbers.repeat(signature.numbers, numbers);
+  }
+
+  // All but the numbers.
+  bool is_like(const Signature& signature) const {
+    if (hash != signature.hash || words != signature.words ||
+        (asked_flags && flags != signature.flags) || objects.size() != signature.objects.size())
+      return false;
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      PyObject *a = objects[i].ptr(), *b = signature.objects[i];
+      if (a == b) continue;
+      if (!PyUnicode_CheckExact(a) || !PyUnicode_CheckExact(b) || PyUnicode_Compare(a, b) != 0)
+        return false;
+    }
+    return true;
+  }
+};
+
+// What names of a dictionary, or a cell, held when the plans were recorded; `...` for nothing.
+class Place {
+ public:
+  explicit Place(py::object where) : where_(std::move(where)) {}
+
+  bool is(PyObject* where) const { return where_.ptr() == where; }
+  void add(py::object name, py::object value) {
+    names_.push_back({std::move(name), std::move(value)});
+  }
+
+  bool holds() const {
+    if (PyCell_Check(where_.ptr())) {
+      PyObject* content = PyCell_GET(where_.ptr());
+      return std::ranges::all_of(names_, [&](const Name& each) { return each.is(content); });
+    }
+#if PY_VERSION_HEX < 0x030C0000
+    // Counts the changes of all dictionaries: most of them have none between two calls.
+    const auto version = reinterpret_cast<PyDictObject*>(where_.ptr())->ma_version_tag;
+    if (version == version_) return true;
+#endif
+    for (const Name& each : names_)
+      if (!each.is(PyDict_GetItemWithError(where_.ptr(), each.name.ptr()))) return false;
+#if PY_VERSION_HEX < 0x030C0000
+    version_ = version;
+#endif
+    return true;
+  }
+
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(where_.ptr());
+    for (const Name& each : names_) Py_VISIT(each.value.ptr());
+    return 0;
+  }
+
+ private:
+  struct Name {
+    py::object name, value;
+    bool is(PyObject* held) const {
+      return held == (value.ptr() == Py_Ellipsis ? nullptr : value.ptr());
+    }
+  };
+
+  py::object where_;
+  std::vector<Name> names_;
+#if PY_VERSION_HEX < 0x030C0000
+  mutable std::uint64_t version_ = 0;  // at which all names held what they should
+#endif
+};
+
+struct State {
+  py::object trace;
+  py::object plain;     // the function itself, where small calls may be answered by it; else unset
+  bool records = true;  // unset: the function is not pure
+  // NumPy has warned of numbers that are the same in each call. Where Python says such a thing once
+  // only, a further recording would not hear it.
+  bool warned_of_numbers = false;
+  std::vector<Place> guards;
+  py::object observe;  // gives the guards of functions that no name leads to
+  std::vector<py::object> observed;
+  ObjectSchemas schemas;
+  NumberPlaces number_places;
+  NumberSites number_sites;
+  std::vector<py::object> codes;              // that the sites are in
+  std::list<std::shared_ptr<Entry>> entries;  // the last used first; a replay holds its own
+  Signature signature;              // reused; the interpreter's lock is held while it is read
+  std::vector<py::object> numbers;  // reused likewise
+  std::unordered_map<std::uint64_t, tracer::Race> races;  // of calls that are traced, by their kind
+  std::uint64_t replayed = 0, traced = 0;
+  // Recordings in a row that came to nothing, and calls of new signatures since that had none.
+  std::uint32_t fruitless = 0, skipped = 0;
+  std::uint32_t unused = 0;  // recordings since one has answered
+
+  bool guards_hold() const { return std::ranges::all_of(guards, &Place::holds); }
+  bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return signature.read(args, count, keywords, number_places, schemas);
+  }
+
+  // Takes the place of what it makes obsolete: the same path, a call that could not be replayed.
+  // What cannot be replayed stands behind the paths that can.
+  void keep(std::shared_ptr<Entry> entry, const Signature& signature) {
+    std::size_t paths = 0;
+    std::erase_if(entries, [&](const std::shared_ptr<Entry>& old) {
+      if (!old->matches(signature, numbers)) return false;
+      if (!old->error_state.is_current()) return false;
+      if (!old->recording) return true;
+      if (entry->recording && entry->recording->is_path_of(*old->recording)) return true;
+      return ++paths >= kMaxPaths;
+    });
+    if (entry->recording || paths == 0)
+      entries.push_front(std::move(entry));
+    else
+      entries.push_back(std::move(entry));
+    std::size_t plans = 0, runs = 0;
+    std::erase_if(entries, [&](const std::shared_ptr<Entry>& old) {
+      runs += old->recording ? old->recording->plan().runs.size() : 0;
+      return ++plans > kMaxPlans || (plans > 1 && runs > kMostRuns);
+    });
+  }
+};
+
+struct DispatcherObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  State* state;
+};
+
+py::object run_traced(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  ++state.traced;
+  return steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+}
+
+void add_guards(std::vector<Place>& guards, const py::object& rows) {
+  for (py::handle row : rows) {
+    const auto triple = row.cast<py::tuple>();
+    if (triple.size() != 3 || (!PyDict_Check(triple[0].ptr()) && !PyCell_Check(triple[0].ptr())))
+      throw py::type_error("a guard is (dict or cell, name, value)");
+    auto place =
+        std::ranges::find_if(guards, [&](const Place& each) { return each.is(triple[0].ptr()); });
+    if (place == guards.end()) place = guards.insert(place, Place(triple[0]));
+    place->add(triple[1], triple[2]);
+  }
+}
+
+// What else has to stay as it is for a recorded call that has run these functions. False: a call of
+// one of them may do something else each time.
+bool guards_added(State& state, const std::vector<py::object>& functions) {
+  py::list fresh;
+  for (const py::object& function : functions)
+    if (std::ranges::none_of(state.observed, [&](const auto& each) { return each.is(function); }))
+      fresh.append(function);
+  if (fresh.empty() || !state.observe) return true;
+  const py::object rows = state.observe(fresh);
+  if (rows.is_none()) return false;
+  add_guards(state.guards, rows);
+  for (py::handle function : fresh) state.observed.push_back(borrow(function.ptr()));
+  return true;
+}
+
+// Traces the call whose signature has been read, and keeps the plan if it leaves one (`kept`).
+py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
+                 bool* kept = nullptr) {
+  const Signature signature = state.signature;  // the function may come back here
+  Entry entry(signature);
+  entry.error_state = ErrorState::now();
+  const std::shared_ptr<Call> before = Call::last();
+  ++state.traced;
+  const std::uint64_t generation = state.schemas.generation();
+  const Call::Recorder recorder{state.number_sites, signature, state.schemas};
+  const Call::Recorder* outer = Call::set_recorder(&recorder);
+  py::object result = py::reinterpret_steal<py::object>(
+      PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+  Call::set_recorder(outer);
+  if (!result) throw py::error_already_set();
+  const std::shared_ptr<Call> call = Call::last();
+  if (!call || call == before) return result;
+  std::optional<Shape> shape = call->take_shape();
+  entry.asked_flags = call->asked_flags();
+  state.warned_of_numbers |= call->warned_of_numbers();
+  entry.numbers = std::move(call->numbers());
+  if (!call->session().plan() || call->argument_count() != signature.arguments.size() ||
+      !entry.numbers.are(signature.numbers) || !entry.error_state.is_current() ||
+      (shape && !guards_added(state, call->objects().take_functions())))
+    shape.reset();
+  if (generation != state.schemas.generation()) {
+    // Signatures have had too little of these objects so far.
+    state.entries.clear();
+    ++state.fruitless;
+    return result;
+  }
+  state.fruitless = shape ? 0 : state.fruitless + 1;
+  if (shape) {
+    ++state.unused;
+    if (call->asked_special()) entry.error_state.add_special();
+    entry.recording = std::make_unique<Recording>(*call, std::move(*shape));
+  } else {
+    entry.numbers = {};
+    for (PyObject* number : signature.numbers) entry.numbers.add_argument(number);
+    entry.numbers.saw_everything();
+  }
+  if (kept != nullptr) *kept = entry.recording != nullptr;
+  state.keep(std::make_shared<Entry>(std::move(entry)), signature);
+  return result;
+}
+
+// A call that cannot be replayed: traced, or answered by the plain function where that is measured
+// to be faster, or where tracing found no loops to run.
+py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags,
+                          PyObject* keywords) {
+  const CallKind kind =
+      state.plain ? kind_of_call(args, PyVectorcall_NARGS(flags), keywords) : CallKind{};
+  if (kind.hash == 0) return run_traced(state, args, flags, keywords);
+  if (state.races.size() >= kMaxKinds && !state.races.contains(kind.hash)) state.races.clear();
+  const std::int64_t worth_asking = kind.objects                ? kLongObjects
+                                    : kind.bytes <= kTraceBytes ? kLongTrace
+                                                                : 0;  // never
+  const tracer::Race::Turn turn =
+      state.races.try_emplace(kind.hash, worth_asking).first->second.next();
+  const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
+  const std::int64_t start = steady_ns();
+  py::object result = turn.plain
+                          ? steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords))
+                          : run_traced(state, args, flags, keywords);
+  if (turn.plain && !turn.timed) return result;
+  const std::int64_t taken = steady_ns() - start;
+  const auto found = state.races.find(kind.hash);  // the function may have come back here
+  if (found == state.races.end()) return result;
+  tracer::Race& race = found->second;
+  bool settled = true;
+  if (const std::shared_ptr<Call> call = turn.plain ? nullptr : Call::last();
+      call && call != before) {
+    race.ran_loops(!call->runs().empty());
+    std::int64_t in_loops = 0;
+    for (const Call::Run& run : call->runs()) {
+      in_loops += run.run_to - run.run_from;
+      settled &= !run.executable || run.executable->settled();
+    }
+    if (turn.timed) race.spent_in_loops(in_loops, taken);
+    if (call->has_stopped()) race.stopped(taken);
+  }
+  if (!turn.timed) return result;
+  if (settled)
+    race.took(turn, taken);
+  else
+    race.again();
+  return result;
+}
+
+// What Python is told in calls like these is no choice between a few: they are traced from now on.
+void give_up(State& state, const Signature& signature) {
+  std::erase_if(state.entries, [&](const auto& old) { return old->is_like(signature); });
+  state.entries.push_front(std::make_shared<Entry>(signature));
+  state.entries.front()->error_state = ErrorState::now();
+  for (PyObject* number : signature.numbers) state.entries.front()->numbers.add_argument(number);
+}
+
+// A replay that came to know something that its recording does not: another one may.
+py::object go_elsewhere(State& state, const Signature& signature, Replay& replay,
+                        std::vector<std::shared_ptr<Entry>>& used, bool& record) {
+  std::vector<py::object> numbers;
+  for (bool found = true; found;) {
+    found = false;
+    std::size_t paths = 0;
+    std::uint64_t answered = 0;
+    record = true;
+    for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
+      const std::shared_ptr<Entry> entry = *it;
+      if (!entry->matches(signature, numbers) || !entry->error_state.is_current()) continue;
+      ++paths;
+      answered += entry->answered;
+      record &= entry->recording != nullptr;  // else what comes next could not be recorded either
+      if (!entry->recording || !replay.may_follow(*entry->recording)) continue;
+      state.entries.splice(state.entries.begin(), state.entries, it);
+      used.push_back(entry);  // kept while the replay refers to it
+      const Replay::End end = replay.follow(*entry->recording, numbers);
+      if (end == Replay::End::Done) {
+        ++entry->answered;
+        return replay.result();
+      }
+      record = end != Replay::End::Traced;
+      if (!record) return {};
+      found = true;
+      break;
+    }
+    if (!found && paths >= kMaxPaths && answered < kWorthwhile * paths) {
+      give_up(state, signature);
+      record = false;
+    }
+  }
+  return {};
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  return guard([&] {
+    State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
+    if (Call::active()) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+    if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
+    const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
+    if (!state.guards_hold()) {
+      state.entries.clear();
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
+    }
+    if (!readable) return trace_or_plain(state, args, flags, keywords).release().ptr();
+    for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
+      if (!(*it)->matches(state.signature, state.numbers) || !(*it)->error_state.is_current())
+        continue;
+      if (it != state.entries.begin())
+        state.entries.splice(state.entries.begin(), state.entries, it);
+      // Other threads may drop the entry while this one runs without the GIL.
+      const std::shared_ptr<Entry> entry = state.entries.front();
+      if (!entry->recording) return trace_or_plain(state, args, flags, keywords).release().ptr();
+      const bool races =
+          state.plain && entry->recording->bytes() <= kReplayBytes && entry->recording->settled();
+      const tracer::Race::Turn turn = races ? entry->race.next() : tracer::Race::Turn{};
+      const std::int64_t start = turn.timed ? steady_ns() : 0;
+      // Allocating may run Python code, which may call this dispatcher again.
+      Signature signature = std::move(state.signature);
+      std::vector<py::object> numbers = std::move(state.numbers);
+      py::object result;
+      bool record = false;
+      if (turn.plain) {
+        result = steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords));
+      } else {
+        Replay replay(signature);
+        const Replay::End end = replay.follow(*entry->recording, numbers);
+        std::vector<std::shared_ptr<Entry>> used;
+        if (end == Replay::End::Done) {
+          ++entry->answered;
+          result = replay.result();
+        } else if (end == Replay::End::Elsewhere) {
+          result = go_elsewhere(state, signature, replay, used, record);
+        }
+        if (!result) replay.take_back();
+      }
+      state.signature = std::move(signature);
+      numbers.clear();
+      state.numbers = std::move(numbers);
+      if (turn.timed && result) entry->race.took(turn, steady_ns() - start);
+      if (turn.plain) return result.release().ptr();
+      if (result) {
+        ++state.replayed;
+        state.unused = 0;
+        return result.release().ptr();
+      }
+      if (record) break;
+      return run_traced(state, args, flags, keywords).release().ptr();
+    }
+    if (state.warned_of_numbers)
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
+    if ((state.fruitless >= kFruitless || state.unused >= kUnused) && ++state.skipped % kRetry != 0)
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
+    return trace(state, args, flags, keywords).release().ptr();
+  });
+}
+
+// A call that is traced in any case: what it recorded can be read afterwards.
+PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guard([&] {
+    State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
+    const auto flags = static_cast<std::size_t>(count);
+    bool kept = false;
+    if (Call::active() == nullptr && state.records && state.guards_hold() &&
+        state.read(args, count, keywords))
+      trace(state, args, flags, keywords, &kept);
+    else
+      run_traced(state, args, flags, keywords);
+    return py::bool_(kept).release().ptr();
+  });
+}
+
+// Whether calls like this one are answered by the plain function, which was measured to be faster.
+PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* keywords) {
+  return guard([&] {
+    State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
+    const auto race = state.races.find(kind_of_call(args, count, keywords).hash);
+    bool found = race != state.races.end() && race->second.plain_wins();
+    if (state.records && state.read(args, count, keywords))
+      for (const std::shared_ptr<Entry>& entry : state.entries)
+        if (entry->matches(state.signature, state.numbers)) found |= entry->race.plain_wins();
+    return py::bool_(found).release().ptr();
+  });
+}
+
+// (positions, names, sites) of ufuse/tracing/parameters.py.
+void read_numbers(State& state, const py::tuple& rows) {
+  for (py::handle position : rows[0]) {
+    const auto at = position.cast<std::size_t>();
+    if (state.number_places.positions.size() <= at) state.number_places.positions.resize(at + 1);
+    state.number_places.positions[at] = true;
+  }
+  for (py::handle name : rows[1]) state.number_places.names.push_back(borrow(name.ptr()));
+  for (py::handle site : rows[2]) {
+    const auto pair = site.cast<py::tuple>();
+    state.codes.push_back(pair[0]);
+    state.number_sites.insert({state.codes.back().ptr(), pair[1].cast<int>()});
+  }
+}
+
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    static const char* names[] = {"trace", "guards", "plain", "numbers", "observe", nullptr};
+    PyObject *callable, *guards = nullptr, *plain = Py_None, *numbers = nullptr, *observe = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOO", const_cast<char**>(names), &callable,
+                                     &guards, &plain, &numbers, &observe))
+      throw py::error_already_set();
+    auto state = std::make_unique<State>();
+    state->trace = borrow(callable);
+    if (plain != Py_None) state->plain = borrow(plain);
+    if (observe) state->observe = borrow(observe);
+    state->records = guards != Py_None;
+    if (guards && state->records) add_guards(state->guards, borrow(guards));
+    if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
+    auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
+    if (self == nullptr) throw py::error_already_set();
+    self->vectorcall = call;
+    self->state = state.release();
+    return reinterpret_cast<PyObject*>(self);
+  });
+}
+
+void destroy(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  delete reinterpret_cast<DispatcherObject*>(self)->state;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  const State* state = reinterpret_cast<DispatcherObject*>(self)->state;
+  Py_VISIT(Py_TYPE(self));
+  if (state == nullptr) return 0;
+  Py_VISIT(state->trace.ptr());
+  Py_VISIT(state->plain.ptr());
+  Py_VISIT(state->observe.ptr());
+  for (const py::object& function : state->observed) Py_VISIT(function.ptr());
+  if (const int stop = state->schemas.traverse(visit, arg); stop != 0) return stop;
+  for (const Place& place : state->guards)
+    if (const int stop = place.traverse(visit, arg); stop != 0) return stop;
+  return 0;
+}
+
+int clear(PyObject* self) {
+  State* state = reinterpret_cast<DispatcherObject*>(self)->state;
+  if (state == nullptr) return 0;
+  state->entries.clear();
+  state->guards.clear();
+  state->observed.clear();
+  state->schemas.clear();
+  state->observe = py::object();
+  state->trace = py::none();
+  state->plain = py::object();
+  return 0;
+}
+
+PyObject* get_counts(PyObject* self, void*) {
+  return guard([&] {
+    const State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
+    return py::make_tuple(state.replayed, state.traced, state.entries.size()).release().ptr();
+  });
+}
+
+PyObject* get_is_stale(PyObject* self, void*) {
+  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards_hold());
+}
+
+PyObject* get_records(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<DispatcherObject*>(self)->state->records);
+}
+
+PyMemberDef kMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(DispatcherObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyMethodDef kMethods[] = {
+    {"record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(record)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "Trace a call whether or not it could be replayed; whether later calls of its signature are."},
+    {"prefers_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(prefers_plain)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "Whether calls like this one are answered by `plain`, which was measured to be faster."},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef kAttributes[] = {
+    {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},
+    {"is_stale", get_is_stale, nullptr, "Whether a guard does not hold any more.", nullptr},
+    {"records", get_records, nullptr, "Whether calls are recorded, so that they can be replayed.",
+     nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+}  // namespace
+
+void bind_dispatcher(py::module_& m) {
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(create)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear)},
+      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_members, kMembers},
+      {Py_tp_methods, kMethods},
+      {Py_tp_getset, kAttributes},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()), observe=...)\n\n"
+           "Calls "
+           "trace(*args, **kwargs), "
+           "which must be pure, and replays the plan that such a "
+           "call leaves for later calls of the same signature. A guard is "
+           "(dict or cell, name, value): where dict[name] or the cell's content is no "
+           "longer the same object (`...`: nothing), all plans are dropped; "
+           "guards=None: `trace` is "
+           "not pure, and nothing is replayed. Small calls are "
+           "answered by `plain` where that is measured to be faster. `numbers` are "
+           "the positions and names of arguments that are operands and nothing else "
+           "when they are Python numbers, and the places (code, offset) whose results "
+           "are. observe(functions) gives the guards of functions that a recorded "
+           "call has run, or None where they are not pure.")},
+      {0, nullptr}};
+  static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+                             slots};
+  m.attr("Dispatcher") = steal(PyType_FromSpec(&spec));
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,313 @@
+// See signature.h.
+#include "pyext/bind/replay/signature.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+
+#include "pyext/bind/numpy/numpy_facts.h"
+#include "pyext/bind/replay/numbers.h"
+
+namespace ufuse::pyext {
+namespace {
+
+enum Tag : std::uint64_t {
+  kArray = 1,
+  kScalar,
+  kSame,
+  kInt,
+  kFloat,
+  kComplex,
+  kObject,
+  kAnyInt,
+  kAnyFloat,
+  kAnyComplex,
+  kTuple,
+  kList,
+  kDict,
+  kOwner,
+  kSameOwner,
+  kAbsent,
+  kScalarBits
+};
+constexpr int kMaxDepth = 4;
+// Of a list or dict that an object holds: longer ones mostly grow from call to call.
+constexpr Py_ssize_t kMaxHeld = 256;
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
+  return (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
+}
+
+// What an argument adds to the kind of a call.
+struct Kind {
+  std::uint64_t hash = 1;
+  std::size_t bytes = 0;
+  bool objects = false;
+  int objects_left = 64;
+
+  void add(PyObject* object) {
+    if (--objects_left < 0) return;
+    hash = mixed(hash, reinterpret_cast<std::uintptr_t>(Py_TYPE(object)));
+    if (PyArray_Check(object)) {
+      auto* array = reinterpret_cast<PyArrayObject*>(object);
+      const auto size = static_cast<std::size_t>(PyArray_NBYTES(array));
+      bytes += size;
+      hash = mixed(hash, static_cast<std::uint64_t>(PyArray_TYPE(array)) << 8 |
+                             static_cast<std::uint64_t>(std::bit_width(size)));
+    } else if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+      const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+      hash = mixed(hash, static_cast<std::uint64_t>(size));
+      for (Py_ssize_t i = 0; i < size && objects_left > 0; ++i)
+        add(PySequence_Fast_GET_ITEM(object, i));
+    } else if (PyDict_CheckExact(object)) {
+      PyObject *key, *value;
+      for (Py_ssize_t at = 0; objects_left > 0 && PyDict_Next(object, &at, &key, &value);)
+        add(value);
+    } else {
+      objects |= object != Py_None && !PyLong_Check(object) && !PyFloat_Check(object) &&
+                 !PyComplex_Check(object) && !PyUnicode_Check(object) &&
+                 !PyArray_CheckScalar(object);
+    }
+  }
+};
+
+// Functions, types and dtypes of NumPy's: they live as long as NumPy, and what they give depends on
+// their arguments alone.
+bool is_fixed(PyObject* object) {
+  if (PyObject_TypeCheck(object, &PyUFunc_Type))
+    return reinterpret_cast<PyUFuncObject*>(object)->obj == nullptr;
+  if (PyType_Check(object)) {
+    auto* type = reinterpret_cast<PyTypeObject*>(object);
+    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+           PyType_IsSubtype(type, &PyGenericArrType_Type);
+  }
+  if (PyArray_DescrCheck(object))
+    return dtype_of(reinterpret_cast<PyArray_Descr*>(object)).has_value();
+  return is_dispatcher(object);
+}
+
+std::uint64_t bits_of(double value) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+}  // namespace
+
+bool NumberPlaces::has_position(Py_ssize_t position) const {
+  const auto at = static_cast<std::size_t>(position);
+  return at < positions.size() && positions[at];
+}
+
+bool NumberPlaces::has_name(PyObject* name) const {
+  return std::ranges::any_of(names, [&](const py::object& known) {
+    return known.ptr() == name || PyUnicode_Compare(known.ptr(), name) == 0;
+  });
+}
+
+void Signature::clear() {
+  words.clear();
+  objects.clear();
+  arguments.clear();
+  numbers.clear();
+  attribute_numbers.clear();
+  flags.clear();
+  owners.clear();
+  containers_.clear();
+  inside_ = 0;
+  held_.clear();
+  hash = 0;
+}
+
+bool Signature::read(PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                     const NumberPlaces& places, ObjectSchemas& schemas) {
+  clear();
+  schemas_ = &schemas;
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  words.push_back(static_cast<std::uint64_t>(count));
+  for (Py_ssize_t i = 0; i < named; ++i) objects.push_back(PyTuple_GET_ITEM(keywords, i));
+  for (Py_ssize_t i = 0; i < count + named; ++i) {
+    const bool is_operand =
+        i < count ? places.has_position(i) : places.has_name(PyTuple_GET_ITEM(keywords, i - count));
+    if (is_operand && is_plain_number(args[i])) {
+      add_number(args[i]);
+    } else if (!add(args[i])) {
+      return false;
+    }
+  }
+  if (!arrays_are_apart()) return false;
+  for (std::uint64_t word : words) hash = mixed(hash, word);
+  return true;
+}
+
+void Signature::add_number(PyObject* number) {
+  words.push_back(PyFloat_CheckExact(number)  ? kAnyFloat
+                  : PyLong_CheckExact(number) ? kAnyInt
+                                              : kAnyComplex);
+  numbers.push_back(number);
+}
+
+bool Signature::add(PyObject* object, int depth) {
+  if (PyArray_CheckExact(object)) return add_array(reinterpret_cast<PyArrayObject*>(object));
+  if (PyFloat_CheckExact(object)) {
+    words.insert(words.end(), {kFloat, bits_of(PyFloat_AS_DOUBLE(object))});
+    return true;
+  }
+  if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    words.insert(words.end(), {kInt, static_cast<std::uint64_t>(value)});
+    return overflow == 0;
+  }
+  if (PyComplex_CheckExact(object)) {
+    const Py_complex value = PyComplex_AsCComplex(object);
+    words.insert(words.end(), {kComplex, bits_of(value.real), bits_of(value.imag)});
+    return true;
+  }
+  if (object == Py_None || PyBool_Check(object) || PyUnicode_CheckExact(object) ||
+      is_fixed(object)) {
+    words.push_back(kObject);
+    objects.push_back(object);
+    return true;
+  }
+  if (const auto dtype = scalar_dtype(object)) {
+    if (inside_ > 0) {
+      // Traced code finds it there as it is.
+      const ir::Scalar scalar = ir::without_padding(scalar_bits(object, *dtype), *dtype);
+      words.insert(words.end(), {kScalarBits, static_cast<std::uint64_t>(*dtype)});
+      words.insert(words.end(), std::begin(scalar.bits), std::end(scalar.bits));
+      return true;
+    }
+    const auto known = std::ranges::find(arguments, object);
+    if (known != arguments.end()) {
+      words.insert(words.end(), {kSame, static_cast<std::uint64_t>(known - arguments.begin())});
+      return true;
+    }
+    arguments.push_back(object);
+    words.insert(words.end(), {kScalar, static_cast<std::uint64_t>(*dtype)});
+    return true;
+  }
+  if (PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object))
+    return add_container(object, depth);
+  return add_owner(object, depth);
+}
+
+bool Signature::add_container(PyObject* object, int depth) {
+  const bool is_tuple = PyTuple_CheckExact(object), is_list = PyList_CheckExact(object);
+  if (depth == kMaxDepth || (inside_ > 0 && PyObject_Size(object) > kMaxHeld)) return false;
+  if (std::ranges::find(containers_, object) != containers_.end()) return false;
+  containers_.push_back(object);
+  if (is_tuple || is_list) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+    words.insert(words.end(), {is_tuple ? kTuple : kList, static_cast<std::uint64_t>(size)});
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+      if (is_list) held_.push_back(borrow(item));
+      if (!add(item, depth + 1)) return false;
+    }
+    return true;
+  }
+  words.insert(words.end(), {kDict, static_cast<std::uint64_t>(PyDict_GET_SIZE(object))});
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
+    if (!PyUnicode_CheckExact(key)) return false;
+    held_.push_back(borrow(key));
+    held_.push_back(borrow(value));
+    objects.push_back(key);
+    if (!add(value, depth + 1)) return false;
+  }
+  return true;
+}
+
+// An object of a class of the user's: the attributes that recorded calls have read.
+bool Signature::add_owner(PyObject* object, int depth) {
+  const auto known = std::ranges::find(owners, object);
+  if (known != owners.end()) {
+    words.insert(words.end(), {kSameOwner, static_cast<std::uint64_t>(known - owners.begin())});
+    return true;
+  }
+  const ObjectSchema* schema = depth < kMaxDepth ? schemas_->of(object) : nullptr;
+  if (schema == nullptr) return false;
+  const std::size_t owner = owners.size();
+  owners.push_back(object);
+  words.insert(words.end(), {kOwner, reinterpret_cast<std::uintptr_t>(Py_TYPE(object)),
+                             schema->version, schema->names.size()});
+  ++inside_;
+  const py::object attributes = attributes_of(object);
+  // Objects that stand in it may bring schemas of their own, so it is asked for by its place.
+  for (std::size_t i = 0; i < schemas_->of(object)->names.size(); ++i) {
+    PyObject* name = schemas_->of(object)->names[i].ptr();
+    PyObject* value = PyDict_GetItemWithError(attributes.ptr(), name);
+    if (value == nullptr) {
+      if (PyErr_Occurred()) throw py::error_already_set();
+      words.push_back(kAbsent);
+      continue;
+    }
+    held_.push_back(borrow(value));
+    if (is_plain_number(value)) {
+      // Whoever sees more of it than operators do says so to the recording's numbers.
+      attribute_numbers.push_back({owner, name, static_cast<int>(numbers.size())});
+      add_number(value);
+    } else if (!add(value, depth + 1)) {
+      return false;
+    }
+  }
+  --inside_;
+  return true;
+}
+
+bool Signature::add_array(PyArrayObject* array) {
+  auto* object = reinterpret_cast<PyObject*>(array);
+  const auto known = std::ranges::find(arguments, object);
+  if (known != arguments.end()) {
+    words.insert(words.end(), {kSame, static_cast<std::uint64_t>(known - arguments.begin())});
+    return true;
+  }
+  const int array_flags = PyArray_FLAGS(array);
+  PyArray_Descr* descr = PyArray_DESCR(array);
+  if (!(array_flags & NPY_ARRAY_ALIGNED) || !dtype_of(descr)) return false;
+  const int ndim = PyArray_NDIM(array);
+  const std::uint64_t writeable = array_flags & NPY_ARRAY_WRITEABLE ? 1 : 0;
+  words.push_back(kArray | static_cast<std::uint64_t>(descr->type_num) << 8 |
+                  static_cast<std::uint64_t>(ndim) << 16 | writeable << 32);
+  words.insert(words.end(), PyArray_DIMS(array), PyArray_DIMS(array) + ndim);
+  words.insert(words.end(), PyArray_STRIDES(array), PyArray_STRIDES(array) + ndim);
+  arguments.push_back(object);
+  flags.push_back(array_flags);
+  return true;
+}
+
+// Overlapping arguments are traced each time: what may be put off depends on it.
+bool Signature::arrays_are_apart() {
+  ranges_.clear();
+  for (PyObject* object : arguments) {
+    if (!PyArray_CheckExact(object)) continue;
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    if (PyArray_SIZE(array) == 0) continue;
+    ranges_.push_back({byte_range_of(array), static_cast<bool>(PyArray_ISWRITEABLE(array))});
+  }
+  std::ranges::sort(ranges_, std::less<>{}, [](const Range& range) { return range.bytes.low; });
+  // How far those before reach: all of them, and those that can be written.
+  const char *high = nullptr, *written = nullptr;
+  for (const auto& [bytes, writeable] : ranges_) {
+    if (bytes.low < (writeable ? high : written)) return false;
+    high = std::max(high, bytes.high, std::less<>{});
+    if (writeable) written = std::max(written, bytes.high, std::less<>{});
+  }
+  return true;
+}
+
+CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  Kind kind;
+  for (Py_ssize_t i = 0; i < count + named; ++i) kind.add(args[i]);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    const Py_hash_t name = PyObject_Hash(PyTuple_GET_ITEM(keywords, i));
+    kind.hash = mixed(kind.hash, static_cast<std::uint64_t>(name));
+  }
+  if (kind.objects_left < 0) return {};
+  return {kind.hash != 0 ? kind.hash : 1, kind.bytes, kind.objects};
+}
+
+}  // namespace ufuse::pyext

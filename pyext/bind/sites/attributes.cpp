@@ -1,0 +1,266 @@
+// What if traced code reads an attribute or an item, assigns one, or changes what stands there?
+//
+// An array that is found so is traced from there on, as arguments are. What an attribute of the
+// user's object is set to stays pending, for only traced code sees it until the call ends or other
+// code runs (frames.h). Objects of other packages, and classes whose attributes are set by code of
+// their own, are given real arrays at once.
+#include "pyext/bind/sites/attributes.h"
+
+#include <array>
+#include <cstring>
+
+#include "pyext/bind/call/containers.h"
+#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/sites/others.h"
+#include "pyext/bind/sites/site.h"
+
+namespace ufuse::pyext {
+namespace {
+
+// What traced code has in the place of an object.
+PyObject* in_traced_code(PyObject* object) {
+  Call* call = Call::may_know(object) ? Call::active() : nullptr;
+  if (call == nullptr) return Py_NewRef(object);
+  return guard([&] {
+    py::object mine = call->known(object);
+    return (mine ? mine : borrow(object)).release().ptr();
+  });
+}
+
+PyObject* known_object(PyObject*, PyObject* object) {
+  // Text that is made of an object names its address.
+  if (Call* call = Call::active(); call && call->objects().index_of(object) >= 0)
+    call->session().mark_impure();
+  return in_traced_code(object);
+}
+
+// Of what was just found, or null for an error; takes the reference.
+PyObject* traced_if_array(PyObject* found) {
+  if (found == nullptr || !Call::may_know(found)) return found;
+  if (PyArray_CheckExact(found)) return traced_from_here(found, Py_REFCNT(found) == 1);
+  PyObject* mine = in_traced_code(found);
+  Py_DECREF(found);
+  return mine;
+}
+
+// The function of the user's that a property calls to be read or set; null for anything else.
+PyObject* function_of_property(PyObject* object, PyObject* name, const char* which) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return nullptr;
+  PyObject* of_class = _PyType_Lookup(type, name);
+  if (of_class == nullptr || Py_TYPE(of_class) != &PyProperty_Type || is_other(object))
+    return nullptr;
+  PyObject* function = PyObject_GetAttrString(of_class, which);
+  Py_XDECREF(function);  // the property's, and so the class's
+  return function != nullptr && PyFunction_Check(function) ? function : nullptr;
+}
+
+PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2) {
+    PyErr_SetString(PyExc_TypeError, "read_attribute needs an object and a name");
+    return nullptr;
+  }
+  Call* call = Call::active();
+  if (call == nullptr || is_lazy(args[0]))
+    return traced_if_array(PyObject_GetAttr(args[0], args[1]));
+  return guard([&]() -> PyObject* {
+    if (Call::may_know(args[0]))
+      if (const py::object mine = call->known(args[0]))
+        return traced_if_array(PyObject_GetAttr(mine.ptr(), args[1]));
+    if (Py_TYPE(args[0])->tp_getattro == PyObject_GenericGetAttr)
+      if (PyObject* getter = function_of_property(args[0], args[1], "fget")) {
+        PyObject* const given[] = {getter, args[0]};
+        return site(given, 2, nullptr);
+      }
+    if (!call->objects().may_read(args[0], args[1])) call->session().mark_impure();
+    if (const int number = call->objects().number_at(args[0], args[1]); number >= 0)
+      return number_in_attribute(*call, number).release().ptr();
+    return traced_if_array(PyObject_GetAttr(args[0], args[1]));
+  });
+}
+
+PyObject* found_object(PyObject*, PyObject* object) {
+  if (!PyArray_CheckExact(object)) return in_traced_code(object);
+  const bool fresh = Py_REFCNT(object) == 1;  // on the stack of the code that asks
+  return traced_from_here(Py_NewRef(object), fresh);
+}
+
+// The dictionary of an object whose attributes nobody but Python looks after; unset for any other.
+py::object plain_attributes(PyObject* object, PyObject* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_setattro != PyObject_GenericSetAttr ||
+      type->tp_getattro != PyObject_GenericGetAttr || is_other(object))
+    return {};
+  PyObject* of_class = _PyType_Lookup(type, name);
+  if (of_class != nullptr && Py_TYPE(of_class)->tp_descr_set != nullptr) return {};
+  py::object names = py::reinterpret_steal<py::object>(PyObject_GenericGetDict(object, nullptr));
+  if (!names) PyErr_Clear();
+  return names;
+}
+
+void check(int status) {
+  if (status < 0) throw py::error_already_set();
+}
+
+void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  Call* call = Call::active();
+  if (call == nullptr || is_lazy(object))
+    return check(PyObject_SetAttr(object, name, value ? seen_number(value) : nullptr));
+  if (value == nullptr) {
+    call->session().mark_impure();
+    return check(PyObject_SetAttr(object, name, value));
+  }
+  if (PyObject* setter = function_of_property(object, name, "fset")) {
+    PyObject* const args[] = {setter, object, seen_number(value)};
+    steal(site(args, 3, nullptr));
+    return;
+  }
+  const py::object names = plain_attributes(object, name);
+  if (names && call->objects().may_assign(object, name))
+    call->objects().set_number(object, name, is_number(value) ? as_number(value)->number : -1);
+  else
+    call->session().mark_impure();
+  PyObject* given = call->copies().original_of(plain_number(value));
+  if (!any_inside(given, Into::All, is_lazy)) return check(PyObject_SetAttr(object, name, given));
+  if (names) {
+    check(PyObject_SetAttr(object, name, given));
+    call->holders().add(names.ptr(), name);
+    return;
+  }
+  call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
+  call->settle();
+  const py::object real = unwrap(given);
+  check(PyObject_SetAttr(object, name, real.ptr()));
+}
+
+// Of the stand-in for an object of which an attribute is assigned or deleted.
+PyTypeObject* owner_type = nullptr;
+
+int set_of_owner(PyObject* self, PyObject* name, PyObject* value) {
+  return guard(
+      [&] {
+        set_attribute(object_of(self), name, value);
+        return 0;
+      },
+      -1);
+}
+
+PyObject* owner(PyObject*, PyObject* object) {
+  if (Call::active() == nullptr) return Py_NewRef(object);
+  return stand_in(owner_type, object);
+}
+
+// Of that for a list or dict of which an item is assigned, changed or deleted.
+PyTypeObject* container_type = nullptr;
+
+PyObject* get_of_container(PyObject* self, PyObject* index) {
+  return traced_if_array(PyObject_GetItem(object_of(self), index));
+}
+
+int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
+  PyObject* container = object_of(self);
+  Call* call = Call::active();
+  if (value == nullptr) return PyObject_DelItem(container, index);
+  PyObject* given = seen_number(value);
+  if (PyObject_SetItem(container, index, given) < 0) return -1;
+  if (call != nullptr &&
+      (any_inside(given, Into::All, is_lazy) || call->copies().original_of(given) != given))
+    call->holders().add(container, PyDict_CheckExact(container) ? index : nullptr);
+  return 0;
+}
+
+// `x[i] = ...`: real arrays that came here by ways that nobody sees are traced, and where lists and
+// dicts hold lazy ones is remembered.
+PyObject* changed(PyObject*, PyObject* object) {
+  Call* call = Call::active();
+  if (call == nullptr) return Py_NewRef(object);
+  if (is_supported_array(object)) return found_object(nullptr, object);
+  if (!PyList_CheckExact(object) && !PyDict_CheckExact(object)) return operand_of(object);
+  return stand_in(container_type, call->copies().copy_of(object));
+}
+
+// The object and what its attribute is now, for `augment`.
+PyObject* begin_augment(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  PyObject* found = read_attribute(self, args, count);
+  if (found == nullptr) return nullptr;
+  PyObject* both = PyTuple_Pack(3, args[0], args[1], found);
+  Py_DECREF(found);
+  return both;
+}
+
+PyObject* in_place(const char* name, PyObject* a, PyObject* b) {
+  for (const BinaryOperator& each : kBinary)
+    if (std::strcmp(each.in_place, name) == 0) return each.apply_in_place(a, b);
+  if (std::strcmp(name, "ipow") == 0) return PyNumber_InPlacePower(a, b, Py_None);
+  return PyNumber_InPlaceMatrixMultiply(a, b);
+}
+
+// augment("iadd", begin_augment(x, "a"), y): `x.a += y`.
+PyObject* augment(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count != 3 || !PyTuple_Check(args[1]) || PyTuple_GET_SIZE(args[1]) != 3)
+      throw py::type_error("augment needs an operator, what begin_augment gave, and a value");
+    PyObject* object = PyTuple_GET_ITEM(args[1], 0);
+    const py::object now = borrow(PyTuple_GET_ITEM(args[1], 2));  // the tuple may let go of it
+    const py::object value = value_beside(now.ptr(), args[2]);
+    const py::object made = steal(in_place(text_of(args[0]).c_str(), now.ptr(), value.ptr()));
+    set_attribute(object, PyTuple_GET_ITEM(args[1], 1), made.ptr());
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"read_attribute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(read_attribute)),
+     METH_FASTCALL, "read_attribute(x, name): `x.name`; an array is traced from there on."},
+    {"found", found_object, METH_O,
+     "found(object): an array found in traced code, which is traced from there on; any other "
+     "object as it is."},
+    {"known", known_object, METH_O,
+     "known(object): an array whose memory the active call knows, as a lazy one; any other object "
+     "as it is."},
+    {"owner", owner, METH_O,
+     "owner(x): what stands for x where traced code assigns or deletes `x.name`."},
+    {"changed", changed, METH_O,
+     "changed(x): what stands for x where traced code assigns or deletes `x[i]`."},
+    {"begin_augment", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(begin_augment)),
+     METH_FASTCALL, "begin_augment(x, name): what `augment` needs of `x.name += y` before y."},
+    {"augment", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(augment)), METH_FASTCALL,
+     "augment(operator, begun, y): the rest of `x.name += y`; the operator is \"iadd\" or another "
+     "of module operator."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* traced_from_here(PyObject* array, bool fresh) {
+  Call* call = Call::active();
+  if (call == nullptr || !is_supported_array(array)) return array;
+  const py::object held = py::reinterpret_steal<py::object>(array);
+  return guard([&] { return call->find(array, fresh).release().ptr(); });
+}
+
+void bind_attributes(py::module_& m) {
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
+      {Py_tp_setattro, reinterpret_cast<void*>(set_of_owner)},
+      {Py_tp_doc, const_cast<char*>("An object of which an attribute is assigned.")},
+      {0, nullptr}};
+  PyType_Spec spec = {"ufuse._core.owner", sizeof(StandIn), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  owner_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  PyType_Slot slots_of_container[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
+      {Py_mp_subscript, reinterpret_cast<void*>(get_of_container)},
+      {Py_mp_ass_subscript, reinterpret_cast<void*>(set_of_container)},
+      {Py_tp_doc, const_cast<char*>("A list or dict of which an item is assigned.")},
+      {0, nullptr}};
+  spec.name = "ufuse._core.container";
+  spec.slots = slots_of_container;
+  container_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (owner_type == nullptr || container_type == nullptr ||
+      PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
+    throw py::error_already_set();
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,221 @@
+// Which callables does the Python package put in NumPy's places that must have no Python frame of
+// their own? Warnings and tracebacks then show the user's line. `functools.partial(call_numpy,
+// func, reason, pure)` is a function that always runs on real arrays.
+#include <algorithm>
+#include <array>
+
+#include "pyext/bind/call/containers.h"
+#include "pyext/bind/call/session.h"
+#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/sites/site.h"
+
+namespace ufuse::pyext {
+namespace {
+
+PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&] {
+    if (PyTuple_GET_SIZE(args) < 3) throw py::type_error("call_numpy needs func, reason and pure");
+    const py::object rest = steal(PyTuple_GetSlice(args, 3, PyTuple_GET_SIZE(args)));
+    const char* reason = PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1));
+    if (reason == nullptr) throw py::error_already_set();
+    const int pure = PyObject_IsTrue(PyTuple_GET_ITEM(args, 2));
+    if (pure < 0) throw py::error_already_set();
+    return numpy_call(PyTuple_GET_ITEM(args, 0), rest.ptr(), kwargs, reason, pure == 1)
+        .release()
+        .ptr();
+  });
+}
+
+// Types of most arguments, for which a look-up that fails would be slow.
+bool is_basic(PyTypeObject* type) {
+  const std::array basic = {&PyArray_Type,   &PyLong_Type,  &PyFloat_Type,
+                            &PyComplex_Type, &PyBool_Type,  &PyType_Type,
+                            &PyUnicode_Type, &PyBytes_Type, Py_TYPE(Py_None)};
+  return std::ranges::find(basic, type) != basic.end();
+}
+
+bool has_override(PyTypeObject* type) {
+  static auto* name = new py::str("__array_function__");
+  static auto* of_array =
+      new py::object(py::handle(reinterpret_cast<PyObject*>(&PyArray_Type)).attr(*name));
+  const py::handle asked = reinterpret_cast<PyObject*>(type);
+  return py::hasattr(asked, *name) && !py::object(asked.attr(*name)).is(*of_array);
+}
+
+// Whether NumPy's dispatcher would ask this argument, or look into it in a way of its own: np.stack
+// refuses an iterator there. `harmless`: a type already looked at.
+bool may_override(PyObject* root, PyTypeObject*& harmless) {
+  return any_inside(root, Into::Sequences, [&](PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (type == harmless || is_basic(type) || is_lazy(object)) return false;
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return false;
+    // NumPy gives results the class of a subclass by means that ask for real arrays.
+    if (PyArray_Check(object) || PyIter_Check(object) || has_override(type)) return true;
+    harmless = type;
+    return false;
+  });
+}
+
+bool any_may_override(PyObject* args, PyObject* kwargs) {
+  PyTypeObject* harmless = nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+    if (may_override(PyTuple_GET_ITEM(args, i), harmless)) return true;
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; kwargs != nullptr && PyDict_Next(kwargs, &at, &key, &value);)
+    if (may_override(value, harmless)) return true;
+  return false;
+}
+
+PyObject* call_handled(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 3) throw py::type_error("call_handled needs func, stand_in, pure");
+    PyObject* func = PyTuple_GET_ITEM(args, 0);
+    const py::object rest = steal(PyTuple_GetSlice(args, 3, PyTuple_GET_SIZE(args)));
+    if (any_may_override(rest.ptr(), kwargs))
+      return numpy_call(func, rest.ptr(), kwargs, "foreign_object", false).release().ptr();
+    PyObject* result = PyObject_Call(PyTuple_GET_ITEM(args, 1), rest.ptr(), kwargs);
+    if (result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+    const bool pure = PyTuple_GET_ITEM(args, 2) == Py_True;
+    return numpy_call(func, rest.ptr(), kwargs, "arguments", pure).release().ptr();
+  });
+}
+
+// A function that knows no lazy arrays; most calls of it are about something else.
+PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_real needs func");
+    PyObject* func = PyTuple_GET_ITEM(args, 0);
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    const auto lazy = [](PyObject* object) { return is_lazy(object); };
+    if (any_inside(rest.ptr(), Into::All, lazy) ||
+        (kwargs != nullptr && any_inside(kwargs, Into::All, lazy)))
+      return numpy_call(func, rest.ptr(), kwargs, "user_call", false).release().ptr();
+    return PyObject_Call(func, rest.ptr(), kwargs);
+  });
+}
+
+PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&] {
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_late needs resolve");
+    const py::object function = steal(PyObject_CallNoArgs(PyTuple_GET_ITEM(args, 0)));
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    return PyObject_Call(function.ptr(), rest.ptr(), kwargs);
+  });
+}
+
+// The error that is set, without the package's own frames: its traceback starts at the caller's
+// line and goes on with the user's functions.
+void drop_own_frames() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const py::object kind = steal(type), error = steal(value);
+  const py::object frames = trace ? steal(trace) : py::object(py::none());
+  const py::object users =
+      py::module_::import("ufuse.tracing.tracebacks").attr("without_ours")(frames);
+  PyException_SetTraceback(error.ptr(), users.ptr());
+  PyErr_Restore(kind.inc_ref().ptr(), error.inc_ref().ptr(),
+                users.is_none() ? nullptr : users.inc_ref().ptr());
+}
+
+// ufuse.jit.Function's call. No frame of Python's stands between the caller and what answers.
+PyObject* call_jitted(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    static PyObject* const joins = PyUnicode_InternFromString("_is_joined");
+    static PyObject* const joined = PyUnicode_InternFromString("joined");
+    static PyObject* const answering = PyUnicode_InternFromString("answering");
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_jitted needs a function");
+    PyObject* function = PyTuple_GET_ITEM(args, 0);
+    try {
+      py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+      py::object named = kwargs ? borrow(kwargs) : py::object();
+      if (steal(PyObject_GetAttr(function, joins)).ptr() == Py_True) {
+        if (!named) named = py::dict();
+        const py::tuple both =
+            steal(PyObject_CallMethodObjArgs(function, joined, rest.ptr(), named.ptr(), nullptr));
+        rest = both[0];
+        named = both[1];
+      }
+      const py::object runs = steal(PyObject_CallMethodNoArgs(function, answering));
+      return steal(PyObject_Call(runs.ptr(), rest.ptr(), named.ptr())).release().ptr();
+    } catch (py::error_already_set& error) {
+      error.restore();
+    }
+    drop_own_frames();
+    return nullptr;
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"call_jitted", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_jitted)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_jitted(function, /, *args, **kwargs): function.answering()(*args, **kwargs)."},
+    {"call_numpy", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_numpy)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_numpy(func, reason, pure, /, *args, **kwargs): numpy_call with the arguments in a row."},
+    {"call_handled", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_handled)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_handled(func, stand_in, pure, /, *args, **kwargs): stand_in(*args, **kwargs), or "
+     "NumPy's func where that gives NotImplemented or an argument's __array_function__ may "
+     "answer."},
+    {"call_real", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_real)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_real(func, /, *args, **kwargs): func on real arrays where some argument is a lazy one."},
+    {"call_late", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_late)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_late(resolve, /, *args, **kwargs): resolve()(*args, **kwargs)."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+namespace {
+
+// An attribute of the lazy array's type that calls the method of its real type.
+py::object numpy_method(const std::string& name, bool pure) {
+  const py::cpp_function call(
+      [name, pure](const py::args& args, const py::kwargs& kwargs) {
+        if (args.empty())
+          throw py::type_error("descriptor '" + name +
+                               "' of 'numpy.ndarray' object needs an argument");
+        const py::object type = args[0].attr("__class__");
+        if (!py::hasattr(type, name.c_str()))  // NumPy scalars lack some: the object says so
+          return py::object(unwrap(args[0].ptr()).attr(name.c_str()));
+        const py::object method = type.attr(name.c_str());
+        return numpy_call(method.ptr(), args.ptr(), kwargs.ptr(), "not_native", pure);
+      },
+      py::name(name.c_str()));
+  return steal(PyInstanceMethod_New(call.ptr()));
+}
+
+// NumPy 1's implement_array_function; the second callable is what it would get as `func`.
+py::object implement(py::handle func, py::handle implementation, py::handle,
+                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
+  const py::tuple asked = steal(PySequence_Tuple(relevant.ptr()));
+  if (any_may_override(asked.ptr(), nullptr))
+    return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), "foreign_object", false);
+  return steal(PyObject_Call(implementation.ptr(), args.ptr(), kwargs.ptr()));
+}
+
+}  // namespace
+
+py::object into_array(const py::object& result) {
+  if (!PyTuple_CheckExact(result.ptr())) return as_array(result.ptr());
+  const auto given = borrow(result.ptr()).cast<py::tuple>();
+  py::tuple made(given.size());
+  for (std::size_t i = 0; i < made.size(); ++i) made[i] = as_array(py::object(given[i]).ptr());
+  return made;
+}
+
+void bind_caller(py::module_& m) {
+  if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
+  m.def("numpy_method", numpy_method, py::arg("name"), py::arg("pure"),
+        "A method of the lazy array that runs NumPy's.");
+  m.def(
+      "instance_method",
+      [](py::handle callable) { return steal(PyInstanceMethod_New(callable.ptr())); },
+      py::arg("callable"), "Any callable as a method of a type.");
+  m.def("implement", implement, "NumPy 1's implement_array_function.");
+}
+
+}  // namespace ufuse::pyext

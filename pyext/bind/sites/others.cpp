@@ -1,0 +1,193 @@
+// What if an operator or an index of traced code meets an object of another package?
+//
+// Of `matrix @ x`, `frame["a"] = x` and `series < x` Python asks the left object what they mean,
+// and its class may be compiled code, which takes NumPy's own arrays alone. So traced code says
+// `operand(matrix) @ x`. For an object of another package an `Operand` stands there while the
+// operator runs, and hands it real arrays; anything else is itself. Which classes those are says
+// ufuse/tracing/callees.py (`is_other`). Such an object may hold memory of arrays that the call
+// knows, so what is pending is computed before. The same is true of a real array on such memory,
+// which has a dtype that is never lazy; and any real array is given real arrays as an index, for it
+// takes any other object for a list, whose numbers it looks at in another way.
+#include "pyext/bind/sites/others.h"
+
+#include <array>
+
+#include "pyext/bind/call/containers.h"
+#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/lazy/operators.h"
+
+namespace ufuse::pyext {
+namespace {
+
+PyTypeObject* the_type = nullptr;
+PyObject* the_judge = nullptr;  // callees.is_other
+
+// function(object, values...), a function of module operator.
+PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values,
+                bool writes = false) {
+  return guard([&] {
+    py::tuple args(1 + values.size());
+    args[0] = borrow(object_of(self));
+    std::size_t count = 0;
+    for (PyObject* value : values) args[++count] = borrow(seen_number(value));
+    const bool pure = !writes && PyArray_CheckExact(object_of(self));
+    return numpy_call(operator_function(name), args.ptr(), nullptr, "user_call", pure)
+        .release()
+        .ptr();
+  });
+}
+
+// The left side is asked first, and an operand stands nowhere else.
+template <std::size_t I>
+PyObject* binary(PyObject* a, PyObject* b) {
+  return apply(kBinary[I].function, a, {b});
+}
+PyObject* matrix_product(PyObject* a, PyObject* b) { return apply("matmul", a, {b}); }
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return apply("pow", a, {b}); }
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  constexpr std::array kNames = {"lt", "le", "eq", "ne", "gt", "ge"};
+  return apply(kNames[static_cast<std::size_t>(op)], a, {b});
+}
+
+// What stands in an array of objects stays the object that it is.
+PyObject* get_item(PyObject* self, PyObject* index) {
+  PyObject* object = object_of(self);
+  const bool holds_objects = PyArray_CheckExact(object) &&
+                             PyArray_TYPE(reinterpret_cast<PyArrayObject*>(object)) == NPY_OBJECT;
+  if (!holds_objects) return apply("getitem", self, {index});
+  return guard([&] { return PyObject_GetItem(object, unwrap(seen_number(index)).ptr()); });
+}
+
+int set_item(PyObject* self, PyObject* index, PyObject* value) {
+  const py::object done = py::reinterpret_steal<py::object>(
+      value ? apply("setitem", self, {index, value}, true) : apply("delitem", self, {index}, true));
+  return done ? 0 : -1;
+}
+
+int contains(PyObject* self, PyObject* value) {
+  const py::object found = py::reinterpret_steal<py::object>(apply("contains", self, {value}));
+  return found ? PyObject_IsTrue(found.ptr()) : -1;
+}
+
+// Objects of the types that stand in most places.
+bool is_plain(PyObject* object) {
+  return is_lazy(object) || is_number(object) || PyFloat_CheckExact(object) ||
+         PyLong_CheckExact(object) || PyBool_Check(object) || PyList_CheckExact(object) ||
+         PyTuple_CheckExact(object) || PyDict_CheckExact(object) || PyUnicode_CheckExact(object) ||
+         PyComplex_CheckExact(object) || PyArray_IsScalar(object, Generic) || object == Py_None ||
+         PyType_Check(object);
+}
+
+PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count == 1) return operand_of(args[0]);
+  return guard([&]() -> PyObject* {
+    if (count != 2) throw py::type_error("operand needs one object or two");
+    return value_beside(args[0], args[1]).release().ptr();
+  });
+}
+
+PyObject* indexed(PyObject*, PyObject* object) {
+  return guard([&]() -> PyObject* {
+    Call* call = Call::active();
+    if (call == nullptr || !PyArray_CheckExact(object)) return operand_of(object);
+    py::object lazy = call->known(object);
+    return lazy ? lazy.release().ptr() : stand_in(the_type, object);
+  });
+}
+
+PyMethodDef kFunctions[] = {
+    {"operand", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(operand)), METH_FASTCALL,
+     "operand(x): what stands for x at the left of an operator of traced code. "
+     "operand(x, y): what stands for y in `x += y`."},
+    {"indexed", indexed, METH_O, "indexed(x): what stands for x in `x[i]` of traced code."},
+    {nullptr, nullptr, 0, nullptr}};
+
+template <std::size_t... I>
+void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
+  (slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)}), ...);
+}
+
+}  // namespace
+
+PyObject* stand_in(PyTypeObject* type, PyObject* object) {
+  auto* made = PyObject_New(StandIn, type);
+  if (made == nullptr) return nullptr;
+  made->object = Py_NewRef(object);
+  return reinterpret_cast<PyObject*>(made);
+}
+
+void dealloc_stand_in(PyObject* self) {
+  Py_DECREF(object_of(self));
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+bool is_other(PyObject* object) {
+  if (is_plain(object)) return false;
+  const Unwatched judging;
+  const py::object answer =
+      steal(PyObject_CallOneArg(the_judge, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  return answer.ptr() == Py_True;
+}
+
+PyObject* operand_of(PyObject* object) {
+  return guard([&]() -> PyObject* {
+    Call* call = Call::active();
+    if (call == nullptr) return Py_NewRef(object);
+    if (Call::may_know(object))
+      if (py::object mine = call->known(object)) return mine.release().ptr();
+    if (PyArray_CheckExact(object)) {
+      return is_shared_array(*call, object) ? stand_in(the_type, object) : Py_NewRef(object);
+    }
+    return is_other(object) ? stand_in(the_type, object) : Py_NewRef(object);
+  });
+}
+
+py::object value_beside(PyObject* object, PyObject* value) {
+  Call* call = Call::active();
+  if (call == nullptr) return borrow(value);
+  if ((PyList_CheckExact(object) || PyDict_CheckExact(object)) && !holds_nothing(value))
+    call->holders().add(object);
+  // A real array came here by ways that nobody sees, and is written to at once.
+  const bool is_written = PyArray_CheckExact(object) ? is_shared_array(*call, object) ||
+                                                           any_inside(value, Into::All, is_lazy)
+                                                     : is_other(object);
+  if (!is_written) return borrow(value);
+  call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
+  call->settle();
+  return unwrap(seen_number(value));
+}
+
+void bind_others(py::module_& m) {
+  std::vector<PyType_Slot> slots = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
+      {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+      {Py_nb_power, reinterpret_cast<void*>(power)},
+      {Py_nb_matrix_multiply, reinterpret_cast<void*>(matrix_product)},
+      {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
+      {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
+      {Py_sq_contains, reinterpret_cast<void*>(contains)},
+      {Py_tp_doc,
+       const_cast<char*>(
+           "An object of another package, or an array, beside an operator or an index.")},
+  };
+  add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"ufuse._core.operand", sizeof(StandIn), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+  the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (the_type == nullptr || PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
+    throw py::error_already_set();
+  m.def(
+      "set_others",
+      [](py::object judge) {
+        Py_XDECREF(the_judge);
+        the_judge = judge.release().ptr();
+      },
+      py::arg("is_other"), "is_other(class) says whether `operand` stands for its objects.");
+}
+
+}  // namespace ufuse::pyext

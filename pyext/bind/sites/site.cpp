@@ -1,0 +1,516 @@
+// What happens at a call site of traced code? `site(f, *args, **kwargs)` stands there for
+// f(*args, **kwargs). Outside of traced calls it is that call. Inside, it runs what
+// ufuse/tracing/callees.py names for the object f: its answer is asked for once and kept as long as
+// f is what it was. The function has no Python frame, so warnings, tracebacks and `stacklevel` see
+// the frames that plain Python would have.
+#include "pyext/bind/sites/site.h"
+
+#include <array>
+#include <unordered_map>
+
+#include "pyext/bind/call/containers.h"
+#include "pyext/bind/call/session.h"
+#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/sites/attributes.h"
+
+namespace ufuse::pyext {
+namespace {
+
+enum class Way : std::uint8_t {
+  Itself,     // f
+  StandIn,    // another callable
+  CallsBack,  // f, with the callables among its arguments as call sites
+};
+
+struct Choice {
+  Way way = Way::Itself;
+  py::object stand_in;
+};
+
+// What runs for one object; a function may be given other code and defaults.
+struct Row {
+  py::object reference;  // a weak one; the object itself where there is none
+  bool weak = false;
+  Choice choice;
+  py::object code, defaults, named;
+
+  bool is_for(PyObject* f) const {
+    PyObject* object = weak ? PyWeakref_GET_OBJECT(reference.ptr()) : reference.ptr();
+    if (object != f) return false;
+    if (!PyFunction_Check(f)) return true;
+    auto* function = reinterpret_cast<PyFunctionObject*>(f);
+    return function->func_code == code.ptr() && function->func_defaults == defaults.ptr() &&
+           function->func_kwdefaults == named.ptr();
+  }
+};
+
+using Rows = std::unordered_map<PyObject*, Row>;
+// By address. Never freed: objects may die after this module's variables.
+Rows& rows() {
+  static auto* known = new Rows;
+  return *known;
+}
+
+// The code that a function made by traced code has in plain Python, by that with call sites.
+struct OwnCode {
+  py::object instrumented;  // a weak reference
+  py::object own;
+};
+// By address. Never freed: see `rows`.
+std::unordered_map<PyObject*, OwnCode>& own_codes() {
+  static auto* known = new std::unordered_map<PyObject*, OwnCode>;
+  return *known;
+}
+
+PyObject* the_resolver = nullptr;  // callees.stand_in
+PyObject* the_site = nullptr;      // `site` as Python has it
+
+// What dies with an entry may call this again, so an entry is taken out first.
+PyObject* forget(PyObject* address, PyObject*) {
+  const auto gone = rows().extract(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kForget = {"forget", forget, METH_O, nullptr};
+
+PyObject* forget_code(PyObject* address, PyObject*) {
+  const auto gone = own_codes().extract(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kForgetCode = {"forget_code", forget_code, METH_O, nullptr};
+
+PyObject* set_own_code(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count != 2 || !PyCode_Check(args[0]) || !PyCode_Check(args[1]))
+      throw py::type_error("set_own_code needs two code objects");
+    const py::object address = steal(PyLong_FromVoidPtr(args[0]));
+    const py::object callback = steal(PyCFunction_New(&kForgetCode, address.ptr()));
+    OwnCode made{steal(PyWeakref_NewRef(args[0], callback.ptr())), borrow(args[1])};
+    std::swap(own_codes()[args[0]], made);
+    Py_RETURN_NONE;
+  });
+}
+
+// A function that traced code has made: whoever gets to see it sees what plain Python would have
+// made. Where the active call calls it, the code with call sites runs.
+PyObject* with_own_code(PyObject*, PyObject* object) {
+  if (!PyFunction_Check(object)) return Py_NewRef(object);
+  return guard([&]() -> PyObject* {
+    const py::object code = borrow(reinterpret_cast<PyFunctionObject*>(object)->func_code);
+    const auto found = own_codes().find(code.ptr());
+    if (found == own_codes().end()) return Py_NewRef(object);
+    if (PyObject_SetAttrString(object, "__code__", found->second.own.ptr()) < 0)
+      throw py::error_already_set();
+    if (Call* call = Call::active()) call->add_made(object, code);
+    return Py_NewRef(object);
+  });
+}
+
+// What runs in the place of a function that the call has made; unset for any other.
+py::object instrumented(const Call& call, PyObject* f) {
+  if (!PyFunction_Check(f)) return {};
+  PyObject* code = call.code_of_made(f);
+  if (code == nullptr) return {};
+  auto* function = reinterpret_cast<PyFunctionObject*>(f);
+  py::object made =
+      steal(PyFunction_NewWithQualName(code, function->func_globals, function->func_qualname));
+  const auto set = [&](PyObject* value, int (*setter)(PyObject*, PyObject*)) {
+    if (value != nullptr && setter(made.ptr(), value) < 0) throw py::error_already_set();
+  };
+  set(function->func_closure, PyFunction_SetClosure);
+  set(function->func_defaults, PyFunction_SetDefaults);
+  set(function->func_kwdefaults, PyFunction_SetKwDefaults);
+  return made;
+}
+
+void identify(Row& row, PyObject* f) {
+  const py::object address = steal(PyLong_FromVoidPtr(f));
+  const py::object callback = steal(PyCFunction_New(&kForget, address.ptr()));
+  row.reference = py::reinterpret_steal<py::object>(PyWeakref_NewRef(f, callback.ptr()));
+  row.weak = static_cast<bool>(row.reference);
+  if (!row.weak) {
+    PyErr_Clear();
+    row.reference = borrow(f);
+  }
+  if (!PyFunction_Check(f)) return;
+  auto* function = reinterpret_cast<PyFunctionObject*>(f);
+  row.code = borrow(function->func_code);
+  if (function->func_defaults) row.defaults = borrow(function->func_defaults);
+  if (function->func_kwdefaults) row.named = borrow(function->func_kwdefaults);
+}
+
+// Whether the object stands for the same each time: not those that are made at each use, like
+// methods, nor those that can be changed, like partials.
+bool is_kept(PyObject* f) {
+  if (PyFunction_Check(f) || PyType_Check(f) || PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
+  if (PyCFunction_Check(f)) {
+    PyObject* owner = PyCFunction_GET_SELF(f);
+    return owner == nullptr || PyModule_Check(owner);
+  }
+  return is_dispatcher(f);
+}
+
+Choice choice_of(PyObject* f) {
+  const auto found = rows().find(f);
+  if (found != rows().end() && found->second.is_for(f)) return found->second.choice;
+  const Unwatched resolving;
+  const py::object answer = steal(PyObject_CallOneArg(the_resolver, f));
+  Choice choice;
+  if (answer.ptr() == Py_Ellipsis)
+    choice.way = Way::CallsBack;
+  else if (!answer.is_none())
+    choice = {Way::StandIn, answer};
+  if (is_kept(f)) {
+    Row row;
+    row.choice = choice;
+    identify(row, f);
+    std::swap(rows()[f], row);
+  }
+  return choice;
+}
+
+// Objects of these types cannot be compared, so what stands in for one is never looked at.
+bool is_callback(PyObject* argument) {
+  return PyFunction_Check(argument) || PyCFunction_Check(argument) || PyMethod_Check(argument) ||
+         PyObject_TypeCheck(argument, &PyUFunc_Type) || is_dispatcher(argument);
+}
+
+PyObject* call_back(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
+  static PyObject* partial = nullptr;  // no initialiser: see operator_function
+  if (partial == nullptr)
+    partial = py::object(py::module_::import("functools").attr("partial")).release().ptr();
+  std::vector<py::object> replaced;
+  const std::size_t size =
+      count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0);
+  std::vector<PyObject*> given;
+  given.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    given.push_back(args[i]);
+    if (!is_callback(args[i])) continue;
+    replaced.push_back(py::handle(partial)(borrow(the_site), borrow(args[i])));
+    given.back() = replaced.back().ptr();
+  }
+  return PyObject_Vectorcall(f, given.data(), count, keywords);
+}
+
+bool wants_array(PyObject* const* args, std::size_t count, PyObject* keywords) {
+  if (keywords == nullptr) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
+    if (args[count + static_cast<std::size_t>(i)] == Py_Ellipsis &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), "out") == 0)
+      return true;
+  return false;
+}
+
+// `np.float32(x)` of a lazy scalar: a cast, which is no reason to compute it now. NumPy's own code
+// ends means and variances so.
+py::object cast_of(PyObject* f, PyObject* argument) {
+  if (!as_lazy(argument)->array.scalar) return {};
+  if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(f), &PyGenericArrType_Type)) return {};
+  const py::object dtype = py::handle(argument).attr("dtype");
+  if (py::object(dtype.attr("type")).is(py::handle(f))) return borrow(argument);
+  const auto* from = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
+  const py::object to = py::reinterpret_steal<py::object>(
+      reinterpret_cast<PyObject*>(PyArray_DescrFromTypeObject(f)));
+  if (!to) {
+    PyErr_Clear();
+    return {};
+  }
+  const bool floats = PyTypeNum_ISFLOAT(from->type_num) &&
+                      PyTypeNum_ISFLOAT(reinterpret_cast<PyArray_Descr*>(to.ptr())->type_num);
+  if (!floats) return {};
+  return py::handle(argument).attr("astype")(to);
+}
+
+// What a class makes of a lazy array that has to be told the truth, or need not be computed; unset:
+// it is called like anything else.
+py::object result_of_class(PyObject* f, PyObject* argument) {
+  if (!is_lazy(argument)) return {};
+  if (f == reinterpret_cast<PyObject*>(&PyType_Type)) return py::handle(argument).attr("__class__");
+  return cast_of(f, argument);
+}
+
+// The arguments of a call, where real arrays on memory that the traced call knows are lazy ones,
+// and the caller's lists those that traced code has: they came by ways that nobody sees, out of a
+// container or by the name of a global.
+class KnownArguments {
+ public:
+  KnownArguments(Call& call, PyObject* const* args, std::size_t count, PyObject* keywords)
+      : args_(args) {
+    const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+    for (std::size_t i = 0; i < count + named; ++i) {
+      if (!Call::may_know(args[i])) continue;
+      py::object lazy = call.known(args[i]);
+      if (!lazy) continue;
+      if (changed_.empty()) changed_.assign(args, args + count + named);
+      changed_[i] = lazy.ptr();
+      held_.push_back(std::move(lazy));
+    }
+  }
+  PyObject* const* args() const { return changed_.empty() ? args_ : changed_.data(); }
+
+ private:
+  PyObject* const* args_;
+  std::vector<PyObject*> changed_;
+  std::vector<py::object> held_;
+};
+
+// `x.append(y)` and the like keep what they are given, or what an iterator gives them.
+void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
+  PyObject* owner = PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : nullptr;
+  if (Py_TYPE(f) == &PyMethodDescr_Type && count > 0) owner = *args++, --count;
+  if (owner == nullptr || !(PyList_CheckExact(owner) || PyDict_CheckExact(owner))) return;
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  if (!std::all_of(args, args + count + named, holds_nothing)) Call::active()->holders().add(owner);
+}
+
+// A function of NumPy's or SciPy's own, in which nobody hears of attributes.
+bool is_of_library(PyObject* function) {
+  PyObject* name = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
+  if (name == nullptr || !PyUnicode_Check(name)) return false;
+  return is_library(text_of(name));
+}
+
+// Whether what a callable does with the call's own objects is noted.
+bool is_told_all(PyObject* f) {
+  static PyObject* harmless = nullptr;  // no initialiser: see operator_function
+  if (harmless == nullptr) {
+    const py::module_ builtins = py::module_::import("builtins");
+    harmless = py::make_tuple(builtins.attr("isinstance"), builtins.attr("type")).release().ptr();
+  }
+  if (PyFunction_Check(f)) return !is_of_library(f);
+  return f == PyTuple_GET_ITEM(harmless, 0) || f == PyTuple_GET_ITEM(harmless, 1);
+}
+
+// What a recorded call calls: functions have to stay what they are, and anything else must not
+// reach the objects whose attributes are part of its signature.
+void note_called(Call& call, PyObject* f, PyObject* runs, PyObject* const* args,
+                 std::size_t count) {
+  if (!Call::is_recording()) return;
+  if (PyFunction_Check(runs)) call.objects().called(f);
+  if (!call.objects().any() || is_told_all(runs)) return;
+  const auto is_object = [&](PyObject* each) { return call.objects().index_of(each) >= 0; };
+  bool reaches = std::any_of(args, args + count, [&](PyObject* argument) {
+    return any_inside(argument, Into::All, is_object);
+  });
+  if (!PyType_Check(f) && !reaches)
+    if (const py::object self =
+            py::reinterpret_steal<py::object>(PyObject_GetAttrString(f, "__self__")))
+      reaches = is_object(self.ptr());
+  PyErr_Clear();
+  if (reaches) call.session().mark_impure();
+}
+
+PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count,
+                      PyObject* keywords) {
+  PyObject* self = PyMethod_GET_SELF(method);
+  PyObject* function = PyMethod_GET_FUNCTION(method);
+  if (is_lazy(self)) return PyObject_Vectorcall(method, args, count, keywords);
+  if (!PyFunction_Check(function)) {
+    const Choice choice = choice_of(method);
+    if (Call::is_recording()) Call::active()->objects().called(function);
+    PyObject* chosen = choice.way == Way::StandIn ? choice.stand_in.ptr() : method;
+    return PyObject_Vectorcall(chosen, args, count, keywords);
+  }
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  std::vector<PyObject*> given{function, self};
+  given.insert(given.end(), args, args + count + named);
+  return site(given.data(), count + 2, keywords);
+}
+
+PyObject* site_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("site needs a callable");
+    return site(args, static_cast<std::size_t>(count), keywords);
+  });
+}
+
+// A class of the user's: the object is made as Python makes it, and what initialises it is a call
+// site.
+PyObject* construct(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 1 || !PyType_Check(PyTuple_GET_ITEM(args, 0)))
+      throw py::type_error("construct needs a class");
+    auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(args, 0));
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    const py::object made = steal(type->tp_new(type, rest.ptr(), kwargs));
+    const py::object initialise = py::handle(reinterpret_cast<PyObject*>(type)).attr("__init__");
+    const py::tuple first = py::make_tuple(initialise, made);
+    const py::object given = steal(PySequence_Concat(first.ptr(), rest.ptr()));
+    const py::object nothing = steal(PyObject_Call(the_site, given.ptr(), kwargs));
+    if (!nothing.is_none()) {
+      PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'",
+                   Py_TYPE(nothing.ptr())->tp_name);
+      throw py::error_already_set();
+    }
+    return py::object(made).release().ptr();
+  });
+}
+
+// Calls a function of Python's that would tell the user again what is questionable in a text; who
+// sees warnings, and which were seen, stays as it is.
+PyObject* quietly(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("quietly needs a callable");
+    const py::module_ warnings = py::module_::import("warnings");
+    const py::object filters = warnings.attr("filters");
+    py::list silent;
+    silent.append(py::make_tuple("ignore", py::none(), borrow(PyExc_Warning), py::none(), 0));
+    warnings.attr("filters") = silent;
+    PyObject* result =
+        PyObject_Vectorcall(args[0], args + 1, static_cast<std::size_t>(count - 1), nullptr);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    warnings.attr("filters") = filters;
+    PyErr_Restore(type, value, trace);
+    return result;
+  });
+}
+
+// Calls a function of C that no Python code may interrupt. A collection of garbage runs finalizers,
+// and with them handlers of signals; until Python 3.11.7 `compile` fails where one of them
+// compiles, too.
+PyObject* without_collections(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("without_collections needs a callable");
+    const bool was_enabled = PyGC_Disable() != 0;
+    PyObject* result =
+        PyObject_Vectorcall(args[0], args + 1, static_cast<std::size_t>(count - 1), nullptr);
+    if (was_enabled) PyGC_Enable();
+    return result;
+  });
+}
+
+// An object that `isinstance` and `hasattr` say the same of as of the array.
+py::object like(PyObject* lazy) {
+  if (as_lazy(lazy)->real != nullptr) return borrow(as_lazy(lazy)->real);
+  if (as_lazy(lazy)->array.scalar) return py::object(py::handle(lazy).attr("__class__"))();
+  static PyObject* array = nullptr;  // no initialiser: see operator_function
+  if (array == nullptr) array = steal(PyArray_ZEROS(0, nullptr, NPY_DOUBLE, 0)).release().ptr();
+  return borrow(array);
+}
+
+// isinstance, hasattr and the like of a lazy array, which are told of a real one.
+PyObject* call_on_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("call_on_like needs a callable");
+    if (count < 2 || !is_lazy(args[1]))
+      return PyObject_Vectorcall(args[0], args + 1, static_cast<std::size_t>(count - 1), keywords);
+    std::vector<PyObject*> given(args + 1, args + count);
+    const py::object first = like(args[1]);
+    given.front() = first.ptr();
+    return PyObject_Vectorcall(args[0], given.data(), given.size(), keywords);
+  });
+}
+
+// `a is b`: a lazy array is the array that it stands for, and a copy of a list the list. There is
+// one np.True_ and one np.False_.
+PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2) {
+    PyErr_SetString(PyExc_TypeError, "is_same needs two objects");
+    return nullptr;
+  }
+  const auto known = [](PyObject* object) {
+    if (is_lazy(object)) {
+      const LazyObject* lazy = as_lazy(object);
+      if (lazy->array.scalar && lazy->array.layout.dtype == DType::Bool)
+        return force_outcome(object, "bool", true);
+      return borrow(lazy->real ? lazy->real : object);
+    }
+    const Call* call = Call::active();
+    return borrow(call ? call->copies().original_of(object) : object);
+  };
+  return guard([&] { return PyBool_FromLong(known(args[0]).is(known(args[1]))); });
+}
+
+PyMethodDef kFunctions[] = {
+    {"is_same", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_same)), METH_FASTCALL,
+     "is_same(a, b): `a is b`, where a lazy array is the array that it stands for."},
+    {"set_own_code", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_own_code)),
+     METH_FASTCALL,
+     "set_own_code(instrumented, own): functions that traced code makes with the first code get "
+     "the second one."},
+    {"with_own_code", with_own_code, METH_O,
+     "with_own_code(f): the function f, which traced code has made, with its original code."},
+    {"call_on_like", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_on_like)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "call_on_like(f, /, *args): f(*args) with an array of the same type in the place of a lazy "
+     "one that comes first."},
+    {"site", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(site_function)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "site(f, /, *args, **kwargs): f(*args, **kwargs) at a call site of traced code."},
+    {"construct", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(construct)),
+     METH_VARARGS | METH_KEYWORDS,
+     "construct(cls, /, *args, **kwargs): cls(*args, **kwargs) whose __init__ is a call site."},
+    {"quietly", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(quietly)), METH_FASTCALL,
+     "quietly(f, /, *args): f(*args) during which nobody is warned."},
+    {"without_collections",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(without_collections)),
+     METH_FASTCALL,
+     "without_collections(f, /, *args): f(*args) during which no garbage is collected."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+// Whether a function counts Python's frames, among which are this package's own.
+static bool counts_frames(PyObject* f) {
+  static PyObject* counting = nullptr;  // no initialiser: see operator_function
+  if (!PyCFunction_Check(f)) return false;
+  if (counting == nullptr)
+    counting = py::make_tuple(py::module_::import("warnings").attr("warn"),
+                              py::module_::import("sys").attr("_getframe"))
+                   .release()
+                   .ptr();
+  return f == PyTuple_GET_ITEM(counting, 0) || f == PyTuple_GET_ITEM(counting, 1);
+}
+
+PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
+  PyObject* f = args[0];
+  ++args, --count;
+  Call* call = Call::active();
+  if (call == nullptr) {
+    if (Call::stopped() == nullptr || !counts_frames(f))
+      return PyObject_Vectorcall(f, args, count, keywords);
+    const Choice choice = choice_of(f);
+    PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
+    return PyObject_Vectorcall(runs, args, count, keywords);
+  }
+  const KnownArguments known(*call, args, count, keywords);
+  args = known.args();
+  if (PyMethod_Check(f)) return call_method(f, args, count, keywords);
+  if (PyType_Check(f) && keywords == nullptr && count == 1)
+    if (py::object result = result_of_class(f, args[0])) return result.release().ptr();
+  if (const py::object made = instrumented(*call, f))
+    return PyObject_Vectorcall(made.ptr(), args, count, keywords);
+  const Choice choice = choice_of(f);
+  PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
+  note_called(*call, f, runs, args,
+              count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0));
+  if (choice.way == Way::StandIn) return PyObject_Vectorcall(runs, args, count, keywords);
+  if (choice.way == Way::CallsBack) return call_back(f, args, count, keywords);
+  note_kept(f, args, count, keywords);
+  PyObject* result = PyObject_Vectorcall(f, args, count, keywords);
+  if (result == nullptr) return nullptr;
+  if (PyArray_CheckExact(result)) return traced_from_here(result, Py_REFCNT(result) == 1);
+  if (!wants_array(args, count, keywords) || !is_of_ufunc(f)) return result;
+  return into_array(steal(result)).release().ptr();
+}
+
+void bind_site(py::module_& m) {
+  if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
+  the_site = py::object(m.attr("site")).release().ptr();
+  m.def(
+      "set_callees",
+      [](py::object resolver) {
+        Rows gone;  // see `forget`
+        gone.swap(rows());
+        Py_XDECREF(the_resolver);
+        the_resolver = resolver.release().ptr();
+      },
+      py::arg("resolver"),
+      "resolver(f) gives what runs at call sites of f: another callable, None for f itself, `...` "
+      "for f itself with call sites for the callables among its arguments.");
+}
+
+}  // namespace ufuse::pyext

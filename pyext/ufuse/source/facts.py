@@ -1,0 +1,505 @@
+"""What does a function's text do with its values?
+
+``facts_of`` walks the tree of a function once and writes down where each value comes from, what the
+variables are assigned, and which values somebody looks at. It judges nothing: ``scan`` and
+``parameters`` do, when they know what the names stand for. All of it is plain tuples, which are
+kept with the code that has call sites.
+
+A row of the table of values is ``(kind, ...)``, other values being their rows' numbers::
+
+    ("made",)                           ("global", name)
+    ("const",)                          ("free", name)
+    ("given",)                          ("attr", value, name, offsets)
+    ("local", variable)                 ("call", value, (arguments...), (keywords...))
+    ("item", value)                     ("import",)
+    ("any", (values...))                ("fail", reason, detail)
+    ("op", left, offsets)               ("unseen",)
+
+"made" is something new, "given" what the function was called with. "item" is what is inside of a
+value, "any" one or more of some. "op" is the result of an operator, which may be ``left`` itself
+for ``left += y``; the offsets are those of its instructions, and of those that read an attribute,
+for ``parameters``. The keywords of a call are those of its last arguments; "*" and "**" stand for
+what is starred. "unseen" is a look at attributes that is no expression. Nested functions have
+variables of their own: ``"2.x"`` and the like.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+Row = tuple[Any, ...]
+MADE, CONST, GIVEN = 0, 1, 2
+_NAMES = ("name", "store")
+# What holds a number of which it may matter who looks at it.
+SOURCES = ("local", "op", "attr")
+# Of those, where the number is made or found: the row ends with the place.
+PLACED = ("op", "attr")
+_ANNOTATIONS_ARE_TEXT = __future__.annotations.compiler_flag
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_Sequence = ast.Tuple | ast.List
+_OF_OBJECTS = ast.Is | ast.IsNot | ast.In | ast.NotIn
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+class Facts(NamedTuple):
+    """What the text of one function, and of those inside it, says.
+
+    Attributes
+    ----------
+    values : tuple of tuple
+        The table, in the order of the text; nested functions come last.
+    lines : tuple of int
+        Where each value is made first.
+    assigned : tuple of (str, int)
+        A variable, and a value that it is assigned.
+    looked_at : tuple of int
+        Variables, attributes and results of operators of which somebody may see more than operators
+        do.
+    """
+
+    values: tuple[Row, ...]
+    lines: tuple[int, ...]
+    assigned: tuple[tuple[str, int], ...]
+    looked_at: tuple[int, ...]
+
+    def globals_read(self) -> set[str]:
+        """The names that stand for globals or builtins."""
+        return {row[1] for row in self.values if row[0] == "global"}
+
+    def at_offsets_of(self, code: types.CodeType) -> Facts:
+        """The same with the offsets of a compiled tree in the place of positions in the text."""
+        offsets: dict[Any, list[int]] = {}
+        for i, position in enumerate(code.co_positions()):
+            offsets.setdefault(position, []).append(2 * i)
+        values = (
+            (*row[:-1], tuple(offsets.get(row[-1], ()))) if row[0] in PLACED else row
+            for row in self.values
+        )
+        return self._replace(values=tuple(values))
+
+
+def facts_of(definition: _Function, code: types.CodeType, owner: str) -> Facts:
+    """Read the tree of a function.
+
+    Parameters
+    ----------
+    definition : ast.FunctionDef, ast.AsyncFunctionDef or ast.Lambda
+        As it stands in the text.
+    code : types.CodeType
+        What it was compiled to.
+    owner : str
+        The class around it, by which Python changes names like `__a`.
+
+    Returns
+    -------
+    Facts
+        With positions ``(line, end line, column, end column)`` for the offsets of operators.
+    """
+    reader = _Reader(code, owner)
+    reader.function(definition, _NOWHERE)
+    for inner, around in reader.later:  # which grows
+        reader.function(inner, around)
+    return reader.facts()
+
+
+def mangled(name: str, owner: str) -> str:
+    """A name as Python looks it up inside the class ``owner``."""
+    owner = owner.lstrip("_")
+    is_private = owner and name.startswith("__") and not name.endswith("__")
+    return f"_{owner}{name}" if is_private else name
+
+
+_NOWHERE = -1
+_FLAGS = frozenset(["writeable", "aligned", "writebackifcopy"])
+
+
+class _Scope(NamedTuple):
+    around: int
+    is_comprehension: bool
+    bound: set[str]
+    world: set[str]  # declared to be global
+    outer: set[str]  # declared to be nonlocal
+
+
+class _Reader(ast.NodeVisitor):
+    """Visits of expressions give the row of the value.
+
+    What a name is turns out when a function has been read to its end. Until then rows are
+    ``("name", scope, name)``, and ``("store", scope, name)`` where it is assigned.
+    """
+
+    def __init__(self, code: types.CodeType, owner: str) -> None:
+        self.code, self.owner = code, owner
+        self.scopes: list[_Scope] = []
+        self.scope = _NOWHERE  # the one that is read
+        self.later: list[tuple[_Function, int]] = []
+        self.line = code.co_firstlineno
+        self.values: dict[Row, int] = {("made",): MADE, ("const",): CONST, ("given",): GIVEN}
+        self.lines = [self.line] * len(self.values)
+        self.assigned: list[tuple[int, int]] = []
+        self.looked_at: dict[int, None] = {}
+        self.rules: dict[type[ast.AST], Callable[[Any], Any]] = {}
+
+    def facts(self) -> Facts:
+        """What was read."""
+        rows = list(self.values)
+        for at, (kind, *what) in enumerate(self.values):
+            if kind in _NAMES:
+                rows[at] = self.known(kind, *what)
+                if what[0] and "." not in rows[at][1]:
+                    self.look(at)  # a variable of another function
+        stores = ((rows[at], value) for at, value in self.assigned)
+        assigned = {(what[0], value): None for (kind, *what), value in stores if kind == "local"}
+        looked_at = tuple(at for at in self.looked_at if rows[at][0] in SOURCES)
+        return Facts(tuple(rows), tuple(self.lines), tuple(assigned), looked_at)
+
+    def known(self, kind: str, scope: int, name: str) -> Row:
+        """The row of a name, or of an assignment to it."""
+        found = self.resolved(scope, name)
+        if kind == "store" and found[0] == "global":
+            return "fail", "store_global", f"the global name `{name}` is assigned"
+        if kind == "store" and found[0] == "free":
+            return "fail", "store_outer", f"`{name}` of the enclosing function is assigned"
+        return found
+
+    def resolved(self, scope: int, name: str) -> tuple[str, str]:
+        while scope != _NOWHERE:
+            around, _, bound, world, outer = self.scopes[scope]
+            if name in world:
+                break
+            if not scope and name in self.code.co_freevars:
+                return "free", name
+            if name in bound and name not in outer:
+                return "local", f"{scope}.{name}" if scope else name
+            scope = around
+        return "global", name
+
+    # The table.
+
+    def row(self, *row: Any) -> int:
+        at = self.values.setdefault(row, len(self.values))
+        if at == len(self.lines):
+            self.lines.append(self.line)
+        return at
+
+    def look(self, *values: int) -> None:
+        self.looked_at.update(dict.fromkeys(values))
+
+    def visit(self, node: ast.AST) -> Any:
+        """As of the base class, which looks for the rule each time."""
+        kind = type(node)
+        if kind not in self.rules:
+            self.rules[kind] = getattr(self, f"visit_{kind.__name__}", self.generic_visit)
+        self.line = getattr(node, "lineno", self.line)
+        return self.rules[kind](node)
+
+    def seen(self, node: ast.AST | None) -> int:
+        """The value of an expression, which somebody looks at."""
+        if node is None:
+            return CONST
+        value: int = self.visit(node) or MADE  # a statement has none
+        self.look(value)
+        return value
+
+    def generic_visit(self, node: ast.AST) -> int:
+        """Whatever has no rule looks at all that is in it, and makes something new."""
+        self.all_seen(ast.iter_child_nodes(node))
+        return MADE
+
+    def all_seen(self, nodes: Iterable[ast.AST]) -> list[int]:
+        return [self.seen(node) for node in nodes]
+
+    # Names.
+
+    def bind(self, name: str, value: int, scope: int | None = None) -> int:
+        scope, name = self.scope if scope is None else scope, mangled(name, self.owner)
+        self.scopes[scope].bound.add(name)
+        at = self.row("store", scope, name)
+        self.assigned.append((at, value))
+        return at
+
+    def assign(self, target: ast.expr, value: int) -> None:
+        self.line = target.lineno
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self.look(value)
+            for each in target.elts:
+                self.assign(each, self.row("item", value))
+        else:
+            if not isinstance(target, ast.Attribute):  # which keeps what is recorded of a number
+                self.look(value)
+            self.generic_visit(target)
+            self.flag(target)
+
+    def flag(self, target: ast.expr) -> None:
+        """What is assigned may be a flag of an array, which lazy ones have not."""
+        name: Any = None
+        if isinstance(target, ast.Attribute):
+            name = target.attr if target.attr in _FLAGS else None
+        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            name = target.slice.value
+            is_flag = isinstance(target.value, ast.Attribute) and target.value.attr == "flags"
+            if not is_flag and str(name).lower() not in _FLAGS:
+                name = None
+        if name is not None:
+            self.row("fail", "memory_exposed", f"the flag `{name}` of an array is set")
+
+    def visit_Name(self, node: ast.Name) -> int:
+        if node.id == "__debug__":
+            return CONST
+        if not isinstance(node.ctx, ast.Load):
+            return self.bind(node.id, MADE)  # or deleted
+        return self.row("name", self.scope, mangled(node.id, self.owner))
+
+    def declaration(self, node: ast.Global | ast.Nonlocal) -> None:
+        scope = self.scopes[self.scope]
+        declared = scope.world if isinstance(node, ast.Global) else scope.outer
+        declared.update(mangled(name, self.owner) for name in node.names)
+
+    visit_Global = visit_Nonlocal = declaration
+
+    # Functions.
+
+    def open(self, around: int, is_comprehension: bool) -> None:
+        self.scope = len(self.scopes)
+        self.scopes.append(_Scope(around, is_comprehension, set(), set(), set()))
+
+    def function(self, node: _Function, around: int) -> None:
+        self.open(around, is_comprehension=False)
+        for each in ast.iter_child_nodes(node.args):
+            if isinstance(each, ast.arg):
+                # Who calls an inner function is not followed.
+                self.bind(each.arg, MADE if self.scope else GIVEN)
+        self.all_seen(node.body if isinstance(node.body, list) else [node.body])
+
+    def nested(self, node: _Function) -> int:
+        """What its definition runs; its body is read later."""
+        self.visit(node.args)
+        self.later.append((node, self.scope))
+        return MADE
+
+    visit_Lambda = nested
+
+    def visit_arg(self, node: ast.arg) -> None:
+        self.annotated(node.annotation)
+
+    def annotated(self, node: ast.expr | None) -> None:
+        if not self.code.co_flags & _ANNOTATIONS_ARE_TEXT:
+            self.seen(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        decorators = self.all_seen(node.decorator_list)
+        self.annotated(node.returns)
+        self.all_seen(getattr(node, "type_params", ()))
+        made = self.nested(node)
+        for decorator in reversed(decorators):
+            made = self.row("call", decorator, (made,), ())
+        self.line = node.lineno
+        self.bind(node.name, made)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.row("fail", "class_body", "a class is made inside the function")
+
+    def comprehension(self, node: _Comprehension) -> int:
+        outer, first = self.scope, self.seen(node.generators[0].iter)
+        self.open(outer, is_comprehension=True)
+        for made in node.generators:
+            value = first if made is node.generators[0] else self.seen(made.iter)
+            self.assign(made.target, self.row("item", value))
+            self.all_seen(made.ifs)
+        self.all_seen([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
+        self.scope = outer
+        return MADE
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
+
+    # Expressions.
+
+    def visit_Constant(self, node: ast.Constant) -> int:
+        return CONST
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> int:
+        value: int = self.visit(node.value)
+        scope = self.scope
+        while self.scopes[scope].is_comprehension:
+            scope = self.scopes[scope].around
+        self.bind(node.target.id, value, scope)
+        return value
+
+    def operator(self, node: Any, operator: ast.AST, operands: Sequence[int], left: int) -> int:
+        """The result of an operator; ``left`` is what it may be itself."""
+        if isinstance(operator, (ast.MatMult, ast.Mod)):
+            self.look(*operands[isinstance(operator, ast.Mod) :])
+        if all(value == CONST for value in operands):
+            return CONST
+        self.line = node.lineno
+        return self.row("op", left, self.place(node))
+
+    def place(self, node: ast.expr | ast.stmt) -> Any:
+        """Where in the text of the function itself; None inside others."""
+        place = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+        return None if self.scope else place
+
+    def visit_BinOp(self, node: ast.BinOp) -> int:
+        operands = self.visit(node.left), self.visit(node.right)
+        return self.operator(node, node.op, operands, MADE)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> int:
+        if isinstance(node.op, ast.Not):
+            self.test(node.operand)
+            return MADE
+        return self.operator(node, node.op, [self.visit(node.operand)], MADE)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> int:
+        return self.row("any", tuple(self.all_seen(node.values)))
+
+    def visit_IfExp(self, node: ast.IfExp) -> int:
+        self.test(node.test)
+        return self.row("any", tuple(self.all_seen([node.body, node.orelse])))
+
+    def visit_Compare(self, node: ast.Compare) -> int:
+        sides = [node.left, *node.comparators]
+        values = [self.visit(each) for each in sides]
+        asks_objects = any(isinstance(each, _OF_OBJECTS) for each in node.ops)
+        if isinstance(node.ops[-1], (ast.Is, ast.IsNot)) and len(sides) == 2:
+            asks_objects = not any(map(_is_none, sides))  # no number is None
+        self.look(*(values if asks_objects else values[1:-1]))
+        return MADE
+
+    def test(self, node: ast.expr) -> None:
+        """An expression of which only the truth is asked."""
+        if isinstance(node, ast.BoolOp):
+            for each in node.values:
+                self.test(each)
+        else:
+            self.visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> int:
+        value = self.seen(node.value)
+        # The line of the name itself.
+        self.line = node.end_lineno or node.lineno
+        return self.row("attr", value, mangled(node.attr, self.owner), self.place(node))
+
+    def visit_Subscript(self, node: ast.Subscript) -> int:
+        value = self.seen(node.value)
+        self.seen(node.slice)
+        return self.row("item", value)
+
+    def collection(self, node: ast.Tuple | ast.List | ast.Set) -> int:
+        values = self.all_seen(node.elts)
+        if isinstance(node, ast.Tuple) and all(value == CONST for value in values):
+            return CONST
+        return self.row("any", (MADE, *values))
+
+    visit_Tuple = visit_List = visit_Set = collection
+
+    def visit_Call(self, node: ast.Call) -> int:
+        function = self.seen(node.func)
+        parts = [*node.args, *(each.value for each in node.keywords)]
+        arguments = [self.visit(each) for each in parts]
+        keywords = tuple(each.arg or "**" for each in node.keywords)
+        if any(isinstance(each, ast.Starred) for each in node.args):
+            keywords = ("*", *keywords)
+        if "*" in keywords or "**" in keywords:
+            self.look(*arguments)
+        self.line = node.func.end_lineno or node.lineno
+        return self.row("call", function, tuple(arguments), keywords)
+
+    # Statements.
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        self.visit(node.value)
+
+    def visit_If(self, node: ast.If | ast.While) -> None:
+        self.test(node.test)
+        self.all_seen([*node.body, *node.orelse])
+
+    visit_While = visit_If
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if len(node.targets) == 1 and (pairs := _pairs(node.targets[0], node.value)):
+            for target, value in [(target, self.visit(value)) for target, value in pairs]:
+                self.assign(target, value)
+            return
+        value = self.visit(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.visit(node.value))
+        elif not isinstance(node.target, ast.Name):
+            self.generic_visit(node.target)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if isinstance(target, ast.Name):
+            left = self.row("name", self.scope, mangled(target.id, self.owner))
+            operands = left, self.visit(node.value)
+            self.bind(target.id, self.operator(node, node.op, operands, left))
+            return
+        left = self.visit(target)
+        made = self.operator(node, node.op, (left, self.visit(node.value)), left)
+        if not isinstance(target, ast.Attribute):
+            self.look(made)
+        self.flag(target)
+
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
+        self.assign(node.target, self.row("item", self.seen(node.iter)))
+        self.all_seen([*node.body, *node.orelse])
+
+    visit_AsyncFor = visit_For
+
+    def visit_withitem(self, node: ast.withitem) -> None:
+        self.seen(node.context_expr)
+        if node.optional_vars is not None:
+            self.assign(node.optional_vars, MADE)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self.seen(node.type)
+        if node.name:
+            self.bind(node.name, MADE)
+        self.all_seen(node.body)
+
+    def imports(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.row("import")
+        for alias in node.names:
+            self.bind(alias.asname or alias.name.partition(".")[0], MADE)
+
+    visit_Import = visit_ImportFrom = imports
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> None:
+        self.generic_visit(node)
+        self.row("unseen")
+        for name in node.kwd_attrs:
+            self.row("attr", MADE, mangled(name, self.owner), None)
+
+    def captures(self, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping) -> None:
+        self.generic_visit(node)
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name:
+            self.bind(name, MADE)
+
+    visit_MatchAs = visit_MatchStar = visit_MatchMapping = captures
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Each target with its value, where `a, b = b, a` needs nothing that holds both."""
+    if not isinstance(target, _Sequence) or not isinstance(value, _Sequence):
+        return []
+    is_starred = any(isinstance(each, ast.Starred) for each in [*target.elts, *value.elts])
+    is_matched = len(target.elts) == len(value.elts) and not is_starred
+    return list(zip(target.elts, value.elts, strict=True)) if is_matched else []
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -1,0 +1,435 @@
+"""What happened in a call? ``f.explain(*args)`` says it as data, text and HTML.
+
+``explain`` runs the function once, on copies of the arguments, and reads what the session recorded.
+``logs`` and ``profiling`` read the same after each call.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+import time
+import types
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+from ufuse import _core
+from ufuse.copies import copied
+from ufuse.source.names import is_pure
+from ufuse.source.text import names_used
+from ufuse.tracing.run import tame
+from ufuse.tracing.twin import free_variables
+
+_KINDS = {
+    "force": "computed here",
+    "numpy_call": "NumPy call",
+    "flush": "computed here",
+    "escape": "computed here",
+    "replay": "computed anew",
+}
+
+
+class Note(NamedTuple):
+    """Something that ended a fusion: a call of NumPy, or a value that was needed at once.
+
+    Attributes
+    ----------
+    kind : str
+        "force", "numpy_call", "flush", "escape" or "replay".
+    reason : str
+        Row of ``reasons.def``.
+    sentence : str
+        What the reason means.
+    detail : str
+        Name of the function or attribute.
+    file, line : str, int
+        Where it stands in the user's program.
+    times : int
+        How often it happened there.
+    """
+
+    kind: str
+    reason: str
+    sentence: str
+    detail: str
+    file: str
+    line: int
+    times: int = 1
+
+    @property
+    def place(self) -> str:
+        """File and line, or the notebook's cell and line."""
+        return f"{shown_file(self.file)}:{self.line}"
+
+    @property
+    def what(self) -> str:
+        """The kind in words, with the name of what was called."""
+        words = "call of" if self.reason == "user_call" else _KINDS.get(self.kind, self.kind)
+        return f"{words} {self.detail}" if self.detail else words
+
+    def __str__(self) -> str:
+        often = f" ({self.times} times)" if self.times > 1 else ""
+        return f"{self.place}: {self.what}: {self.sentence}{often}"
+
+
+class Group(NamedTuple):
+    """Operations that ran as one loop nest.
+
+    Attributes
+    ----------
+    ops : tuple of str
+        What was fused, in order.
+    source, loops : str
+        The C++ text, and the loop nest that it was printed from; empty for the interpreter.
+    origin : str
+        "compiled", "disk cache", "memory cache" or "interpreter".
+    compile_ms : float
+        What compiling or loading took, in this call or in the one that needed it first.
+    note : str
+        Why it was not compiled, if so.
+    fresh : bool
+        Whether it was compiled or loaded for this call.
+    runs : int
+        How often it ran in this call.
+    """
+
+    ops: tuple[str, ...]
+    source: str
+    loops: str
+    origin: str
+    compile_ms: float
+    note: str
+    fresh: bool = True
+    runs: int = 1
+
+    @property
+    def whence(self) -> str:
+        """Where its code came from, in words."""
+        if self.origin == "interpreter":
+            return "interpreter" + (f": {self.note}" if self.note else "")
+        if not self.fresh:
+            return "in use since an earlier call"
+        if self.origin == "compiled":
+            return f"compiled in {self.compile_ms:.1f} ms"
+        return f"from the {self.origin}"
+
+    def __str__(self) -> str:
+        often = f"  x {self.runs}" if self.runs > 1 else ""
+        return f"{' '.join(self.ops) or 'copy'}{often}  [{self.whence}]"
+
+
+class Explanation(NamedTuple):
+    """What one call of a jitted function did.
+
+    Attributes
+    ----------
+    name : str
+        The function.
+    mode : str
+        "replayed": later calls like this one run without Python; "traced": Python runs at each
+        call; "plain": NumPy ran it.
+    reason : str
+        Why it is traced or plain; empty for replayed.
+    notes : tuple of Note
+        What ended a fusion, in order.
+    groups : tuple of Group
+        What was fused, in order; one that ran several times stands there once.
+    bytes_moved, bytes_minimum : int
+        Memory traffic of the loops (NumPy's own calls are not counted), and what reading each
+        input and writing each output of theirs once would take.
+    seconds : float
+        The whole call, which was traced: a replayed one takes less.
+    compile_seconds, run_seconds : float
+        The parts of it that went into compiling or loading loops, and into running them.
+    verification : str
+        How many calls were compared with plain NumPy, and why a call like this one is not; empty
+        where nobody asked for it (``jit(verify=N)``).
+    """
+
+    name: str
+    mode: str
+    reason: str
+    notes: tuple[Note, ...]
+    groups: tuple[Group, ...]
+    bytes_moved: int
+    bytes_minimum: int
+    seconds: float
+    compile_seconds: float = 0.0
+    run_seconds: float = 0.0
+    verification: str = ""
+
+    @property
+    def source(self) -> str:
+        """The C++ text of all loops."""
+        return "\n".join(group.source for group in self.groups if group.source)
+
+    @property
+    def compile_ms(self) -> float:
+        """Time this call spent in the C++ compiler or loading its output, milliseconds."""
+        return self.compile_seconds * 1e3
+
+    @property
+    def headline(self) -> str:
+        """Name, mode and why."""
+        why = self.reason or "later calls like this one run without Python"
+        return f"{self.name}: {self.mode}: {why}"
+
+    @property
+    def traffic(self) -> str:
+        """Bytes moved against the minimum, in words."""
+        return (
+            f"the loops move {_bytes(self.bytes_moved)}; reading inputs and writing outputs once "
+            f"is {_bytes(self.bytes_minimum)}"
+        )
+
+    @property
+    def times(self) -> str:
+        """Where the time of the call went, in words."""
+        total = f"{self.seconds * 1e3:.3f} ms"
+        if self.mode == "plain":
+            return total
+        return (
+            f"{total}: {self.compile_ms:.3f} compiling or loading, "
+            f"{self.run_seconds * 1e3:.3f} in the loops, the rest in Python and NumPy"
+        )
+
+    def __str__(self) -> str:
+        lines = [self.headline]
+        if self.groups:
+            lines.append(f"{len(self.groups)} fused group{'s' * (len(self.groups) != 1)}:")
+            lines += [f"  {i + 1}. {group}" for i, group in enumerate(self.groups)]
+            lines.append(self.traffic)
+        elif self.mode != "plain":
+            lines.append("nothing to compute in loops")
+        if self.notes:
+            lines.append("what interrupted them:" if self.groups else "what ran instead:")
+            lines += [f"  {note}" for note in self.notes]
+        lines += [text for text in (self.verification, self.times) if text]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        name, _, rest = self.headline.partition(":")
+        parts = [f"<b>{html.escape(name)}</b>:{html.escape(rest)}"]
+        if self.groups:
+            rows = [
+                (i + 1, " ".join(g.ops) or "copy or fill", g.runs, g.whence)
+                for i, g in enumerate(self.groups)
+            ]
+            parts.append(_table(("group", "operations", "runs", "code"), rows))
+            parts.append(f"<p>{html.escape(self.traffic)}</p>")
+        if self.notes:
+            places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
+            parts.append(_table(("place", "what", "why", "times"), places))
+        if self.verification:
+            parts.append(f"<p>{html.escape(self.verification)}</p>")
+        parts.append(f"<p>{html.escape(self.times)}</p>")
+        if self.source:
+            text = html.escape(self.source)
+            parts.append(f"<details><summary>C++</summary><pre>{text}</pre></details>")
+        return "\n".join(parts)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    def row(tag: str, cells: Iterable[object]) -> str:
+        inner = (
+            f"<{tag} style='text-align:left'>{html.escape(str(cell))}</{tag}>" for cell in cells
+        )
+        return f"<tr>{''.join(inner)}</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    return f"<table><thead>{row('th', head)}</thead><tbody>{body}</tbody></table>"
+
+
+def shown_file(file: str) -> str:
+    """A file as the user knows it: a notebook's cell has no name of its own there.
+
+    Bytes of its name that are no text are written out, so that the whole can be printed.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    known = shell.compile.format_code_name(file) if shell is not None else None
+    return (" ".join(known) if known else file).encode("utf-8", "backslashreplace").decode()
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Explanation:
+    """Run a jitted function once on copies of the arguments and say what happened.
+
+    Parameters
+    ----------
+    function : ufuse.jit.Function
+    args, kwargs
+        The call's arguments; arrays in them are not touched.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> import numpy as np, ufuse
+    >>> print(explain(ufuse.jit(lambda x: x + 1), (np.arange(3),), {}).mode)
+    replayed
+    """
+    args, kwargs = function.joined(args, kwargs)
+    plan = function.plan()
+    memo: dict[int, Any] = {}
+    their_args, their_kwargs = copied((args, kwargs), memo)
+    verifier = function._verifier
+    verification = "" if verifier is None else verifier.about(args, kwargs)
+    recorder = function._dispatcher
+    strict = not tame()
+    plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
+    start = time.perf_counter()
+    kept = False
+    with waiting():
+        if recorder is None:
+            function._trace(*their_args, **their_kwargs)
+        else:
+            kept = recorder.record(*their_args, **their_kwargs)
+    seconds = time.perf_counter() - start
+    name = function._name()
+    reason = plan_reason(plan) or (sentences()["error_state"] if strict else "")
+    if reason:
+        return Explanation(name, "plain", reason, (), (), 0, 0, seconds, verification=verification)
+    last = last_call()
+    mode = (
+        "replayed"
+        if kept and all(note.kind in ("force", "flush") for note in last.notes)
+        else "traced"
+    )
+    if plain_wins:
+        reason = sentences()["faster_plain"]
+    elif mode == "traced":
+        interrupted = any(note.reason != "write" for note in last.notes)
+        reason = _why_traced(function, plan, interrupted)
+    return Explanation(
+        name,
+        mode,
+        reason,
+        last.notes,
+        last.groups,
+        last.bytes_moved,
+        last.bytes_minimum,
+        seconds,
+        last.seconds("prepared"),
+        last.seconds("ran"),
+        verification,
+    )
+
+
+def waiting() -> _core.backend:
+    """A context in which calls wait for the compiler, not for ever: one wants to see the loops."""
+    backend = _core.current_backend()
+    return _core.backend("compiled" if backend == "deferred" else backend)
+
+
+def plan_reason(plan: Any) -> str:
+    """Why a plan runs the plain function; empty when it does not."""
+    if plan.reason is None:
+        return ""
+    sentence = sentences().get(plan.reason, plan.reason)
+    file = shown_file(plan.callee.__code__.co_filename)
+    return f"{sentence} ({file}:{plan.line}: {plan.detail})"
+
+
+def _why_traced(function: Any, plan: Any, interrupted: bool) -> str:
+    """Why Python runs at each call of a function that is no plain one."""
+    always = "Python runs at each call"
+    inner = function._function
+    if interrupted:
+        return f"{always}, for what interrupts the loops"
+    if not isinstance(inner, types.FunctionType):
+        return f"{always}: it is no Python function"
+    for _, name, value in free_variables(inner):
+        if value is not ... and not is_pure(value):
+            return f"{always}: `{name}` of the enclosing function may change"
+    if plan.pure:
+        return f"{always}: these arguments or results cannot be recorded"
+    names = inner.__globals__
+    for name in sorted(set(names_used(inner.__code__))):
+        if name in names and not is_pure(names[name]):
+            return f"{always}: `{name}` may be another value next time"
+    return (
+        f"{always}: it uses attributes, builtins or modules that may answer differently next time"
+    )
+
+
+def sentences() -> dict[str, str]:
+    """The sentence of each row of ``reasons.def``."""
+    return dict(_core.reasons())
+
+
+class LastCall(NamedTuple):
+    """What the last traced call on this thread left: notes, groups, and its runs as recorded."""
+
+    notes: tuple[Note, ...]
+    groups: tuple[Group, ...]
+    rows: list[_core.ReportRow]
+
+    @property
+    def bytes_moved(self) -> int:
+        """What the loops read and wrote."""
+        return sum(row["bytes_moved"] for row in self.rows)
+
+    @property
+    def bytes_minimum(self) -> int:
+        """What reading each input and writing each output once takes."""
+        return sum(row["bytes_minimum"] for row in self.rows)
+
+    def seconds(self, phase: Literal["prepared", "ran"]) -> float:
+        """Time spent in a phase of all runs."""
+        return sum(row[phase][1] - row[phase][0] for row in self.rows) * 1e-9
+
+
+def last_call() -> LastCall:
+    """What the last traced call on this thread did; equal notes and groups are counted."""
+    words = sentences()
+    notes: dict[Note, int] = {}
+    for event in _core.events():
+        if event["kind"] == "run":
+            continue
+        sentence = words.get(event["reason"], event["reason"])
+        note = Note(
+            event["kind"], event["reason"], sentence, event["detail"], event["file"], event["line"]
+        )
+        notes[note] = notes.get(note, 0) + 1
+    groups: dict[tuple[Any, ...], Group] = {}
+    rows = _core.reports()
+    for row in rows:
+        for group in groups_of(row):
+            key = (group.ops, group.source)
+            known = groups.get(key)
+            groups[key] = group if known is None else known._replace(runs=known.runs + 1)
+    return LastCall(
+        tuple(note._replace(times=times) for note, times in notes.items()),
+        tuple(groups.values()),
+        rows,
+    )
+
+
+def groups_of(row: _core.ReportRow) -> list[Group]:
+    """The groups of one run."""
+    return [
+        Group(
+            tuple(group["ops"]),
+            group["source"],
+            group["loops"],
+            group["origin"],
+            group["compile_ms"],
+            group["note"].partition("\n")[0],
+            row["fresh"],
+        )
+        for group in row["groups"]
+    ]

@@ -1,0 +1,153 @@
+"""Notebook magics: ``%load_ext ufuse`` gives ``%%ufuse`` and ``%ubench``.
+
+``%%ufuse`` runs a cell and compiles the functions that it defines, before their first call; that
+call is compared with NumPy, unless it could have effects, which would be doubled.
+``%ubench expression`` times a call of such a function beside the plain one.
+"""
+
+# IPython's decorators have no types.
+# mypy: disable-error-code="no-untyped-call,untyped-decorator"
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import timeit
+import types
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from ufuse.jit import Function
+from ufuse.tracing.run import Options
+from ufuse.tracing.tracebacks import UsersTraceback
+
+from . import verify
+
+_DECORATOR = "__ufuse_compiled__"
+
+
+def _compiled(function: Any, options: Options, check: bool) -> Any:
+    """A function of the cell, whose first call is compared with plain NumPy."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    made = Function(function, options)
+
+    def tell(verdict: verify.Verdict) -> None:
+        made._end_verification()
+        print(f"{verdict.name}: {verdict}")
+
+    if check:
+        made._verify(1, tell)
+    return made
+
+
+class _Decorate(ast.NodeTransformer):
+    """Puts a decorator on the functions at the top level of a cell, outside all others."""
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        for function in node.body:
+            if isinstance(function, ast.FunctionDef):
+                name = ast.copy_location(ast.Name(_DECORATOR, ast.Load()), function)
+                function.decorator_list.insert(0, name)
+        return node
+
+
+@magics_class
+class UfuseMagics(Magics):
+    """The magics of ``%load_ext ufuse``."""
+
+    shell: InteractiveShell
+
+    @magic_arguments()
+    @argument("--numerics", default="exact", choices=("exact", "fast"), help="see ufuse.jit")
+    @argument("--no-check", action="store_true", help="do not compare the first call with NumPy")
+    @cell_magic
+    def ufuse(self, line: str, cell: str) -> None:
+        """Run the cell and compile the functions that it defines.
+
+        The first call of each also runs the plain function on copies of the arguments, and says
+        whether the results are the same. A call that could have effects (it prints, reads or
+        writes files or names of other cells, draws from a random generator of another cell) is
+        made once, and it says why it was not compared.
+        """
+        options = parse_argstring(self.ufuse, line)
+        known = Options(options.numerics)
+        space, transformer = self.shell.user_ns, _Decorate()
+        space[_DECORATOR] = functools.partial(_compiled, options=known, check=not options.no_check)
+        self.shell.ast_transformers.append(transformer)
+        try:
+            result = self.shell.run_cell(cell)
+        finally:
+            self.shell.ast_transformers.remove(transformer)
+            space.pop(_DECORATOR, None)
+        if not result.success:
+            # IPython has shown the exception; this one stops whoever runs all cells.
+            raise UsageError("the cell under %%ufuse raised an exception")
+
+    @magic_arguments()
+    @argument("--seconds", type=float, default=0.5, help="time for each of the two")
+    @argument("expression", nargs="+", help="a call of a function compiled by %%ufuse or ufuse.jit")
+    @needs_local_scope
+    @line_magic
+    def ubench(self, line: str, local_ns: dict[str, Any] | None = None) -> None:
+        """Time a call of a compiled function and of the plain one.
+
+        The arguments are evaluated once, and not timed.
+        """
+        options = parse_argstring(self.ubench, line)
+        text = " ".join(options.expression)
+        try:
+            tree = ast.parse(text, "<ubench>", mode="eval")
+        except SyntaxError as error:
+            raise UsageError(f"%ubench: {error.msg}: {text}") from None
+        if not isinstance(tree.body, ast.Call):
+            raise UsageError("%ubench needs a call, such as: %ubench f(x)")
+        name = tree.body.func
+        pair = ast.Tuple([name, tree.body], ast.Load())
+        tree.body.func = ast.Name("_ufuse_arguments", ast.Load())
+        code = compile(ast.fix_missing_locations(ast.Expression(pair)), "<ubench>", "eval")
+        space = {**self.shell.user_ns, **(local_ns or {}), "_ufuse_arguments": _arguments}
+        linecache.cache["<ubench>"] = (len(text), None, [text + "\n"], "<ubench>")
+        with UsersTraceback():
+            function, (args, kwargs) = eval(code, space)
+            if not isinstance(function, Function):
+                raise UsageError(
+                    f"%ubench: {ast.unparse(name)} was not compiled by %%ufuse or ufuse.jit"
+                )
+            ours, theirs = (
+                _time(functools.partial(callee, *args, **kwargs), options.seconds)
+                for callee in (function, function.__wrapped__)
+            )
+        ratio = f"{theirs / ours:.3g}x faster" if theirs > ours else f"{ours / theirs:.3g}x slower"
+        print(f"ufuse {_text(ours)}   NumPy {_text(theirs)}   {ratio}")
+
+
+def _arguments(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return args, kwargs
+
+
+def _time(call: Callable[[], Any], seconds: float) -> float:
+    """Best time of one call, in seconds."""
+    call()
+    timer = timeit.Timer(call)
+    number, took = timer.autorange()
+    repeat = max(1, min(20, int(seconds / max(took, 1e-9))))
+    return min(timer.repeat(repeat, number)) / number
+
+
+def _text(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def load(shell: Any) -> None:
+    """What ``%load_ext ufuse`` runs."""
+    shell.register_magics(UfuseMagics)

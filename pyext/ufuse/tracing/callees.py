@@ -1,0 +1,550 @@
+"""What runs where traced code calls ``f``?
+
+``stand_in(f)`` says so, by what ``f`` is and not by what it is called: NumPy's C functions have
+their handler or run on real arrays; Python functions of NumPy and of the user have their twins;
+builtins whose meaning is known run themselves; everything else is given real arrays. Call sites
+(``_core.site``) ask once for each object. The native handlers stand in ``handlers.py``, the twins
+in ``twin.py``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import functools
+import os
+import sys
+import sysconfig
+import types
+import weakref
+from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
+from typing import Any
+
+import numpy as np
+
+from ufuse import _core
+from ufuse.source import names
+from ufuse.source.text import NoSource
+
+from . import tracebacks
+
+# Where NumPy 1 compiles the dispatcher of each function under ``__array_function__``.
+DISPATCHER_FILE = "<__array_function__ internals>"
+_LIBRARIES = ("numpy", "scipy")
+
+# Modules of NumPy whose Python code looks into arrays in ways a lazy array cannot follow (memory,
+# classes with state, text): their functions are called with real arrays.
+_OPAQUE = [
+    "numpy.ma",
+    "numpy.testing",
+    "numpy.f2py",
+    "numpy.distutils",
+    "numpy.matrixlib",
+    "numpy.rec",
+    "numpy.char",
+    "numpy.ctypeslib",
+    "numpy._core.records",
+    "numpy.core.records",
+    "numpy._core.arrayprint",
+    "numpy.core.arrayprint",
+    "numpy._core.defchararray",
+    "numpy.core.defchararray",
+    "numpy.lib.npyio",
+    "numpy.lib._npyio_impl",
+    "numpy.lib.format",
+    "numpy.lib._format_impl",
+    "numpy.lib.recfunctions",
+    "numpy.lib.utils",
+    "numpy.lib._utils_impl",
+    "numpy._core.memmap",
+    "numpy.core.memmap",
+    "numpy._core.strings",
+    "numpy.strings",
+    "numpy._core.getlimits",
+    "numpy.core.getlimits",
+    "numpy.core.overrides",
+    "numpy._core.overrides",
+    "numpy.lib.index_tricks",
+    "numpy.lib._index_tricks_impl",
+    "numpy._core._internal",
+    "numpy.core._internal",
+    "numpy.lib._user_array_impl",
+    "numpy.lib.user_array",
+    "numpy.lib.introspect",
+    "numpy._core.multiarray",
+    "numpy.core.multiarray",
+    "numpy._core.einsumfunc",
+    "numpy.core.einsumfunc",
+]
+# Modules of other packages whose Python code is written for arrays alone: their functions have
+# twins. A row may stand here when the package's own tests pass with it.
+_TRANSPARENT = ["scipy.signal.windows", "scipy.special._logsumexp"]
+# Builtins, and others of Python's library, that call what they are given.
+_CALL_BACK = (
+    *(builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max),
+    functools.reduce,
+)
+_CALL_BACK_NAMES = {
+    *(("itertools", name) for name in ("accumulate", "starmap", "groupby")),
+    *(("itertools", name) for name in ("takewhile", "dropwhile", "filterfalse")),
+}
+# Modules in C whose functions take lazy arrays as any other object.
+_KNOWN_MODULES = frozenset(
+    ["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "sys"]
+    + ["_warnings", "gc", "_weakref", "_copy", "_contextvars", "atexit", "_random", "_bisect"]
+    + ["_heapq", "_abc", "_typing"]
+)
+# Modules in C whose functions look into numbers, and are called without any mostly.
+_NUMBER_MODULES = frozenset(["time"])
+# Python's own modules whose code takes arrays as any other object, and shows them to nobody else.
+_HARMLESS_MODULES = (_KNOWN_MODULES | _NUMBER_MODULES) | frozenset(
+    ["abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "fractions"]
+    + ["functools", "heapq", "importlib", "inspect", "keyword", "numbers", "operator", "random"]
+    + ["re", "reprlib", "statistics", "string", "textwrap", "types", "typing", "warnings"]
+    + ["weakref", "ufuse", "__future__", "sysconfig", "traceback", "pprint", "pathlib", "os"]
+)
+# Objects whose methods in C take lazy arrays: they keep them, or look at them by their operators.
+_KNOWN_OWNERS = (
+    *(list, tuple, dict, set, frozenset, range, slice),
+    *(collections.deque, collections.OrderedDict, collections.defaultdict, types.MappingProxyType),
+    *(type, types.GeneratorType, np.dtype, np.ufunc, BaseException),
+)
+
+_Dispatcher: type | None = type(np.sum) if not isinstance(np.sum, types.FunctionType) else None
+_CODE = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    type,
+    np.ufunc,
+    functools.partial,
+    functools._lru_cache_wrapper,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    *((_Dispatcher,) if _Dispatcher else ()),
+)
+_HANDLED = (types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
+# What a context manager used as a decorator makes: NumPy 1's ``errstate`` among others.
+_DECORATED = contextlib.ContextDecorator()(lambda: None).__code__
+_INSTALLED = tuple(
+    {
+        folder.rstrip("/") + "/"
+        for name in ("stdlib", "platstdlib", "purelib", "platlib")
+        if (folder := sysconfig.get_path(name))
+    }
+)
+
+_STANDARD = str(sysconfig.get_path("stdlib")).rstrip("/") + "/"
+_NUMPY_FOLDER = os.path.dirname(np.__file__) + "/"
+_HARMLESS_FOLDERS = (_NUMPY_FOLDER, tracebacks.FOLDER)
+# Code of NumPy's that looks into arrays which it is not given by traced code: those of its classes,
+# and, where an object in C prints what it holds, any array.
+_STRANGE_FOLDERS = tuple(
+    _NUMPY_FOLDER + each
+    for each in ("ma/", "matrixlib/", "testing/", "_core/arrayprint.py", "core/arrayprint.py")
+)
+
+
+def is_library(module: Any) -> bool:
+    """Whether a module's name belongs to NumPy or SciPy, whose globals do not change."""
+    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+
+
+def is_stable(function: types.FunctionType) -> bool:
+    """Whether the globals of a function are NumPy's or SciPy's own, which do not change.
+
+    A context manager made by ``contextlib`` is as stable as the generator function inside it.
+    """
+    module = function.__globals__.get("__name__")
+    if module == "contextlib" and (inner := getattr(function, "__wrapped__", None)) is not None:
+        return isinstance(inner, types.FunctionType) and is_stable(inner)
+    return function.__code__.co_filename == DISPATCHER_FILE or is_library(module)
+
+
+# Installed packages with a jitted function: all of their functions are the user's.
+_jitted_packages: set[str] = set()
+
+
+def own(function: types.FunctionType) -> None:
+    """Take a function that is jitted, and those of the same package, for the user's."""
+    package = _package_of(function)
+    if package in _jitted_packages or is_own(function) or is_library(package):
+        return
+    if package not in sys.stdlib_module_names:
+        _jitted_packages.add(package)
+        # What was found of its functions and classes is found anew.
+        _core.set_callees(stand_in)
+        _others.clear()
+
+
+def is_own(function: types.FunctionType) -> bool:
+    """Whether a function is the user's: of no package that was installed, or of one with a jitted
+    function."""
+    if _package_of(function) in _jitted_packages:
+        return True
+    return not is_installed(function.__code__.co_filename)
+
+
+def is_installed(name: str) -> bool:
+    """Whether a file is part of an installed package."""
+    return name.startswith(_INSTALLED) or any(
+        part in name for part in ("/site-packages/", "/dist-packages/")
+    )
+
+
+def is_harmless_code(code: types.CodeType) -> bool:
+    """Whether code without call sites may run while values are pending.
+
+    Python's own library hands objects on to others, and NumPy gets real arrays where it looks into
+    them.
+    """
+    name = code.co_filename
+    if name == DISPATCHER_FILE or name.startswith(_HARMLESS_FOLDERS):
+        return not name.startswith(_STRANGE_FOLDERS)
+    if name.startswith(_STANDARD):
+        return not is_installed(name.removeprefix(_STANDARD))
+    # A module that is part of Python, and what makes a named tuple.
+    return name.startswith("<frozen ") or code.co_names == ("_tuple_new",)
+
+
+def _package_of(function: types.FunctionType) -> str:
+    return str(function.__globals__.get("__name__")).partition(".")[0]
+
+
+# Whether objects of a class are handed real arrays by operators and indices.
+_others: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def is_other(kind: type) -> bool:
+    """Whether a class is that of another package, whose operators may be compiled code.
+
+    Those of the user's classes, and of Python's own that ask the other operand, are not.
+    """
+    known = _others.get(kind)
+    if known is None:
+        module = str(kind.__module__)
+        known = not (_is_harmless(module) or module == "ufuse._core" or _is_users(module))
+        _others[kind] = known
+    return known
+
+
+def _is_users(module: str) -> bool:
+    """Whether a module is Python code of the user's; what has no file is, such as a notebook."""
+    package = module.partition(".")[0]
+    if package in _jitted_packages:
+        return True
+    if is_library(package) or package in sys.stdlib_module_names:
+        return False
+    file = str(getattr(sys.modules.get(module), "__file__", None) or "")
+    return not (is_installed(file) or file.endswith(tuple(EXTENSION_SUFFIXES)))
+
+
+def is_code(value: Any) -> bool:
+    """Whether a value is a module or a callable, which is guarded; anything else is data."""
+    return isinstance(value, _CODE) or hasattr(type(value), "__ufuse_inner__")
+
+
+def is_dispatcher(value: Any) -> bool:
+    """Whether a value is a function under NumPy's ``__array_function__`` protocol in C."""
+    return _Dispatcher is not None and isinstance(value, _Dispatcher)
+
+
+def is_opaque(module: str) -> bool:
+    """Whether the Python functions of a module of NumPy or SciPy get real arrays."""
+    if module.partition(".")[0] == "numpy":
+        return _is_in(module, _OPAQUE)
+    return not _is_in(module, _TRANSPARENT)
+
+
+def _is_in(module: str, rows: list[str]) -> bool:
+    return any(module == name or module.startswith(name + ".") for name in rows)
+
+
+def _is_standard(module: Any) -> bool:
+    if not isinstance(module, str):
+        return False
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top == "ufuse"
+
+
+def _is_harmless(module: Any) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in _HARMLESS_MODULES
+
+
+# What is called.
+
+
+def stand_in(value: Any) -> Any:
+    """What runs in the place of ``value``.
+
+    Returns
+    -------
+    callable or None or Ellipsis
+        None: ``value`` itself. ``...``: ``value`` itself, but callables among its arguments are
+        call sites.
+    """
+    found = _found(value)
+    return None if found is value else found
+
+
+def callee(value: Any) -> Any:
+    """What a function of ufuse's calls in the place of ``value``."""
+    found = _found(value)
+    return value if found is ... else found
+
+
+def _found(value: Any) -> Any:
+    handler = _handler(value)
+    if handler is not None:
+        return handler
+    if isinstance(value, type):
+        return _of_class(value)
+    if isinstance(value, np.ufunc):
+        if names.is_python_ufunc(value):
+            return caller(value, "user_call", pure=False)
+        return value
+    if isinstance(value, types.FunctionType):
+        return _of_function(value)
+    if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return _of_builtin(value)
+    if is_dispatcher(value):
+        found = _of_dispatcher(value, getattr(value, "_implementation", None))
+        return Handled(value, found) if isinstance(found, types.FunctionType) else found
+    inner = getattr(type(value), "__ufuse_inner__", None)
+    if inner is not None:
+        return inner(value)
+    if isinstance(value, StandIn):
+        return value
+    if isinstance(value, types.MethodType):
+        return _of_method(value)
+    if isinstance(value, functools.partial):
+        return functools.partial(_core.site, value.func, *value.args, **value.keywords)
+    if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        owner = value.__objclass__
+        known = owner in _KNOWN_OWNERS or owner is object or owner is _core.ndarray
+        return value if known else caller(value, "user_call", pure=False)
+    call = getattr(type(value), "__call__", None)  # noqa: B004
+    if isinstance(call, types.FunctionType) and is_own(call):
+        return functools.partial(_core.site, call, value)
+    if not callable(value):
+        return value  # raises
+    return caller(value, "user_call", pure=False)
+
+
+def _handler(value: Any) -> Any:
+    from . import handlers
+
+    if type(value) in _HANDLED or is_dispatcher(value):  # others' `==` may be anything
+        return handlers.table().get(value)
+    return None
+
+
+def _of_class(value: type) -> Any:
+    if value in _CALL_BACK or (value.__module__, value.__name__) in _CALL_BACK_NAMES:
+        return ...
+    init = value.__init__  # type: ignore[misc]
+    plain = type(value) is type and value.__new__ is object.__new__
+    if plain and isinstance(init, types.FunctionType) and is_own(init):
+        # A class of the user's: what sets its attributes is a call like others.
+        return functools.partial(_core.construct, value)
+    module = str(value.__module__)
+    standard = module.partition(".")[0] == "numpy" or _is_standard(module)
+    if not standard and not issubclass(value, (tuple, BaseException)):
+        return caller(value, "user_call", pure=False)
+    if names.is_strict(module):
+        return caller(value, "user_call", pure=False)
+    if is_library(module) and not issubclass(value, (np.generic, tuple, BaseException)):
+        # It looks into memory, is compiled, or keeps what it is given.
+        return functools.partial(_core.call_real, value)
+    return value
+
+
+def _of_method(value: types.MethodType) -> Any:
+    owner, function = value.__self__, value.__func__
+    if isinstance(owner, _core.ndarray):
+        return value
+    if is_library(type(owner).__module__):
+        return caller(value, "not_native", pure=False)  # of NumPy's global random generator
+    return functools.partial(_core.site, function, owner)
+
+
+def _of_function(function: types.FunctionType) -> Any:
+    from . import twin
+
+    if twin.is_instrumented(function):
+        return function
+    wrapped = getattr(function, "__wrapped__", None)
+    if function.__code__.co_filename == DISPATCHER_FILE and wrapped is not None:
+        implementation = _of_dispatcher(function, wrapped)
+        if isinstance(implementation, types.FunctionType):
+            # NumPy 1's dispatcher is a Python frame that `stacklevel` counts: keep it.
+            return twin.dispatcher_twin(function, implementation)
+        return implementation
+    module = function.__globals__.get("__name__")
+    if names.is_strict(module):
+        return caller(function, "user_call", pure=True)
+    if _is_harmless(module) and function.__code__ is not _DECORATED:
+        return function
+    if is_library(module):
+        if is_opaque(str(module)):
+            return caller(function, "not_native")
+    elif not is_own(function):
+        return caller(function, "user_call", pure=False)
+    if function.__code__.co_flags & 0x2A0:
+        return function if is_library(module) else caller(function, "user_call", pure=False)
+    if is_library(module) and not names.MEMORY_INTERFACES.isdisjoint(function.__code__.co_names):
+        return caller(function, "memory_exposed", pure=False)
+    if not is_library(module) and (reason := twin.scanned(function).reason) is not None:
+        return caller(function, reason, pure=False)
+    try:
+        return twin.twin_of(function).function
+    except NoSource:
+        return caller(function, "no_source", pure=is_library(module))
+
+
+def _of_dispatcher(public: Any, implementation: Any) -> Any:
+    """A function under NumPy's ``__array_function__`` dispatcher: its implementation's stand-in."""
+    if isinstance(implementation, types.FunctionType):
+        if "like" in (implementation.__kwdefaults__ or ()):
+            return caller(public, "not_native")  # asks its first argument, and drops it
+        found = _handler(implementation) or _of_function(implementation)
+        # An opaque implementation is called under its public name, as NumPy would.
+        if isinstance(found, Caller):
+            return caller(public, found.reason)
+        return found
+    return caller(public, "not_native")
+
+
+def _of_builtin(function: Any) -> Any:
+    owner = function.__self__
+    if isinstance(owner, types.ModuleType | None):
+        # A method of a module (`np.__getattribute__`) has no module itself.
+        module = getattr(function, "__module__", None) or getattr(owner, "__name__", None)
+        if function in _CALL_BACK:
+            return ...
+        if function in (builtins.round, builtins.id, sys.getsizeof):
+            return caller(function, "array", pure=True)
+        if function in (builtins.isinstance, builtins.hasattr):
+            return functools.partial(_core.call_on_like, function)
+        if is_library(module):
+            return caller(function, "not_native")
+        if module in _KNOWN_MODULES or module == "ufuse._core":
+            return function
+        if module in _NUMBER_MODULES:
+            return functools.partial(_core.call_real, function)
+        return caller(function, "user_call", pure=names.is_strict(module))
+    if isinstance(owner, (np.ufunc, _core.ndarray)):
+        return function
+    kind = owner if isinstance(owner, type) else type(owner)
+    if is_library(kind.__module__):
+        return caller(function, "not_native", pure=False)
+    if isinstance(owner, (str, bytes, bytearray)):
+        return functools.partial(_core.call_real, function)
+    if isinstance(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
+        return function
+    if _is_harmless(kind.__module__):
+        return function
+    return caller(function, "user_call", pure=False)
+
+
+def array_function(function: Any, _types: Any, args: Any, kwargs: Any) -> Any:
+    """``__array_function__`` of lazy arrays: NumPy's functions called by code that has no twin."""
+    found = callee(function)
+    if found is function or not _core.session_active():
+        return _core.numpy_call(function, args, kwargs, "not_native", False)
+    return found(*args, **kwargs)
+
+
+class StandIn(functools.partial):
+    """A callable in the place of a library's; everything else about it is the library's own."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+class Handled(StandIn):
+    """What stands for a function of NumPy that has a native form or a twin.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's own, called where an argument may override it (``__array_function__``) or where the
+        stand-in returns ``NotImplemented``.
+    stand_in : callable
+        What is called otherwise.
+    """
+
+    def __new__(cls, function: Callable[..., Any], stand_in: Callable[..., Any]) -> Handled:
+        self = super().__new__(cls, _core.call_handled, function, stand_in, is_pure(function))
+        self.__wrapped__ = function
+        return self
+
+
+class Caller(StandIn):
+    """Calls a function with real arrays, at the place where it stands.
+
+    A partial of ``_core.call_numpy``: the call has no Python frame of its own, so NumPy's warnings
+    name the user's line.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    reason : str
+        Row of ``reasons.def``.
+    pure : bool
+        False when the call may write to its arguments or depends on hidden state.
+    """
+
+    reason: str
+    __name__: str
+
+    def __new__(cls, function: Callable[..., Any], reason: str, pure: bool) -> Caller:
+        self = super().__new__(cls, _core.call_numpy, function, reason, pure)
+        self.__wrapped__ = function
+        self.reason = reason
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__doc__ = getattr(function, "__doc__", None)
+        return self
+
+
+def caller(function: Callable[..., Any], reason: str, pure: bool | None = None) -> Caller:
+    """The ``Caller`` of a function."""
+    return Caller(function, reason, is_pure(function) if pure is None else pure)
+
+
+# C functions of NumPy that write to an argument.
+_WRITERS = frozenset(
+    [
+        "copyto",
+        "put",
+        "place",
+        "_place",
+        "_insert",  # np.place of NumPy 1
+        "putmask",
+        "fill_diagonal",
+        "put_along_axis",
+        "shuffle",
+        "at",
+        "sort",
+        "partition",
+    ]
+)
+
+
+# Whose functions may write to what they are given: `output=`, `overwrite_a=`, `copy=False`.
+_WRITING_MODULES = ["scipy", "numpy.ma", "numpy.random", "numpy.ctypeslib"]
+
+
+def is_pure(function: Callable[..., Any]) -> bool:
+    """Whether a function of NumPy or SciPy leaves its arguments as they are."""
+    if _is_in(str(getattr(function, "__module__", "")), _WRITING_MODULES):
+        return False
+    return getattr(function, "__name__", "") not in _WRITERS

@@ -1,0 +1,132 @@
+"""What if a lazy array is still referenced somewhere when its call has ended?
+
+Results and arguments are made real by ``tree``. A value that the function put elsewhere, into a
+list of the caller's, an attribute, a default argument, a dictionary's key, is computed with the
+results (``pending``), and afterwards the real array takes its place wherever Python's garbage
+collector finds a reference (``replace``). So no call has to know the ways by which values leave it.
+Frames that a traceback or a generator keeps are left as they are.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from collections import Counter, deque
+from typing import Any
+
+from ufuse import _core
+
+_CONTAINERS = (list, tuple, dict)
+
+
+def pending(known: list[Any]) -> list[Any]:
+    """The lazy arrays of the active call that are not among ``known`` and will be seen."""
+    if not _others(known):
+        return []
+    gc.collect(0)  # what a call leaves in circles is nobody's
+    return _others(known)
+
+
+def _others(known: list[Any]) -> list[Any]:
+    addresses = {id(lazy) for lazy in known}
+    return [lazy for lazy in _core.pending_arrays() if id(lazy) not in addresses]
+
+
+def replace(error: BaseException | None = None) -> None:
+    """Put real arrays into the places of lazy ones that calls have left behind.
+
+    ``error`` is what ended the call: whatever only the frames of its traceback hold stays.
+    """
+    lazies = _core.arrays_left_behind()
+    if error is not None:
+        lazies = _held_elsewhere(lazies, error)
+    if not lazies:
+        return
+    real = {id(lazy): _core.unwrap(lazy) for lazy in lazies}
+    # One pass for all of them, for it looks at every object that there is.
+    for holder in gc.get_referrers(*lazies):
+        if holder is not lazies:
+            _replace_in(holder, real)
+
+
+def _held_elsewhere(lazies: list[Any], error: BaseException) -> list[Any]:
+    """Those to which there are more references than the frames of a traceback have.
+
+    What only such a frame holds, a list of its variables for example, is part of it.
+    """
+    held: Counter[int] = Counter()
+    inside: list[Any] = []
+    holders: list[Any] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        holders.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    while holders:
+        _count(holders, held, inside)
+        # Beside those counted there are those of the list, of the variable, and of the call.
+        explained = {id(each) for each in inside if sys.getrefcount(each) - 3 == held[id(each)]}
+        holders = [each for each in inside if id(each) in explained]
+        inside = [each for each in inside if id(each) not in explained]
+    found = []
+    for lazy in lazies:
+        # Those of the list, of the variable, and of the call that counts.
+        if sys.getrefcount(lazy) - 3 > held[id(lazy)]:
+            found.append(lazy)
+    return found
+
+
+def _count(holders: list[Any], held: Counter[int], inside: list[Any]) -> None:
+    """Count what ``holders`` refer to, and add the containers among it to ``inside``."""
+    for each in gc.get_referents(*holders):
+        held[id(each)] += 1
+        if type(each) in _CONTAINERS and held[id(each)] == 1:
+            inside.append(each)
+
+
+def _replace_in(holder: Any, real: dict[int, Any]) -> None:
+    """Replace what ``holder`` holds by ``real[address]``, where that is known."""
+    if isinstance(holder, tuple):
+        for item in holder:
+            if id(item) in real:
+                _core.replace_in_tuple(holder, item, real[id(item)])
+    elif isinstance(holder, dict):
+        _replace_in_dict(holder, real)
+    elif isinstance(holder, (list, deque)):
+        for at, item in enumerate(holder):
+            if id(item) in real:
+                holder[at] = real[id(item)]
+    elif isinstance(holder, set):
+        for item in [item for item in holder if id(item) in real]:
+            holder.discard(item)
+            holder.add(real[id(item)])
+    elif isinstance(holder, types.CellType):
+        holder.cell_contents = real[id(holder.cell_contents)]
+    elif not isinstance(holder, (types.FrameType, type)):
+        _replace_in_object(holder, real)
+
+
+def _replace_in_dict(holder: dict[Any, Any], real: dict[int, Any]) -> None:
+    for name, value in list(holder.items()):
+        if id(value) in real:
+            holder[name] = real[id(value)]
+    if any(id(name) in real for name in holder):
+        items = [(real.get(id(name), name), value) for name, value in holder.items()]
+        holder.clear()
+        holder.update(items)
+
+
+def _replace_in_object(holder: Any, real: dict[int, Any]) -> None:
+    attributes = getattr(holder, "__dict__", None)
+    if type(attributes) is dict:
+        _replace_in_dict(attributes, real)
+    for kind in type(holder).__mro__:
+        for slot in vars(kind).values():
+            if not isinstance(slot, types.MemberDescriptorType):
+                continue
+            try:
+                value = slot.__get__(holder)
+                if id(value) in real:
+                    slot.__set__(holder, real[id(value)])
+            except (AttributeError, TypeError):  # not set, or read-only
+                continue

@@ -1,0 +1,381 @@
+"""Which functions of NumPy have a native form or a stand-in of their own?
+
+``table()`` maps NumPy's function or class to what call sites run in its place. A handler takes what
+NumPy's function takes. When an argument has no native form it returns ``NotImplemented``: NumPy's
+own call, without a frame of ours, answers and words the errors; so a handler never has to be
+complete, only right.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ufuse import _core
+
+from . import callees, filters
+from .tree import is_lazy
+
+Handler = Callable[..., Any]
+
+# C functions that take no arrays.
+_PLAIN = ("normalize_axis_index", "_get_extobj_dict", "_make_extobj", "geterrobj", "seterrobj")
+
+# Where NumPy keeps its Python sources, in NumPy 2 and 1.
+_core_package: Any = np._core if hasattr(np, "_core") else np.core
+numpy_methods: types.ModuleType = _core_package._methods
+_umath: types.ModuleType = _core_package._multiarray_umath
+
+_native: dict[str, Handler] = {}
+
+
+def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NumPy's own call at this place."""
+    return _core.numpy_call(function, args, kwargs, "arguments", True)
+
+
+def native(*names: str) -> Callable[[Handler], Handler]:
+    """Register a handler for functions of NumPy; it gets the real function first."""
+
+    def register(handler: Handler) -> Handler:
+        _native.update(dict.fromkeys(names, _worded_by_numpy(handler)))
+        return handler
+
+    return register
+
+
+def _worded_by_numpy(handler: Handler) -> Handler:
+    """A handler whose complaint about missing or unknown arguments is NumPy's own."""
+    code = handler.__code__
+    if code.co_argcount == code.co_posonlyargcount and code.co_kwonlyargcount == 0:
+        return handler
+
+    @functools.wraps(handler)
+    def call(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return handler(real, *args, **kwargs)
+        except TypeError:
+            try:
+                inspect.signature(handler).bind(real, *args, **kwargs)
+            except TypeError:
+                return NotImplemented
+            raise
+
+    return call
+
+
+# Conversions.
+
+
+@native("asarray", "asanyarray")
+def _asarray(
+    real: Any, /, a: Any, dtype: Any = None, order: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    if not is_lazy(a) or args or kwargs or order not in (None, "K", "A"):
+        return NotImplemented
+    if dtype is not None:
+        wanted = _dtype(dtype)
+        if not _is_number(wanted):
+            return NotImplemented
+        if wanted != a.dtype:
+            a = a.astype(wanted)
+    return _as_array(a)
+
+
+def _dtype(given: Any) -> np.dtype[Any]:
+    """A dtype argument; NumPy refuses an array, although it has a dtype."""
+    return np.dtype(_core.unwrap(given))
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is no more than its kind, size and byte order: results of ours have those."""
+    plain = dtype.names is None and dtype.metadata is None and dtype.isnative
+    return plain and dtype.char in "?bhilBHILfdFD"
+
+
+def _as_array(a: Any) -> Any:
+    """A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it."""
+    return _core.as_array(a) if is_lazy(a) else np.asarray(a)
+
+
+@native("array")
+def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy"}
+    if not plain or not is_lazy(args[0]) or kwargs.get("copy", True) is not True:
+        return NotImplemented
+    dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
+    if dtype is not None and not _is_number(_dtype(dtype)):
+        return NotImplemented
+    a = _as_array(args[0])
+    if dtype is None or _dtype(dtype) == a.dtype:
+        return a.copy("K")
+    return a.astype(dtype)
+
+
+@native("ascontiguousarray", "asfortranarray")
+def _contiguous(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs or not is_lazy(args[0]) or args[0].ndim == 0:
+        return NotImplemented
+    flags = args[0].flags
+    fortran = real.__name__ == "asfortranarray"
+    if flags.f_contiguous if fortran else flags.c_contiguous:
+        return args[0]
+    return args[0].copy("F" if fortran else "C")
+
+
+@native("copy")
+def _copy(real: Any, /, a: Any, order: Any = "K", subok: bool = False) -> Any:
+    if not is_lazy(a):
+        return NotImplemented
+    return _as_array(a).copy(order)
+
+
+# Creation.
+
+
+@native("arange")
+def _made_by_numpy(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return NotImplemented  # what nobody else can have is traced from here on
+
+
+_FILLS = {"zeros": 0, "ones": 1, "empty": None}
+
+
+@native("zeros", "ones", "empty")
+def _filled(
+    real: Any, /, shape: Any, dtype: Any = None, order: Any = "C", *args: Any, **kwargs: Any
+) -> Any:
+    chosen = _dtype(float if dtype is None else dtype)
+    if args or kwargs or order != "C" or not _is_number(chosen):
+        return NotImplemented
+    return _core.full(shape, _FILLS[real.__name__], chosen)
+
+
+@native("ndarray")
+def _ndarray(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if len(args) in (1, 2) and not kwargs.keys() - {"dtype"} and len(args) + len(kwargs) <= 2:
+        chosen = _dtype(args[1] if len(args) == 2 else kwargs.get("dtype", float))
+        if _is_number(chosen) and isinstance(args[0], (int, tuple)):
+            return _core.full(args[0], None, chosen)
+    return _core.call_real(real, *args, **kwargs)
+
+
+@native("full")
+def _full(
+    real: Any, /, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any
+) -> Any:
+    scalar = np.ndim(fill_value) == 0 if not is_lazy(fill_value) else fill_value.ndim == 0
+    if kwargs or order != "C" or not scalar or not (dtype is None or _is_number(_dtype(dtype))):
+        return NotImplemented
+    if dtype is None:
+        dtype = fill_value.dtype if is_lazy(fill_value) else np.asarray(fill_value).dtype
+    return _core.full(shape, fill_value, _dtype(dtype))
+
+
+@native("zeros_like", "ones_like", "empty_like", "full_like")
+def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
+    fill: Any = _FILLS.get(real.__name__.removesuffix("_like"))
+    if real.__name__ == "full_like" and args:
+        fill, args = args[0], args[1:]
+    elif real.__name__ == "full_like":
+        return NotImplemented
+    plain = len(args) <= 1 and not kwargs.keys() - {"dtype"} and (not args or not kwargs)
+    if not plain or not is_lazy(a) or not a.flags.c_contiguous:
+        return NotImplemented
+    if np.ndim(fill) if not is_lazy(fill) else fill.ndim:
+        return NotImplemented
+    dtype = args[0] if args else kwargs.get("dtype")
+    return _core.full(a.shape, fill, _dtype(a.dtype if dtype is None else dtype))
+
+
+@native("copyto")
+def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
+    if is_lazy(dst) and where is True and dst.flags.writeable:
+        given = src.dtype if hasattr(src, "dtype") else None
+        if given is not None:
+            allowed = np.can_cast(given, dst.dtype, casting)
+        else:
+            number = type(src) in (int, float, complex, bool)
+            allowed = casting == "same_kind" and number and _fits(src, dst.dtype)
+        if allowed:
+            # A NumPy scalar is cast like an array here, where an assignment takes it as a number.
+            dst[...] = _as_array(src) if isinstance(src, np.generic) or is_lazy(src) else src
+            return None
+    return NotImplemented
+
+
+def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy casts a Python number to ``dtype`` under the rule "same_kind", silently."""
+    kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
+    if kind == "i" and not -(2**63) <= value < 2**63:
+        return False
+    if dtype.char in "fF" and not max(abs(value.real), abs(value.imag)) < 3e38:
+        return False
+    return dtype.kind in "biufc" and "biufc".index(kind) <= "biufc".index(dtype.kind)
+
+
+# Views and choices.
+
+
+@native("where")
+def _where(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if len(args) == 3 and not kwargs and any(map(is_lazy, args)):
+        return _core.where(*args)
+    return NotImplemented
+
+
+@native("broadcast_to")
+def _broadcast_to(real: Any, /, array: Any, shape: Any, subok: bool = False) -> Any:
+    if is_lazy(array):
+        return _core.broadcast_to(array, shape)
+    return NotImplemented
+
+
+@native("expand_dims")
+def _expand_dims(real: Any, /, a: Any, axis: Any) -> Any:
+    if is_lazy(a):
+        return _core.expand_dims(a, axis)
+    return NotImplemented
+
+
+@native("result_type", "can_cast", "min_scalar_type", "promote_types", "common_type")
+def _on_dtypes(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if any(map(is_lazy, args)) and not any(is_lazy(a) and a.ndim == 0 for a in args):
+        args = tuple(_stand_in(a) if is_lazy(a) else a for a in args)
+    return _call(real, args, kwargs)
+
+
+def _stand_in(a: Any) -> Any:
+    """An array of the same dtype and shape without memory or values of its own."""
+    return np.broadcast_to(np.empty((), a.dtype), a.shape)
+
+
+class ArrayConverter:
+    """``_array_converter`` of NumPy 2: arrays for some functions' arguments, and back again."""
+
+    def __new__(cls, *args: Any) -> Any:
+        if not any(map(is_lazy, args)):
+            return _umath._array_converter(*args)
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any) -> None:
+        self._given = args
+        self._arrays = tuple(_as_array(a) if is_lazy(a) else np.asanyarray(a) for a in args)
+        self.scalar_input = tuple(a.ndim == 0 and not isinstance(a, np.ndarray) if is_lazy(a)
+                                  else not isinstance(a, (np.ndarray, list, tuple))
+                                  for a in args)  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._arrays[item]
+
+    def __iter__(self) -> Any:
+        return iter(self._arrays)
+
+    def as_arrays(self, *, subok: bool = True, pyscalars: str = "convert_if_no_array") -> Any:
+        weak = pyscalars == "preserve" or (
+            pyscalars == "convert_if_no_array"
+            and not all(type(g) in (int, float, complex) for g in self._given)
+        )
+        return tuple(
+            given if weak and type(given) in (int, float, complex) else array
+            for given, array in zip(self._given, self._arrays, strict=True)
+        )
+
+    def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> Any:
+        real = _umath._array_converter(
+            *(_stand_in(array) if is_lazy(given) else given
+              for given, array in zip(self._given, self._arrays, strict=True))
+        )  # fmt: skip
+        return real.result_type(extra_dtype=extra_dtype, ensure_inexact=ensure_inexact)
+
+    def wrap(self, arr: Any, /, to_scalar: bool | None = None) -> Any:
+        if to_scalar is None:
+            to_scalar = all(self.scalar_input)
+        return arr[()] if to_scalar and arr.ndim == 0 else arr
+
+
+def _wrapfunc(obj: Any, method: str, *args: Any, **kwds: Any) -> Any:
+    """NumPy's ``_wrapfunc``: a method of a real array cannot write to a lazy one."""
+    real = _core_package.fromnumeric._wrapfunc
+    if not is_lazy(obj) and is_lazy(kwds.get("out")):
+        return _core.numpy_call(real, (obj, method, *args), kwds, "dtype", False)
+    from . import twin
+
+    return twin.twin_of(real).function(obj, method, *args, **kwds)
+
+
+# What counts frames of Python: those of this package are none of the program's.
+
+
+def _warn(
+    real: Any,
+    /,
+    message: Any,
+    category: Any = None,
+    stacklevel: Any = 1,
+    source: Any = None,
+    **others: Any,
+) -> Any:
+    if type(stacklevel) is not int:
+        return NotImplemented
+    level = _core.frames_to(max(stacklevel, 1))
+    return _core.call_numpy(real, "flush", False, message, category, level, source, **others)
+
+
+def _frame(real: Any, depth: Any = 0, /) -> Any:
+    if type(depth) is not int:
+        return NotImplemented
+    return real(_core.frames_to(max(depth, 0) + 1) - 1)
+
+
+def _copied_deeply(real: Any, x: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Of an object, which leads to arrays that nobody has seen: what is pending for them counts."""
+    if is_lazy(x):
+        return real(x, *args, **kwargs)
+    return _core.call_numpy(real, "user_call", False, x, *args, **kwargs)
+
+
+@functools.cache
+def table() -> dict[Any, Any]:
+    """NumPy's functions and classes with a stand-in of their own."""
+    found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
+    teller: Any
+    asks: Any
+    handler: Any
+    for teller in (warnings.simplefilter, warnings.filterwarnings):
+        found[teller] = callees.caller(teller, "flush", pure=False)
+    for asks, handler in ((warnings.warn, _warn), (sys._getframe, _frame)):
+        found[asks] = callees.Handled(asks, functools.partial(_worded_by_numpy(handler), asks))
+    for copier in (copy.deepcopy, dataclasses.asdict, dataclasses.astuple):
+        found[copier] = callees.Handled(copier, functools.partial(_copied_deeply, copier))
+    for name in _PLAIN:
+        function = getattr(_umath, name, None)
+        if function is not None:
+            found[function] = function
+    found[_core_package.fromnumeric._wrapfunc] = _wrapfunc
+    if hasattr(_umath, "_array_converter"):
+        found[_umath._array_converter] = ArrayConverter
+    for name, handler in _native.items():
+        for place in (np, _umath):
+            real = getattr(place, name, None)
+            if real is None:
+                continue
+            found[real] = callees.Handled(real, functools.partial(handler, real))
+            implementation = getattr(real, "__wrapped__", None)
+            if implementation is not None:
+                found[implementation] = callees.Handled(
+                    implementation, functools.partial(handler, implementation)
+                )
+    return found

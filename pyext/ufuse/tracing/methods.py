@@ -1,0 +1,109 @@
+"""Which methods of a lazy array are written in Python, or are none of its own?
+
+``install()`` adds them to ``ufuse.ndarray`` when the package is imported: twins of the Python
+functions that NumPy's C methods call, real NumPy calls for what has no native form, and what
+``pickle`` asks for. The other methods are native (``bind/``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ufuse import _core
+
+from . import handlers, twin
+
+# Methods without native form. Calling them through NumPy keeps what they return traced; those that
+# write are told apart, because what is pending has to be computed before.
+_PURE_METHODS = [
+    "argpartition",
+    "argsort",
+    "choose",
+    "compress",
+    "cumprod",
+    "cumsum",
+    "dot",
+    "nonzero",
+    "repeat",
+    "round",
+    "searchsorted",
+    "take",
+    "tobytes",
+    "trace",
+]
+_WRITING_METHODS = [
+    "byteswap",
+    "itemset",
+    "partition",
+    "put",
+    "resize",
+    "setfield",
+    "setflags",
+    "sort",
+]
+
+
+def _array_wrap(self: Any, arr: Any, /, context: Any = None, return_scalar: bool = False) -> Any:
+    """What NumPy's ``ndarray.__array_wrap__`` gives for an exact ndarray: the array itself."""
+    return arr[()] if return_scalar and arr.ndim == 0 else arr
+
+
+def _reduced(self: Any, protocol: Any, /) -> Any:
+    """Pickling: a lazy array is pickled as the real one."""
+    return _core.unwrap(self).__reduce_ex__(protocol)
+
+
+def _twin_method(method: str, name: str) -> Callable[[], Any]:
+    """Gives the twin of a function in NumPy's ``_methods.py``, and puts it into the type."""
+
+    def resolve() -> Any:
+        function = twin.twin_of(getattr(handlers.numpy_methods, name)).function
+        setattr(_core.ndarray, method, function)
+        return function
+
+    return resolve
+
+
+def _of_float(name: str) -> Callable[[Any], Any]:
+    """What the functions of ``math`` ask a float for."""
+
+    def method(self: Any) -> Any:
+        return getattr(float(self), name)()
+
+    return method
+
+
+def install() -> None:
+    """Give ``ufuse.ndarray`` the methods that are not native; those it has stay."""
+    for name, method in _table().items():
+        if name not in _core.ndarray.__dict__:
+            setattr(_core.ndarray, name, method)
+    for real, lazy in _core.lazy_scalars.items():
+        for name in ("__trunc__", "__floor__", "__ceil__"):
+            if hasattr(real, name):  # np.float64, which is a Python float
+                setattr(lazy, name, _of_float(name))
+
+
+def _table() -> dict[str, Any]:
+    names = {"mean": "_mean", "var": "_var", "std": "_std", "clip": "_clip"}
+    if hasattr(np.ndarray, "ptp"):
+        names["ptp"] = "_ptp"
+    made: dict[str, Any] = {
+        method: _core.instance_method(
+            functools.partial(_core.call_late, _twin_method(method, name))
+        )
+        for method, name in names.items()
+    }
+    for pure, group in ((True, _PURE_METHODS), (False, _WRITING_METHODS)):
+        for name in group:
+            if hasattr(np.ndarray, name):
+                made[name] = _core.numpy_method(name, pure)
+    made["__array_wrap__"] = _array_wrap
+    made["__reduce_ex__"] = _reduced
+    if hasattr(np.ndarray, "__array_prepare__"):
+        made["__array_prepare__"] = _array_wrap
+    return made

@@ -1,0 +1,132 @@
+"""What happens in a traced call, and when is one not allowed?
+
+``run`` calls a function's twin with lazy arrays in a session of its own, computes what is due at
+the end, and gives real objects back.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ufuse import _core
+
+from . import escape, tracebacks, tree
+from .parameters import Parameters
+
+
+class Options(NamedTuple):
+    """Options of ``jit``."""
+
+    numerics: str = "exact"
+    debug: bool = False
+    verify: float = 0  # how many calls are compared with plain NumPy
+
+
+def tame() -> bool:
+    """Whether floating-point errors may be reported late: none raises or calls somebody."""
+    if not all(mode in ("warn", "ignore") for mode in np.geterr().values()):
+        return False
+    for action, message, category, module, line in warnings.filters:
+        if issubclass(RuntimeWarning, category):
+            if action == "error":
+                return False
+            if message is None and module is None and line == 0:
+                break  # decides for all warnings that come here
+    return True
+
+
+def run(
+    callee: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Options,
+    parameters: Parameters | None = None,
+) -> Any:
+    """Call a twin once in a session of its own; the answer is real."""
+    call = _Traced(callee, args, kwargs, parameters)
+    fast = options.numerics == "fast"
+    try:
+        result = _core.traced(fast, options.debug, call.body, call.due, call.settle)
+    except BaseException as error:
+        # Both hold lazy arrays, and the frames of the traceback lead to them.
+        vars(call).clear()
+        error.__traceback__ = tracebacks.without_ours(error.__traceback__)
+        escape.replace(error)
+        raise
+    del call
+    escape.replace()
+    return result
+
+
+class _Traced:
+    """The steps of one traced call, for ``_core.traced``, which alone knows how they end.
+
+    A signal may end each step at any of its instructions. ``due`` and ``settle`` are then called
+    once more, so they can be.
+    """
+
+    def __init__(
+        self,
+        callee: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        parameters: Parameters | None,
+    ) -> None:
+        self._callee, self._args, self._kwargs = callee, args, kwargs
+        self._parameters = parameters
+        self._arguments = tree.Arguments()
+        self._results = tree.Results(self._arguments)
+        self._result: Any = None
+
+    def body(self, _: None) -> None:
+        """Run the function, and compute what it returns and what it wrote."""
+        wrap = self._arguments.wrap
+        lazy_args = [wrap(value) for value in self._args]
+        lazy_kwargs = {name: wrap(value) for name, value in self._kwargs.items()}
+        if self._parameters is not None:
+            self._parameters.wrap(lazy_args, lazy_kwargs)
+        try:
+            self._result = self._callee(*lazy_args, **lazy_kwargs)
+        finally:
+            del wrap, lazy_args, lazy_kwargs  # a traceback would keep them alive
+        if not _core.session_active():
+            return  # tracing has stopped on the way
+        results = tree.Results(self._arguments)
+        results.collect(self._result)
+        changed = _core.changed_copies()
+        if changed:
+            _core.mark_impure()
+        results.collect(changed)
+        results.collect(_core.held_lazies())
+        escaped = escape.pending(results.lazies)
+        if escaped:
+            _core.mark_impure()
+        results.collect(escaped)
+        made = self._arguments.made()
+        results.computed(_core.finish(results.lazies, self._result, made))
+        self._results = results
+
+    def due(self, error: BaseException) -> list[Any]:
+        """The lazy arrays that the caller of a function that raised will see."""
+        results = tree.Results(self._arguments)
+        results.collect(_core.changed_copies())
+        results.collect(_core.held_lazies())
+        results.collect(error.args)
+        results.collect(vars(error))
+        return results.lazies
+
+    def settle(self, error: BaseException | None) -> Any:
+        """The end of the session is past: real objects for the caller."""
+        unwrap = self._results.unwrap
+        if error is not None:
+            unwrap = tree.Results(self._arguments).unwrap
+        if error is None:
+            return unwrap(self._result)
+        error.args = unwrap(error.args)
+        for name, value in vars(error).items():
+            vars(error)[name] = unwrap(value)
+        return None

@@ -1,0 +1,46 @@
+"""Which frames of a traceback are the user's?
+
+A call runs through ufuse's own Python files; a traceback should not. Used where an exception
+leaves a traced call.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from typing import Any
+
+# The package's.
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def is_ours(code: types.CodeType) -> bool:
+    """Whether a code object belongs to this package."""
+    return code.co_filename.startswith(FOLDER)
+
+
+class UsersTraceback:
+    """Context manager: an exception that leaves it has no frames of this package."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is not None:
+            error.__traceback__ = without_ours(error.__traceback__)
+
+
+def without_ours(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """The same traceback without the frames of this package."""
+    kept = []
+    while traceback is not None:
+        if not is_ours(traceback.tb_frame.f_code):
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    following: types.TracebackType | None = None
+    for entry in reversed(kept):
+        # A signal may come between two lines, where there is none.
+        line: int | None = entry.tb_lineno
+        line = -1 if line is None else line
+        following = types.TracebackType(following, entry.tb_frame, entry.tb_lasti, line)
+    return following

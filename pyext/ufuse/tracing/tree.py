@@ -1,0 +1,241 @@
+"""How do arguments become lazy arrays and results real ones?
+
+Arguments are wrapped through tuples, lists and dicts; where there are arrays in them, user code
+gets copies, which ``_core`` keeps equal to the caller's own. Results are unwrapped in the same way.
+Everything else passes through. ``jit`` uses one ``Arguments`` per call.
+
+Containers may be nested deeper than Python recurses, and may hold themselves, as in plain Python:
+the walks are generators that ``_walked`` keeps on a stack of its own. What a list or dict becomes
+is known before its items are looked at; a tuple, whose items come first, is looked at a second time
+where it holds itself through a list, and that time decides.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections import deque
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from ufuse import _core
+
+_LEAVES = (np.ndarray, np.generic)
+_METHODS = (types.BuiltinMethodType, types.MethodType)
+_PLAIN = frozenset((int, float, complex, str, bool, types.NoneType))
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether a value is a lazy array or scalar, whatever it says of its class."""
+    return type(value).__base__ is _core.ndarray
+
+
+# A walk yields the walks whose values it needs.
+_Walk = Generator["_Walk", Any, Any]
+
+
+def _walked(walk: _Walk) -> Any:
+    """The value of a walk."""
+    stack = [walk]
+    value = None
+    while stack:
+        try:
+            inner = stack[-1].send(value)
+        except StopIteration as end:
+            stack.pop()
+            value = end.value
+        else:
+            stack.append(inner)
+            value = None
+    return value
+
+
+def _remade(sample: tuple[Any, ...], items: list[Any]) -> Any:
+    """A tuple or namedtuple like ``sample``; None for another subclass."""
+    if type(sample) is tuple:
+        return tuple(items)
+    if hasattr(type(sample), "_fields"):
+        return tuple.__new__(type(sample), items)
+    return None
+
+
+class Arguments:
+    """The arguments of one call, and which container stands for which of the caller's."""
+
+    def __init__(self) -> None:
+        self._memo: dict[int, Any] = {}
+        self._given: dict[int, Any] = {}
+        self._keep: list[Any] = []
+
+    def wrap(self, value: Any) -> Any:
+        """``value`` as user code gets it."""
+        return value if type(value) in _PLAIN else _walked(self._wrapped(value))
+
+    def _wrapped(self, value: Any) -> _Walk:
+        kind = type(value)
+        key = id(value)
+        if kind in _PLAIN:
+            return value
+        if key in self._memo:
+            return self._memo[key]
+        if isinstance(value, _LEAVES):
+            made = _core.wrap(value)
+        elif isinstance(value, tuple):
+            items = yield from self._items(value)
+            if key in self._memo:
+                return self._memo[key]
+            if all(new is old for new, old in zip(items, value, strict=True)):
+                made = value
+            else:
+                made = _remade(value, items)
+                if made is None:
+                    made = value
+        elif kind is list:
+            made = self._memo[key] = []
+            made.extend((yield from self._items(value)))
+            if all(map(operator.is_, made, value)):
+                made = value
+        elif kind is dict:
+            made = self._memo[key] = {}
+            names = list(value)
+            made.update(zip(names, (yield from self._items(list(value.values()))), strict=True))
+            if all(map(operator.is_, made.values(), value.values())):
+                made = value
+        else:
+            return value
+        self._memo[key] = made
+        if made is not value:
+            self._given[id(made)] = value
+            if kind in (list, dict, tuple) and _core.session_active():
+                _core.add_copy(made, value)
+        self._keep.append((value, made))
+        return made
+
+    def _items(self, values: Any) -> _Walk:
+        items = []
+        for item in list(values):
+            items.append(item if type(item) in _PLAIN else (yield self._wrapped(item)))
+        return items
+
+    def given(self, made: Any) -> Any:
+        """The caller's own object for one that ``wrap`` made; None for any other."""
+        return self._given.get(id(made))
+
+    def made(self) -> list[Any]:
+        """What stands for the caller's objects."""
+        return [made for _, made in self._keep]
+
+
+class Results:
+    """Replaces the lazy arrays in a nest of results.
+
+    ``collect`` finds them; after they have been computed together, ``unwrap`` puts the real ones
+    in their places. Lists and dicts, which user code made, are filled in place, so that an object
+    that stands in two places stays one object.
+    """
+
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = arguments
+        self.lazies: list[Any] = []
+        self._real: dict[int, Any] = {}
+        self._seen: set[int] = set()
+        self._done: dict[int, Any] = {}
+        self._keep: list[Any] = []  # whose addresses stand in `_seen` and `_done`
+
+    def collect(self, value: Any) -> None:
+        """Note the lazy arrays in ``value``."""
+        self._keep.append(value)
+        open_values = [value]
+        while open_values:
+            value = open_values.pop()
+            items: Any
+            if is_lazy(value):
+                if id(value) not in self._seen:
+                    self._seen.add(id(value))
+                    self.lazies.append(value)
+                continue
+            if isinstance(value, (tuple, list, set, frozenset, deque)):
+                items = value
+            elif isinstance(value, dict):
+                items = value.values()
+            elif isinstance(value, types.FunctionType):
+                items = _cells(value)
+            elif isinstance(value, _METHODS):
+                items = (value.__self__,)
+            else:
+                continue
+            if id(value) not in self._seen:
+                self._seen.add(id(value))
+                open_values.extend(reversed(list(items)))
+
+    def computed(self, real: list[Any]) -> None:
+        """Take the real arrays for ``lazies``, in their order."""
+        self._real = {id(lazy): value for lazy, value in zip(self.lazies, real, strict=True)}
+
+    def unwrap(self, value: Any) -> Any:
+        """``value`` with real arrays."""
+        return value if type(value) in _PLAIN else _walked(self._unwrapped(value))
+
+    def _unwrapped(self, value: Any) -> _Walk:
+        kind = type(value)
+        if is_lazy(value):
+            return self._real[id(value)] if id(value) in self._real else _core.unwrap(value)
+        if kind in _PLAIN:
+            return value
+        known = self._arguments.given(value)
+        if known is not None:
+            return known
+        if id(value) in self._done:
+            return self._done[id(value)]
+        made = value
+        if isinstance(value, tuple):
+            items = []
+            for item in value:
+                items.append(item if type(item) in _PLAIN else (yield self._unwrapped(item)))
+            if id(value) in self._done:
+                return self._done[id(value)]
+            if any(new is not old for new, old in zip(items, value, strict=True)):
+                remade = _remade(value, items)
+                made = value if remade is None else remade
+        elif isinstance(value, (list, deque, dict)):
+            self._done[id(value)] = value
+            places = value.items() if isinstance(value, dict) else enumerate(value)
+            for place, item in list(places):
+                if type(item) in _PLAIN:
+                    continue
+                new = yield self._unwrapped(item)
+                if new is not item:
+                    value[place] = new
+        elif isinstance(value, (set, frozenset)):
+            if any(is_lazy(item) for item in value):
+                items = []
+                for item in value:
+                    items.append((yield self._unwrapped(item)))
+                made = type(value)(items)
+        elif isinstance(value, types.FunctionType):
+            self._done[id(value)] = value
+            for cell in value.__closure__ or ():
+                try:
+                    content = cell.cell_contents
+                except ValueError:
+                    continue
+                real = yield self._unwrapped(content)
+                if real is not content:
+                    cell.cell_contents = real
+        elif isinstance(value, _METHODS) and is_lazy(value.__self__):
+            made = getattr((yield self._unwrapped(value.__self__)), value.__name__)
+        self._keep.append(value)
+        self._done[id(value)] = made
+        return made
+
+
+def _cells(function: types.FunctionType) -> list[Any]:
+    found = []
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,34 @@
+"""Who is told of the calls of jitted functions, and who wants them to be the plain functions?"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+# Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
+watchers: list[Callable[[Any], None]] = []
+
+
+class _Plainly(threading.local):
+    """While it is entered, jitted functions called by this thread are the plain ones.
+
+    There are watchers meanwhile, so that it costs nothing at other times.
+    """
+
+    running = False
+
+    def __enter__(self) -> None:
+        watchers.append(_nobody)
+        self.running = True
+
+    def __exit__(self, *_: object) -> None:
+        self.running = False
+        watchers.remove(_nobody)
+
+
+def _nobody(_: Any) -> None:
+    """A watcher that is told of calls and forgets them."""
+
+
+plainly = _Plainly()

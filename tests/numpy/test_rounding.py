@@ -1,0 +1,30 @@
+"""Are values rounded to float32 that are float64 again afterwards? Compilers forget it."""
+
+import numpy as np
+import pytest
+import ufuse
+from same import same
+
+FUNCTIONS = [
+    lambda x, y: x * y.astype(np.float32),
+    lambda x, y: y.astype(np.float32).astype(np.float64),
+    lambda x, y: np.outer(x, y.astype(np.float32)),
+    lambda x, y: (x + 1j * y).astype(np.complex64).astype(np.complex128),
+    lambda x, y: (x + 1j * y).astype(np.complex64) * (x - 1j * y),
+    lambda x, y: y.astype(np.complex64) + x,
+    lambda x, y: x + y.astype(np.float32).astype(np.complex128),
+    lambda x, y: (y.astype(np.float32) * x).sum(),
+    lambda x, y: np.stack([x, y], axis=1).astype("f4").astype("f8"),
+    lambda x, y: x.astype(np.float32) @ np.ones(len(x)),
+    lambda x, y: np.where(x > 1, x.astype("f4"), y),
+    lambda x, y: x.astype(np.float16).astype(np.float64) + y.astype(np.float16),
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_is_rounded(function):
+    jitted = ufuse.jit(function)
+    for size in (*range(1, 20), 33, 101):
+        x, y = np.linspace(0.1, 2.7, size), np.linspace(-3.3, 7.7, size)
+        for _ in range(2):
+            same(jitted(x, y), function(x, y))

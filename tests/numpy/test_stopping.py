@@ -1,0 +1,204 @@
+"""Where tracing stops in the middle of a call, does the rest of it do what NumPy does?
+
+Recording stops where it costs more than it can win: real arrays take the places of lazy ones, and
+plain Python goes on. Here it stops after each number of operations, whatever they cost.
+"""
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+import ufuse
+from same import check
+from ufuse import _core
+from ufuse.tracing import tree
+
+BACKENDS = ["interpreted"]
+X = np.linspace(-1.0, 2.0, 7)
+
+
+class Model:
+    def __init__(self, u):
+        self.u = u
+        self.history = []
+
+    def step(self, dt):
+        self.u = self.u + dt * np.gradient(self.u)
+        self.u += dt
+        self.history.append(self.u * 2)
+        return self
+
+    @property
+    def energy(self):
+        return float((self.u * self.u).sum())
+
+
+def elements(x):
+    made = np.zeros_like(x)
+    for i in range(1, len(x)):
+        made[i] = made[i - 1] + x[i] * 0.5 if x[i] > 0 else max(made[i - 1], x[i])
+    return made, made[-1]
+
+
+def in_place(x):
+    view = x[1:]
+    for k in range(4):
+        view *= 0.5
+        x[0] += view.sum() * k
+        x += x[::-1]
+    return x, view
+
+
+def containers(x):
+    values, named = [x + 1], {"a": x * 2}
+    for k in range(3):
+        values.append(values[-1] * named["a"])
+        named[k] = values[0] - x
+        first, *rest = values
+    return values, named, (first, rest), values[0] is first
+
+
+def closures(x):
+    total = x * 0
+
+    def add(y, by=x + 1):
+        nonlocal total
+        total = total + y * by
+        return total
+
+    for k in range(4):
+        add(x * k)
+    return total, add(x), [f(x) for f in (lambda y: y + total, np.sqrt)]
+
+
+def generators(x):
+    def halves(y):
+        while y.max() > 0.1:
+            yield y
+            y = y * 0.5
+
+    return [h.sum() for h in halves(x)], sum(y * y for y in x), {k: x * k for k in range(3)}
+
+
+def recursive(x, depth=4):
+    y = x * 2 - depth
+    return y if depth == 0 else y + recursive(y * 0.1, depth - 1) * (y > 0)
+
+
+def fails(x):
+    y = x * 2
+    x += 1
+    z = y + x
+    z[:3] = y[:4]
+
+
+def fails_inside(x):
+    try:
+        fails(x)
+    except ValueError as error:
+        return str(error), x * 2
+
+
+def warns(x):
+    y = np.sqrt(x)
+    warnings.warn("of the user's", stacklevel=2)
+    return y / (x * 0), np.log(x)
+
+
+def manages(x):
+    with np.errstate(all="ignore"):
+        y = np.sqrt(x) / (x * 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = y + np.log(x)
+    return y * 2, np.isnan(y).any()
+
+
+@ufuse.jit
+def jitted_helper(x):
+    return np.tanh(x * 3) + 1
+
+
+def nested(x):
+    y = x + 1
+    for _ in range(3):
+        y = jitted_helper(y) * jitted_helper(x)
+    return y
+
+
+def methods(x):
+    model = Model(x * 2)
+    energies = [model.step(0.1).energy for _ in range(3)]
+    return energies, model.u, model.history, model.u is model.history[-1]
+
+
+FUNCTIONS = [
+    elements,
+    in_place,
+    containers,
+    closures,
+    generators,
+    recursive,
+    fails,
+    fails_inside,
+    warns,
+    manages,
+    nested,
+    methods,
+]
+
+
+@pytest.mark.parametrize("operations", [0, 1, 2, 3, 5, 8, 13, 21, 34])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_the_rest_is_plain(function, operations):
+    with _core.most_operations(operations):
+        check(function, X)
+
+
+@pytest.mark.parametrize("operations", [1, 2, 4, 7, 12])
+def test_what_the_caller_holds(operations):
+    """Attributes and containers hold real arrays, and the caller's arrays are the caller's."""
+
+    def step(model, kept, x):
+        model.step(0.5)
+        kept.append(model.u)
+        kept.append(x)
+        model.x = x
+        return model.step(0.25).u * x
+
+    with _core.most_operations(operations):
+        model, kept, x = Model(X.copy()), [], X.copy()
+        result = ufuse.jit(step)(model, kept, x)
+    plain, expected, y = Model(X.copy()), [], X.copy()
+    right = step(plain, expected, y)
+    assert result.tobytes() == right.tobytes()
+    assert model.u.tobytes() == plain.u.tobytes()
+    assert model.x is x
+    assert kept[1] is x
+    assert kept[0].tobytes() == expected[0].tobytes()
+    for array in (result, model.u, *model.history, *kept):
+        assert type(array) is np.ndarray
+    gc.collect()
+    assert not [each for each in gc.get_objects() if tree.is_lazy(each)]
+
+
+def test_long_loops_over_elements_stop():
+    """Where it is slow, by itself, and is said."""
+
+    def longest(a, b):
+        table = np.zeros((len(a) + 1, len(b) + 1), dtype=int)
+        for i in range(1, len(a) + 1):
+            for j in range(1, len(b) + 1):
+                if a[i - 1] == b[j - 1]:
+                    table[i, j] = table[i - 1, j - 1] + 1
+                else:
+                    table[i, j] = max(table[i - 1, j], table[i, j - 1])
+        return table
+
+    numbers = np.random.default_rng(0)
+    a, b = numbers.integers(0, 4, (2, 150))
+    jitted = ufuse.jit(longest)
+    assert jitted(a, b).tobytes() == longest(a, b).tobytes()
+    found = ufuse.jit(longest).explain(a, b)
+    assert "slow_tracing" in {note.reason for note in found.notes}
