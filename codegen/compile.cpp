@@ -124,24 +124,44 @@ struct Printed {
   }
 };
 
-// Roughly what the interpreter takes, in nanoseconds: a pass over memory for each node.
-double interpreted_ns(const ir::Graph& graph) {
-  double ns = 0;
-  for (std::size_t i = 0; i < graph.size(); ++i) {
-    const ir::Node& node = graph[graph.at(i)];
-    const bool folds = node.op == ir::Op::Reduce || node.op == ir::Op::ArgReduce;
-    const auto elements =
-        static_cast<double>(element_count(folds ? graph[node.inputs[0]].shape : node.shape));
-    ns += cost::kInterpretedNode + cost::kInterpretedElement * elements;
-  }
-  return ns;
-}
+// Roughly what it takes without compiled loops: a pass over memory for each node.
+struct Uncompiled {
+  double interpreted = 0, numpy = 0;  // nanoseconds
+  double largest = 0;                 // value, bytes
+  double worth_waiting = cost::kWorthWaiting;
 
-// For how much interpreting one waits for the compiler instead.
-double worth_waiting(const ir::Graph& graph) {
-  return cost::kWorthWaiting +
-         cost::kCompiledPart * static_cast<double>(graph.size() / (2 * cost::kMostNodes));
-}
+  explicit Uncompiled(const ir::Graph& graph) {
+    worth_waiting +=
+        cost::kCompiledPart * static_cast<double>(graph.size() / (2 * cost::kMostNodes));
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      const ir::Node& node = graph[graph.at(i)];
+      const bool folds = node.op == ir::Op::Reduce || node.op == ir::Op::ArgReduce;
+      const auto elements =
+          static_cast<double>(element_count(folds ? graph[node.inputs[0]].shape : node.shape));
+      interpreted += cost::kInterpretedNode + cost::kInterpretedElement * elements;
+      numpy += cost::kNumPyNode + cost::kNumPyElement * elements;
+      largest = std::max(largest, elements * static_cast<double>(ir::size_of(node.dtype)));
+    }
+  }
+  bool is_quick() const { return interpreted <= cost::kInterpretedMost; }
+  bool is_worse_than_waiting() const {
+    return numpy > worth_waiting || largest > cost::kWorthWaitingBytes;
+  }
+};
+
+// Leaves each run to NumPy, by way of the caller.
+class LeftToNumPy final : public ir::Executable {
+ public:
+  explicit LeftToNumPy(ir::Report report) : report_(std::move(report)) {
+    for (ir::GroupReport& group : report_.groups) group.origin = "NumPy";
+  }
+  ir::RunStatus run(const ir::RunArgs&) const override { return {.redo = true}; }
+  const ir::Report& report() const override { return report_; }
+  double expected_ns() const override { return 0; }
+
+ private:
+  ir::Report report_;
+};
 
 constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their kernels stay in the Jit
 
@@ -176,12 +196,14 @@ struct Compiler::State {
                                            threads, pool);
   }
 
-  // Begins to build all of a graph's kernels, side by side.
+  // Begins to build all of a graph's kernels, side by side. Until they are built, `meanwhile`
+  // answers, or NumPy where it is null.
   std::shared_ptr<const Deferred> begin(const ir::Graph& graph, const ir::RunArgs& layouts,
                                         bool awaited,
                                         std::shared_ptr<const ir::Executable> meanwhile) {
     Printed printed(graph, loops, layouts);
     ir::Report report = printed.report;
+    if (!meanwhile) meanwhile = std::make_shared<LeftToNumPy>(report);
     return std::make_shared<const Deferred>(
         *jit, numerics, awaited,
         [this, printed = std::move(printed)](std::vector<Built> built) {
@@ -193,7 +215,7 @@ struct Compiler::State {
   // A child has little time left, often, and ends without a word; contraction would show.
   bool waits(const ir::Graph& graph, bool always) const {
     return always || fork_generation() != 0 || numerics != Numerics::Exact ||
-           interpreted_ns(graph) > worth_waiting(graph);
+           Uncompiled(graph).is_worse_than_waiting();
   }
 
   using Prepared = std::unordered_map<std::string, std::shared_ptr<const Deferred>>;
@@ -236,22 +258,24 @@ std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
   return is_new ? state_->keep(std::move(key), known) : known;
 }
 
-std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(const ir::Graph& graph,
-                                                                 const ir::RunArgs& layouts,
-                                                                 ir::Backend& meanwhile,
-                                                                 bool always,
-                                                                 const ir::Patience& patience) {
+std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(
+    const ir::Graph& graph, const ir::RunArgs& layouts, ir::Backend& meanwhile, bool always,
+    const ir::Patience& patience, std::chrono::nanoseconds brief) {
   const bool waits = state_->waits(graph, always);
   std::string key = Key::of(graph, layouts);
   auto known = state_->find(key);
   if (known && !waits) return known;
   if (!known) {
-    auto made = state_->begin(graph, layouts, waits, meanwhile.prepare(graph, layouts));
+    const bool quick = Uncompiled(graph).is_quick();
+    auto made =
+        state_->begin(graph, layouts, waits, quick ? meanwhile.prepare(graph, layouts) : nullptr);
     known = state_->keep(std::move(key), std::move(made));
   }
   ir::Patience shorter = patience;
   if (!waits)
-    shorter.end = std::min(patience.end, std::chrono::steady_clock::now() + cost::kPatience);
+    shorter.end =
+        std::min(patience.end, std::chrono::steady_clock::now() +
+                                   std::min<std::chrono::nanoseconds>(brief, cost::kPatience));
   known->await(shorter);
   return known;
 }

@@ -28,14 +28,16 @@ class Compiler : public ir::Backend {
   std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                 const ir::RunArgs& layouts) override;
 
-  // The same, but `meanwhile` answers until the loops are compiled in the background. It must give
-  // the same bits, or better ones where these numerics are not exact. Where it would take longer
+  // The same, but until the loops are compiled in the background `meanwhile` answers where there is
+  // little to do, and else each run is left to NumPy (RunStatus::redo). `meanwhile` must give the
+  // same bits, or better ones where these numerics are not exact. Where NumPy would take longer
   // than the compiler, and `always`, the compiler is waited for first, as patiently as the caller
-  // is.
+  // is; otherwise no longer than `brief`.
   std::shared_ptr<const ir::Executable> prepare_or_defer(const ir::Graph& graph,
                                                          const ir::RunArgs& layouts,
                                                          ir::Backend& meanwhile, bool always,
-                                                         const ir::Patience& patience);
+                                                         const ir::Patience& patience,
+                                                         std::chrono::nanoseconds brief);
   // What prepare_or_defer would give, if it would give it at once; else null.
   std::shared_ptr<const ir::Executable> find(const ir::Graph& graph, const ir::RunArgs& layouts,
                                              bool always) const;

@@ -16,9 +16,12 @@ constexpr int kLong = 10;  // glances: who has waited so long has waited for a c
 // After trouble with the compiler it is asked for these loops again, at least this often.
 constexpr std::chrono::hours kLongestPause{1};
 
-ir::Report said(ir::Report report, const char* reason, const std::string& note = {}) {
+ir::Report said(ir::Report report, const ir::Executable* by, const char* reason,
+                const std::string& note = {}) {
+  const bool has_word = by != nullptr && !by->report().groups.empty();
+  const std::string origin = has_word ? by->report().groups[0].origin : "interpreter";
   for (ir::GroupReport& group : report.groups) {
-    group.origin = "interpreter";
+    group.origin = origin;
     group.reason = reason;
     group.note = note;
   }
@@ -105,7 +108,7 @@ std::unique_ptr<Deferred::Stage> Deferred::begun(Clock::duration pause, bool awa
   for (const ir::GroupReport& group : report_.groups)
     made->builds.push_back(jit_.get_async(*group.source, numerics_, awaited));
   made->executable = meanwhile_;
-  made->report = said(report_, "compiling");
+  made->report = said(report_, meanwhile_.get(), "compiling");
   made->pause = pause;
   return made;
 }
@@ -121,12 +124,12 @@ std::unique_ptr<Deferred::Stage> Deferred::over(const Stage& now) const {
     return made;
   } catch (const CompilerTrouble& error) {
     made->error = std::current_exception();
-    made->report = said(without_loops(), "compiler_trouble", error.what());
+    made->report = said(without_loops(), meanwhile_.get(), "compiler_trouble", error.what());
     made->pause = std::clamp<Clock::duration>(2 * now.pause, jit_.pause(), kLongestPause);
     made->again = Clock::now() + made->pause;
   } catch (const std::exception& error) {
     made->error = std::current_exception();
-    made->report = said(without_loops(), "", error.what());
+    made->report = said(without_loops(), meanwhile_.get(), "", error.what());
   }
   made->state = Stage::Failed;
   made->executable = meanwhile_;
@@ -136,7 +139,7 @@ std::unique_ptr<Deferred::Stage> Deferred::over(const Stage& now) const {
 std::unique_ptr<Deferred::Stage> Deferred::slow(const Stage& now) const {
   auto made = std::make_unique<Stage>(now);
   made->slow = true;
-  made->report = said(report_, "slow_compiler");
+  made->report = said(report_, meanwhile_.get(), "slow_compiler");
   return made;
 }
 

@@ -42,6 +42,7 @@ FEW = 24
 def pytest_addoption(parser):
     parser.addoption("--sample", choices=SAMPLES, help="run a part of the tests: tests/conftest.py")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in random order")
+    parser.addoption("--every", action="store_true", help="all sets of parameters: tests/numpy")
     parser.addoption("--at-most", type=int, metavar="COUNT", help="run only the first of them")
 
 
@@ -50,6 +51,10 @@ def pytest_configure():
     # processes that tests start, calls wait for the compiler as long as it takes. Tests of what
     # happens otherwise say so (`impatient` in faults/).
     os.environ.setdefault("UFUSE_PATIENCE", "1000")
+    # Nor must it depend on the clock which way answers a call: not the plain function, unless a
+    # test says so (`by_clock`).
+    os.environ.setdefault("UFUSE_CHOICES", "ours")
+    _core.choose_by(os.environ["UFUSE_CHOICES"])
     # A shell's background jobs ignore Ctrl-C, and so would all processes that tests start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -67,6 +72,14 @@ def nothing_is_left():
     assert requests.found[known:] == []
     assert not _core.session_active()
     assert np.geterr() == state
+
+
+@pytest.fixture
+def by_clock():
+    """Calls are answered by the way that is measured to be faster, as they are for users."""
+    before = _core.choose_by("clock")
+    yield
+    _core.choose_by(before)
 
 
 @pytest.fixture

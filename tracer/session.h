@@ -152,6 +152,8 @@ class Session final : public numpy_shim::Context {
   bool is_computing() const { return computing_; }
   void mark_impure() { pure_ = false; }
   bool is_pure() const { return pure_; }
+  // Bytes of the largest value so far, computed or not: NumPy would have made an array of it.
+  std::int64_t largest_value() const;
   // The live storage whose memory holds all of this range; null: none.
   std::shared_ptr<Storage> storage_at(const ByteRange& range) const;
   // Whether some live storage's memory, but for what was captured, has a part of this range.
@@ -278,6 +280,7 @@ class Session final : public numpy_shim::Context {
 
   bool pure_ = true;
   bool computing_ = false;
+  std::int64_t largest_before_ = 0;  // value of the graphs before this one, bytes
   // What the last request ran, for the plan.
   struct RecordedRun {
     std::shared_ptr<const ir::Executable> executable;

@@ -48,13 +48,17 @@ inline constexpr double kWatched = 1e6;
 // copy.
 inline constexpr double kLong = 100e6, kWorthDetour = 3;
 
-// What the interpreter takes, in nanoseconds: for a node, and for each of its elements. Up to
-// kWorthWaiting it answers instead of waiting for the compiler, which takes some 60 ms; first one
-// waits as long as it takes to load a loop from the disk cache.
+// What the interpreter and NumPy take, in nanoseconds: for a node, and for each of its elements.
+// Until loops are compiled the interpreter answers where it takes little, and NumPy where it takes
+// no more than kWorthWaiting, which is what the compiler takes on a busy machine; else, and where
+// NumPy would need much memory for a value, one waits.
 inline constexpr double kInterpretedNode = 1000, kInterpretedElement = 2;
-inline constexpr double kWorthWaiting = 10e6;
-// What compiling a part after the first takes, which is worth interpreting just as long.
-inline constexpr double kCompiledPart = 1e9;
+inline constexpr double kInterpretedMost = 200e3;
+inline constexpr double kNumPyNode = 800, kNumPyElement = 0.8;
+inline constexpr double kWorthWaiting = 100e6, kWorthWaitingBytes = 256e6;
+// What compiling a part after the first takes, which is worth as much of NumPy's time.
+inline constexpr double kCompiledPart = 0.4e9;
+// First one waits as long as it takes to load a loop from the disk cache.
 inline constexpr std::chrono::milliseconds kPatience{4};
 // A call waits no longer than this for the compiler, whatever it does; the user may choose
 // another number of seconds below a year.

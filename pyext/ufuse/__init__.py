@@ -6,14 +6,16 @@ import os
 from . import _core, environment
 from ._core import InternalError, ndarray
 from .compare import Mismatch
-from .jit import jit
+from .jit import disabled, jit
 from .threads import get_num_threads, set_num_threads
 from .tracing import callees, escape, methods
+from .tracing.watchers import plainly
 
 __version__ = _core.__version__
 __all__ = [
     "InternalError",
     "Mismatch",
+    "disabled",
     "get_num_threads",
     "jit",
     "ndarray",
@@ -23,6 +25,7 @@ __all__ = [
 
 environment.check()  # before a loop starts libomp, which does not survive every OMP_NUM_THREADS
 _core.set_backend(environment.backend())
+_core.choose_by(environment.choices())
 _core.set_callees(callees.stand_in)
 _core.set_others(callees.is_other)
 _core.set_harmless(callees.is_harmless_code)
@@ -32,6 +35,8 @@ methods.install()
 # A thread that is in the compiler's way at the end would leave its files behind; two seconds are
 # enough for some twenty loops, which the next process then finds in the disk cache.
 atexit.register(_core.finish_builds, 2.0)
+if environment.is_disabled():
+    plainly.for_ever()
 if "requests" in environment.debug_words():
     from .tools import requests
 

@@ -89,7 +89,7 @@ def loops() -> Iterator[Check]:
     first = time.perf_counter() - start
     same = ours.tobytes() == function(x).tobytes()
     group = jitted.explain(x).groups[0]
-    compiled = group.origin != "interpreter"
+    compiled = group.is_compiled
     known = _core.jit_statistics()
     why = "" if compiled else group.note or "No loop was compiled."
     text = known["compiler"] or "none that works"

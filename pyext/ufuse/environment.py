@@ -69,6 +69,12 @@ def complaints() -> Iterator[tuple[str, str]]:
     backend = os.environ.get("UFUSE_BACKEND", "")
     if backend and backend not in _BACKENDS:
         yield "UFUSE_BACKEND", f"{backend!r} is none of {', '.join(_BACKENDS)}; it is ignored"
+    by = os.environ.get("UFUSE_CHOICES", "")
+    if by and choices() != by:
+        yield "UFUSE_CHOICES", f"{by!r} is neither clock nor ours nor a number; it is ignored"
+    switch = os.environ.get("UFUSE_DISABLE", "")
+    if switch not in ("", "0", "1"):
+        yield "UFUSE_DISABLE", f"{switch!r} is neither 0 nor 1; it is ignored"
     unknown = [word for word in debug_words() if word not in _DEBUG_WORDS]
     if unknown:
         yield "UFUSE_DEBUG", f"{', '.join(unknown)} is none of {', '.join(_DEBUG_WORDS)}"
@@ -84,6 +90,17 @@ def backend() -> str:
     """What computes: the value of ``UFUSE_BACKEND``, or "deferred"."""
     name = os.environ.get("UFUSE_BACKEND", "")
     return name if name in _BACKENDS else "deferred"
+
+
+def choices() -> str:
+    """Who chooses between ways to answer a call: the value of ``UFUSE_CHOICES``, or "clock"."""
+    by = os.environ.get("UFUSE_CHOICES", "")
+    return by if by == "ours" or _is_count(by, 0, 10**18) else "clock"
+
+
+def is_disabled() -> bool:
+    """Whether ``UFUSE_DISABLE`` asks for plain NumPy."""
+    return os.environ.get("UFUSE_DISABLE", "") == "1"
 
 
 def _is_count(text: str, least: int, most: int) -> bool:

@@ -30,7 +30,10 @@ from .tracing.run import Options, run, tame
 from .tracing.watchers import plainly, watchers
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from .tools.explain import Explanation
+    from .tools.stats import Stats
 
 _NUMERICS = ("exact", "fast")
 # How often plans are recorded anew because a global or a variable of an enclosing function holds
@@ -433,12 +436,78 @@ class Function:
         with tracebacks.UsersTraceback():
             return explain.explain(self, args, kwargs).source
 
+    def stats(self) -> Stats:
+        """How calls have been answered so far, and what that has cost beside plain NumPy.
+
+        Returns
+        -------
+        ufuse.tools.stats.Stats
+            Counts of calls, seconds, and the times by which ways were chosen; ``print`` shows it
+            as text. They begin anew when a name that the function uses gets another value.
+
+        Examples
+        --------
+        >>> import numpy as np, ufuse
+        >>> f = ufuse.jit(lambda x: x + 1)
+        >>> for _ in range(3):
+        ...     y = f(np.arange(5.0))
+        >>> found = f.stats()
+        >>> found.traced, found.replayed + found.plain
+        (1, 2)
+        """
+        from .tools import stats
+
+        return stats.of(self._dispatcher)
+
+    def warmup(self, /, *args: Any, **kwargs: Any) -> None:
+        """Record a call with such arguments, and wait until its loops are compiled.
+
+        The function runs once, on copies of the arguments. Later calls find everything ready.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for ``explain``.
+
+        Raises
+        ------
+        Exception
+            What the function itself raises for these arguments.
+
+        Examples
+        --------
+        >>> import numpy as np, ufuse
+        >>> f = ufuse.jit(lambda x: np.sqrt(x + 1))
+        >>> f.warmup(np.arange(5.0))
+        >>> f.stats().building
+        0
+        """
+        self.explain(*args, **kwargs)
+
 
 @functools.cache
 def _own_names() -> frozenset[str]:
     """The attributes of a jitted function that are neither the original's nor the user's."""
     names = {*vars(Function(len, Options())), *dir(Function), *_OF_CODE, pickling.WAYS}
     return frozenset(names - set(_OF_ORIGINAL))
+
+
+def disabled() -> AbstractContextManager[None]:
+    """A context manager: jitted functions that this thread calls are the plain ones meanwhile.
+
+    ``UFUSE_DISABLE=1`` does the same for a whole process.
+
+    Examples
+    --------
+    >>> import numpy as np, ufuse
+    >>> f = ufuse.jit(lambda x: x + 1)
+    >>> with ufuse.disabled():
+    ...     f(np.arange(3))
+    array([1, 2, 3])
+    >>> f.stats().traced
+    0
+    """
+    return plainly
 
 
 @overload
@@ -483,8 +552,8 @@ def jit(
     -------
     Function
         A callable with the name, documentation and signature of ``function``, and the methods
-        ``explain`` and ``source``. It is pickled and copied as ``function`` would be. pandas 3
-        takes ``jit``, with or without options, as an ``engine``.
+        ``explain``, ``source``, ``stats`` and ``warmup``. It is pickled and copied as ``function``
+        would be. pandas 3 takes ``jit``, with or without options, as an ``engine``.
 
     Raises
     ------

@@ -1,8 +1,12 @@
 """Both ways of computing: every test here runs with compiled loops and with the interpreter.
 
 A module whose tests are not about values, but about who sees what and when, says
-``BACKENDS = ["compiled"]``.
+``BACKENDS = ["compiled"]``. Each loop takes a tenth of a second to compile: of tests that cross
+many operations, dtypes and layouts a module says how many share one that runs compiled
+(``SHARES``); ``--every`` runs them all.
 """
+
+import zlib
 
 import pytest
 from ufuse import _core
@@ -17,10 +21,17 @@ def backend(request):
         yield request.param
 
 
-def pytest_collection_modifyitems(items):
-    items[:] = [item for item in items if _is_wanted(item)]
+def pytest_collection_modifyitems(config, items):
+    every = config.getoption("every")
+    items[:] = [item for item in items if _is_wanted(item, every)]
 
 
-def _is_wanted(item):
+def _is_wanted(item, every):
+    if not hasattr(item, "callspec"):
+        return True
+    backend = item.callspec.params.get("backend")
+    if backend == "compiled" and not every:
+        share = getattr(item.module, "SHARES", {}).get(item.originalname, 1)
+        return zlib.crc32(item.name.encode()) % share == 0
     backends = getattr(item.module, "BACKENDS", None)
-    return backends is None or item.callspec.params["backend"] in backends
+    return backends is None or backend in backends

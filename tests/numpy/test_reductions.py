@@ -6,6 +6,7 @@ import ufuse
 from arrays import DTYPES, LAYOUTS, array
 from same import check
 
+SHARES = {"test_every_dtype": 2, "test_every_layout": 3, "test_order_of_sums": 2}
 REDUCTIONS = [
     "sum",
     "prod",

@@ -7,6 +7,7 @@ import pytest
 from arrays import DTYPES, array
 from same import check, check_all
 
+SHARES = {"test_python_numbers": 3, "test_assigned_numpy_scalars": 2}
 OPERATORS = {
     "add": "+",
     "sub": "-",

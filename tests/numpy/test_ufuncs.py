@@ -13,6 +13,7 @@ UFUNCS = sorted(
 )
 ELEMENTWISE = [u for u in UFUNCS if u.signature is None]
 BY_NAME = {u.__name__: u for u in ELEMENTWISE}
+SHARES = {"test_every_layout": 3, "test_weak_scalars": 3}
 ids = pytest.mark.parametrize("ufunc", ELEMENTWISE, ids=lambda u: u.__name__)
 
 

@@ -12,6 +12,7 @@ import ast
 import json
 import os
 import sys
+import zlib
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 
@@ -20,9 +21,11 @@ import pytest
 import ufuse
 
 # {"way": "plain", "swapped" or "jitted", "calls": how often each test function is called,
-#  "log": file to write, "only": test ids or None for all}
+#  "log": file to write, "only": test ids or None for all, "share": one in how many of a module with
+#  many tests}
 TASK = json.loads(os.environ["NUMPY_SUITE"])
 NUMPY = Path(np.__file__).parent
+MANY = 400  # tests of a module
 
 
 class Imports(ast.NodeTransformer):
@@ -115,9 +118,16 @@ def pytest_pyfunc_call(pyfuncitem):
 def pytest_collection_modifyitems(config, items):
     for item in items:
         item.user_properties.append(("id", id_of(item)))
+    if len(items) > MANY and TASK["share"] > 1:
+        items[:] = [item for item in items if _number(item) % TASK["share"] == 0]
     if TASK["only"] is not None:
         only = set(TASK["only"])
         items[:] = [item for item in items if dict(item.user_properties)["id"] in only]
+
+
+def _number(item):
+    """The same in each process, and in each version of NumPy that has the test."""
+    return zlib.crc32(dict(item.user_properties)["id"].encode())
 
 
 def pytest_collectreport(report):

@@ -38,7 +38,7 @@ ir::Interpreter& interpreter() {
 
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
                                               bool fast, std::chrono::nanoseconds patience,
-                                              std::string& note) {
+                                              std::chrono::nanoseconds brief, std::string& note) {
   const int first = first_tried();
   if (first == kNumPy) return nullptr;
   if (first == kInterpreted) return interpreter().prepare(graph, layouts);
@@ -48,7 +48,7 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
   if (auto known = loops.find(graph, layouts, always)) return known;
   try {
     const Waiting waiting(patience);
-    return loops.prepare_or_defer(graph, layouts, interpreter(), always, waiting.patience());
+    return loops.prepare_or_defer(graph, layouts, interpreter(), always, waiting.patience(), brief);
   } catch (const Unsupported& error) {
     note = error.what();
   }

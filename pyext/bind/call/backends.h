@@ -12,13 +12,13 @@
 
 namespace ufuse::pyext {
 
-// The first backend that has a form for the graph: compiled loops (with the interpreter in the
-// meantime), then the interpreter; null: NumPy, node by node. `note`: the first line of why an
-// earlier one could not. Called with Python's lock, which other threads get while this one plans,
-// compiles and waits, at most as long as `patience`.
+// The first backend that has a form for the graph: compiled loops (with the interpreter or
+// NumPy in the meantime), then the interpreter; null: NumPy, node by node. `note`: the first line
+// of why an earlier one could not. Called with Python's lock, which other threads get while this
+// one plans, compiles and waits, at most as long as `patience`; where another can answer, `brief`.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
                                               bool fast, std::chrono::nanoseconds patience,
-                                              std::string& note);
+                                              std::chrono::nanoseconds brief, std::string& note);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();
 // The folder that a process begun now would use, why it cannot (else empty), and what is in it;
@@ -33,7 +33,7 @@ CacheFacts cache_facts(bool clear);
 codegen::EntryStore& kept_entries();
 // Ends what is compiled in the background: waits at most so long for it, and kills the rest.
 void finish_builds(std::chrono::milliseconds patience);
-// "deferred" (the default: the interpreter answers what it can in less time than compiling takes,
+// "deferred" (the default: the interpreter or NumPy answers what takes less time than compiling,
 // and loops are compiled meanwhile), "compiled", "interpreted" or "numpy": what is tried first.
 void set_backend(const std::string& name);
 std::string current_backend();

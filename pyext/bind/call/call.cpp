@@ -26,6 +26,9 @@ namespace {
 // fusion across them saves.
 constexpr std::size_t kCopyBytes = 64 * 1024;
 
+// Preparing loops counts up to this as what a call costs beyond plain NumPy, nanoseconds.
+constexpr std::int64_t kLongestPreparing = 5'000'000;
+
 // After so many operations tracing stops, whatever it costs: for tests. Below zero: it does not.
 std::int64_t most_operations = -1;
 
@@ -324,13 +327,15 @@ void Call::leave(std::size_t depth) {
 bool Call::is_slow() const {
   // Measured: an operation that is recorded costs some 4 us more than NumPy's, and a run 15.
   constexpr std::int64_t kOperation = 4'000, kRun = 15'000;
-  // Nobody minds less, and more than this share of the loops' time is not won back by fusing them.
-  constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
-  constexpr std::int64_t kLookEach = 256;
-  if (operations_ % kLookEach != 0 || session_.is_pure()) return false;
+  // Nobody minds less; a recording that may be replayed is worth more. More than this share of the
+  // loops' time is not won back by fusing them.
+  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 200'000'000, kShare = 2;
+  constexpr std::int64_t kLookEach = 32;
+  if (operations_ % kLookEach != 0) return false;
   const std::int64_t overhead =
-      operations_ * kOperation + static_cast<std::int64_t>(runs_.size()) * kRun;
-  return overhead >= kWorthIt && overhead >= kShare * in_loops_;
+      operations_ * kOperation + static_cast<std::int64_t>(runs_.size()) * kRun + prepared_in_;
+  return overhead >= (session_.is_pure() ? kWorthRecording : kWorthIt) &&
+         overhead >= kShare * in_loops_;
 }
 
 std::int64_t Call::set_most_operations(std::int64_t operations) {
@@ -543,9 +548,13 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
     const std::int64_t from;
     ~Spent() { call.patience_ -= std::chrono::nanoseconds(steady_ns() - from); }
   } spent{*this, run.prepare_from};
-  run.executable = pyext::prepare(graph, layouts, fast_, patience_, run.note);
+  run.executable = pyext::prepare(graph, layouts, fast_, patience_, brief_, run.note);
   run.prepare_to = run.run_from = run.run_to = steady_ns();
+  // Long waits are for loops that save more.
+  const std::int64_t preparing = std::min(run.prepare_to - run.prepare_from, kLongestPreparing);
+  prepared_in_ += preparing;
   if (!run.executable) return nullptr;
+  if (!run.executable->settled()) brief_ -= std::chrono::nanoseconds(preparing);
   run.fresh = run.executable->claim();
   runs_.push_back(std::move(run));
   return runs_.back().executable;

@@ -285,10 +285,13 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::vector<Run> runs_;
   std::int64_t operations_ = 0;  // that have been recorded
   std::int64_t in_loops_ = 0;    // nanoseconds
+  std::int64_t prepared_in_ = 0;
   bool has_stopped_ = false;
   Copies copies_;
   std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers
+  // How long it may still wait for what others can answer meanwhile.
+  std::chrono::nanoseconds brief_{std::chrono::milliseconds(40)};
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array

@@ -11,12 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
 #include <unordered_map>
 
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
-#include "tracer/race.h"
+#include "pyext/bind/replay/ways.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -25,12 +26,10 @@ namespace {
 constexpr std::size_t kMaxPlans = 64, kMostRuns = 16384;
 // Paths of one signature, and how many calls each has to answer to be worth its place.
 constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
-// Calls that run loops on more memory are worth our way in any case, and so are those that take
-// longer: the plain function may need much memory where loops need none.
-constexpr std::size_t kReplayBytes = 64 * 1024, kTraceBytes = 1024 * 1024;
-constexpr std::int64_t kLongReplay = 20'000, kLongTrace = 250'000;
-// Of what hangs on the user's objects the sizes are not known, and each call is traced.
-constexpr std::int64_t kLongObjects = 50'000'000;
+// Where the plain function answers, and is so short that looking at its arguments would count, so
+// many calls in a row are handed to it unseen, as long as none takes so many times as long.
+constexpr std::int64_t kShort = 50'000, kLonger = 8;
+constexpr std::uint32_t kUnseen = 64;
 constexpr std::size_t kMaxKinds = 256;
 // After so many calls in a row that left no recording, one in kRetry of those with a new signature
 // is recorded: shapes and numbers that always change are no reason to try each time.
@@ -52,7 +51,8 @@ struct Entry {
   Numbers numbers;
   std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
   std::uint64_t answered = 0;            // calls
-  tracer::Race race{kLongReplay};        // of small calls against the plain function
+  bool heavy = false;                    // plain NumPy may need much memory for such calls
+  tracer::Ledger ledger;
 
   // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
   bool matches(const Signature& signature, std::vector<py::object>& numbers) const {
@@ -125,7 +125,7 @@ class Place {
 
 struct State {
   py::object trace;
-  py::object plain;     // the function itself, where small calls may be answered by it; else unset
+  py::object plain;     // the function itself, where calls may be answered by it; else unset
   bool records = true;  // unset: the function is not pure
   // NumPy has warned of numbers that are the same in each call. Where Python says such a thing once
   // only, a further recording would not hear it.
@@ -140,8 +140,11 @@ struct State {
   std::list<std::shared_ptr<Entry>> entries;  // the last used first; a replay holds its own
   Signature signature;              // reused; the interpreter's lock is held while it is read
   std::vector<py::object> numbers;  // reused likewise
-  std::unordered_map<std::uint64_t, tracer::Race> races;  // of calls that are traced, by their kind
-  std::uint64_t replayed = 0, traced = 0;
+  tracer::Account account;
+  std::unordered_map<std::uint64_t, Kind> kinds;  // those with too much to look at are one: 0
+  std::uint64_t replayed = 0, traced = 0, plainly = 0;
+  std::uint32_t unseen = 0;       // so many calls are handed to the plain function unseen
+  std::int64_t unseen_limit = 0;  // unless one takes so long
   // Recordings in a row that came to nothing, and calls of new signatures since that had none.
   std::uint32_t fruitless = 0, skipped = 0;
   std::uint32_t unused = 0;  // recordings since one has answered
@@ -182,6 +185,35 @@ struct DispatcherObject {
 py::object run_traced(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   ++state.traced;
   return steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+}
+
+// Null where it raises.
+PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  ++state.plainly;
+  return PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords);
+}
+
+// After the plain function has answered because it is faster.
+void hand_on(State& state, const tracer::Ledger& ledger) {
+  if (choices().by != Choices::Clock || ledger.plain() == 0 || ledger.plain() > kShort) return;
+  state.unseen = kUnseen;
+  state.unseen_limit = kLonger * ledger.plain();
+}
+
+PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  --state.unseen;
+  const std::int64_t start = steady_ns();
+  PyObject* result = run_plain(state, args, flags, keywords);
+  const std::int64_t taken = steady_ns() - start;
+  state.account.add(taken, taken);
+  if (taken > state.unseen_limit) state.unseen = 0;
+  return result;
+}
+
+std::uint64_t kind_in(State& state, const CallKind& kind) {
+  if (state.kinds.size() >= kMaxKinds && !state.kinds.contains(kind.hash)) state.kinds.clear();
+  state.kinds.try_emplace(kind.hash);
+  return kind.hash;
 }
 
 void add_guards(std::vector<Place>& guards, const py::object& rows) {
@@ -247,6 +279,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
     ++state.unused;
     if (call->asked_special()) entry.error_state.add_special();
     entry.recording = std::make_unique<Recording>(*call, std::move(*shape));
+    entry.heavy = call->session().largest_value() > kHeavyBytes;
   } else {
     entry.numbers = {};
     for (PyObject* number : signature.numbers) entry.numbers.add_argument(number);
@@ -261,43 +294,62 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
 // to be faster, or where tracing found no loops to run.
 py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags,
                           PyObject* keywords) {
-  const CallKind kind =
-      state.plain ? kind_of_call(args, PyVectorcall_NARGS(flags), keywords) : CallKind{};
-  if (kind.hash == 0) return run_traced(state, args, flags, keywords);
-  if (state.races.size() >= kMaxKinds && !state.races.contains(kind.hash)) state.races.clear();
-  const std::int64_t worth_asking = kind.objects                ? kLongObjects
-                                    : kind.bytes <= kTraceBytes ? kLongTrace
-                                                                : 0;  // never
-  const tracer::Race::Turn turn =
-      state.races.try_emplace(kind.hash, worth_asking).first->second.next();
+  if (!state.plain) return run_traced(state, args, flags, keywords);
+  const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
+  const std::uint64_t hash = kind_in(state, like);
+  Kind& known = state.kinds[hash];
+  const bool asks = like.hash != 0 && !like.objects &&
+                    static_cast<std::int64_t>(like.bytes) <= kHeavyBytes && !known.heavy;
+  const tracer::Ledger::Turn turn =
+      choices().next(known.ledger, state.account, asks, known.is_building());
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
   const std::int64_t start = steady_ns();
-  py::object result = turn.plain
-                          ? steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords))
-                          : run_traced(state, args, flags, keywords);
-  if (turn.plain && !turn.timed) return result;
+  state.traced += !turn.plain;
+  PyObject* result = turn.plain ? run_plain(state, args, flags, keywords)
+                                : PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
   const std::int64_t taken = steady_ns() - start;
-  const auto found = state.races.find(kind.hash);  // the function may have come back here
-  if (found == state.races.end()) return result;
-  tracer::Race& race = found->second;
-  bool settled = true;
-  if (const std::shared_ptr<Call> call = turn.plain ? nullptr : Call::last();
-      call && call != before) {
-    race.ran_loops(!call->runs().empty());
-    std::int64_t in_loops = 0;
-    for (const Call::Run& run : call->runs()) {
-      in_loops += run.run_to - run.run_from;
-      settled &= !run.executable || run.executable->settled();
+  // The function may have come back here, and may have raised.
+  if (const auto found = state.kinds.find(hash); found != state.kinds.end()) {
+    Kind& kind = found->second;
+    std::int64_t preparing = 0;
+    if (const std::shared_ptr<Call> call = turn.plain ? nullptr : Call::last();
+        call && call != before)
+      preparing = kind.learn(*call, taken);
+    if (turn.timed) {
+      const bool settled = kind.building.empty() && preparing < taken / 8;
+      kind.ledger.took(turn, taken, settled, state.account, preparing);
+    } else {
+      kind.ledger.passed(turn, state.account);
+      if (turn.plain) hand_on(state, kind.ledger);
     }
-    if (turn.timed) race.spent_in_loops(in_loops, taken);
-    if (call->has_stopped()) race.stopped(taken);
   }
-  if (!turn.timed) return result;
-  if (settled)
-    race.took(turn, taken);
-  else
-    race.again();
-  return result;
+  return steal(result);
+}
+
+// A call of a signature that has no recording yet.
+py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t flags,
+                               PyObject* keywords) {
+  if (!state.plain || choices().by != Choices::Clock) return trace(state, args, flags, keywords);
+  const std::uint64_t hash =
+      kind_in(state, kind_of_call(args, PyVectorcall_NARGS(flags), keywords));
+  if (!state.kinds[hash].ledger.may_record(state.account))
+    return trace_or_plain(state, args, flags, keywords);
+  struct Timed {  // also when it raises
+    State& state;
+    const std::uint64_t hash;
+    const std::shared_ptr<Call> before = Call::last();
+    const std::int64_t start = steady_ns();
+    ~Timed() {
+      const auto kind = state.kinds.find(hash);
+      if (kind == state.kinds.end()) return;
+      const std::int64_t taken = steady_ns() - start;
+      const std::shared_ptr<Call> call = Call::last();
+      const bool traced = call && call != before;
+      kind->second.ledger.recorded(taken, traced ? kind->second.learn(*call, taken) : 0,
+                                   state.account);
+    }
+  } timed{state, hash};
+  return trace(state, args, flags, keywords);
 }
 
 // What Python is told in calls like these is no choice between a few: they are traced from now on.
@@ -348,6 +400,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     if (Call::active()) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+    if (state.unseen > 0) return run_unseen(state, args, flags, keywords);
     if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
     if (!state.guards_hold()) {
@@ -363,9 +416,10 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       // Other threads may drop the entry while this one runs without the GIL.
       const std::shared_ptr<Entry> entry = state.entries.front();
       if (!entry->recording) return trace_or_plain(state, args, flags, keywords).release().ptr();
-      const bool races =
-          state.plain && entry->recording->bytes() <= kReplayBytes && entry->recording->settled();
-      const tracer::Race::Turn turn = races ? entry->race.next() : tracer::Race::Turn{};
+      const bool settled = entry->recording->settled();
+      const tracer::Ledger::Turn turn =
+          state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !settled)
+                      : tracer::Ledger::Turn{};
       const std::int64_t start = turn.timed ? steady_ns() : 0;
       // Allocating may run Python code, which may call this dispatcher again.
       Signature signature = std::move(state.signature);
@@ -373,7 +427,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       py::object result;
       bool record = false;
       if (turn.plain) {
-        result = steal(PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords));
+        result = steal(run_plain(state, args, flags, keywords));
       } else {
         Replay replay(signature);
         const Replay::End end = replay.follow(*entry->recording, numbers);
@@ -389,21 +443,27 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       state.signature = std::move(signature);
       numbers.clear();
       state.numbers = std::move(numbers);
-      if (turn.timed && result) entry->race.took(turn, steady_ns() - start);
-      if (turn.plain) return result.release().ptr();
+      if (turn.timed && result)
+        entry->ledger.took(turn, steady_ns() - start, settled, state.account);
+      else if (result)
+        entry->ledger.passed(turn, state.account);
+      if (turn.plain) {
+        if (!turn.timed) hand_on(state, entry->ledger);
+        return result.release().ptr();
+      }
       if (result) {
         ++state.replayed;
         state.unused = 0;
         return result.release().ptr();
       }
       if (record) break;
-      return run_traced(state, args, flags, keywords).release().ptr();
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
     }
     if (state.warned_of_numbers)
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     if ((state.fruitless >= kFruitless || state.unused >= kUnused) && ++state.skipped % kRetry != 0)
       return trace_or_plain(state, args, flags, keywords).release().ptr();
-    return trace(state, args, flags, keywords).release().ptr();
+    return trace_if_affordable(state, args, flags, keywords).release().ptr();
   });
 }
 
@@ -427,12 +487,43 @@ PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    const auto race = state.races.find(kind_of_call(args, count, keywords).hash);
-    bool found = race != state.races.end() && race->second.plain_wins();
+    const auto kind = state.kinds.find(kind_of_call(args, count, keywords).hash);
+    bool found = kind != state.kinds.end() && kind->second.ledger.plain_wins();
     if (state.records && state.read(args, count, keywords))
       for (const std::shared_ptr<Entry>& entry : state.entries)
-        if (entry->matches(state.signature, state.numbers)) found |= entry->race.plain_wins();
+        if (entry->matches(state.signature, state.numbers)) found |= entry->ledger.plain_wins();
     return py::bool_(found).release().ptr();
+  });
+}
+
+// {...} with the counts, the account, and a row (replays, ours, plain, wins) for each ledger.
+PyObject* stats(PyObject* self, PyObject*) {
+  return guard([&] {
+    State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
+    py::list rows;
+    std::size_t building = 0;
+    const auto add = [&](const tracer::Ledger& ledger, bool replays) {
+      if (ledger.ours() != 0 || ledger.plain() != 0 || ledger.plain_wins())
+        rows.append(py::make_tuple(replays, ledger.ours(), ledger.plain(), ledger.plain_wins()));
+    };
+    for (const std::shared_ptr<Entry>& entry : state.entries) {
+      if (!entry->recording) continue;
+      add(entry->ledger, true);
+      building += !entry->recording->settled();
+    }
+    for (auto& [hash, kind] : state.kinds) {
+      add(kind.ledger, false);
+      building += kind.is_building();
+    }
+    py::dict found;
+    found["replayed"] = state.replayed;
+    found["traced"] = state.traced;
+    found["plain"] = state.plainly;
+    found["regret"] = state.account.regret;
+    found["numpy"] = state.account.plain;
+    found["building"] = building;
+    found["rows"] = rows;
+    return found.release().ptr();
   });
 }
 
@@ -533,6 +624,8 @@ PyMethodDef kMethods[] = {
     {"prefers_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(prefers_plain)),
      METH_FASTCALL | METH_KEYWORDS,
      "Whether calls like this one are answered by `plain`, which was measured to be faster."},
+    {"stats", stats, METH_NOARGS,
+     "How many calls went which way, what they cost, and what the choices lean on; nanoseconds."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef kAttributes[] = {
     {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},
@@ -574,6 +667,17 @@ void bind_dispatcher(py::module_& m) {
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
                              slots};
   m.attr("Dispatcher") = steal(PyType_FromSpec(&spec));
+  m.def(
+      "choose_by",
+      [](const std::string& who) {
+        std::string before = choices().text();
+        choices() = Choices::of(who);
+        return before;
+      },
+      py::arg("who"),
+      "Who chooses between our ways and the plain function: 'clock', which compares their times; "
+      "'ours', so that the plain function is never asked; or a number, from which chance begins. "
+      "Returns who did before.");
 }
 
 }  // namespace ufuse::pyext

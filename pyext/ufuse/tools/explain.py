@@ -82,7 +82,7 @@ class Group(NamedTuple):
     source, loops : str
         The C++ text, and the loop nest that it was printed from; empty for the interpreter.
     origin : str
-        "compiled", "disk cache", "memory cache" or "interpreter".
+        "compiled", "disk cache", "memory cache", "interpreter" or "NumPy".
     compile_ms : float
         What compiling or loading took, in this call or in the one that needed it first.
     note : str
@@ -103,10 +103,15 @@ class Group(NamedTuple):
     runs: int = 1
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether its loops ran, and not what answers without them."""
+        return self.origin not in ("interpreter", "NumPy")
+
+    @property
     def whence(self) -> str:
         """Where its code came from, in words."""
-        if self.origin == "interpreter":
-            return "interpreter" + (f": {self.note}" if self.note else "")
+        if not self.is_compiled:
+            return self.origin + (f": {self.note}" if self.note else "")
         if not self.fresh:
             return "in use since an earlier call"
         if self.origin == "compiled":

@@ -76,7 +76,7 @@ TEST_CASE("deferred: a caller who waits looks around, and may leave") {
   };
   CHECK_THROWS_AS(deferred->await(leaving), int);
   CHECK_FALSE(deferred->settled());
-  CHECK(origin(*deferred) == "interpreter");
+  CHECK(origin(*deferred) == "meanwhile");
   CHECK(reason(*deferred) == "compiling");
   CHECK(deferred->run({}).fp == 1);
   deferred->await(patience(60'000));  // the build has gone on

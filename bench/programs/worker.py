@@ -1,0 +1,93 @@
+"""What does one program cost, in one process? Prints one JSON object.
+
+Calls with and without ``ufuse.jit`` take turns. Each gets arguments of its own, copied outside the
+measured time, and its result and its arguments afterwards are compared with NumPy's bit by bit.
+"""
+
+import argparse
+import copy
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+FIRST_CALLS = 10
+
+
+def timed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[float, Any]:
+    """Seconds of a call on copies; its result, and the arguments afterwards."""
+    own = copy.deepcopy(arguments)
+    start = time.perf_counter()
+    result = function(*own)
+    return time.perf_counter() - start, (result, own)
+
+
+def measure(program: Any, settle: float, budget: float) -> dict[str, Any]:
+    """Times and bits of a program, see __main__.py; ``settle`` and ``budget`` are seconds."""
+    import ufuse
+
+    from bench.compare import compare
+    from bench.timing import median
+
+    made: list[Any] = []
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made.append(ufuse.jit(function))
+        return made[-1]
+
+    plain, ours = program.build(lambda function: function), program.build(decorate)
+    arguments = program.arguments()
+    _, expected = timed(plain, arguments)
+    numpys = [timed(plain, arguments)[0] for _ in range(3)]
+    firsts, results = [], []
+    for _ in range(FIRST_CALLS):
+        seconds, actual = timed(ours, arguments)
+        firsts.append(seconds)
+        results.append(compare(expected, actual))
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < settle:
+        timed(ours, arguments)
+    steady: list[float] = []
+    begin = time.perf_counter()
+    while len(steady) < 5 or time.perf_counter() - begin < budget:
+        ways = ((plain, numpys), (ours, steady))
+        for function, samples in ways[:: -1 if len(steady) % 2 else 1]:
+            seconds, actual = timed(function, arguments)
+            samples.append(seconds)
+            if len(steady) <= FIRST_CALLS:
+                results.append(compare(expected, actual))
+    worst = next(result for result in ("different", "close", "identical") if result in results)
+    return {
+        "numpy": median(numpys),
+        "first": firsts,
+        "steady": median(steady),
+        "regret": sum(firsts) - len(firsts) * median(numpys),
+        "result": worst,
+        "stats": [function.stats()._asdict() for function in made],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name")
+    parser.add_argument("--npbench", type=Path)
+    parser.add_argument("--preset", default="S")
+    parser.add_argument("--settle", type=float, default=1.5)
+    parser.add_argument("--budget", type=float, default=1.0)
+    options = parser.parse_args()
+    # Loops of other runs would make the first calls look faster than those of a new user.
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["UFUSE_CACHE_DIR"] = folder
+        from bench.programs.__main__ import collection
+
+        program = collection(options.npbench, options.preset)[options.name]
+        report = measure(program, options.settle, options.budget)
+    json.dump(report, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+// See ways.h.
+#include "pyext/bind/replay/ways.h"
+
+#include <algorithm>
+
+namespace ufuse::pyext {
+
+Choices Choices::of(const std::string& who) {
+  if (who == "clock") return {};
+  if (who == "ours") return {Ours};
+  const bool is_number = !who.empty() && who.size() < 19 &&
+                         std::ranges::all_of(who, [](char c) { return '0' <= c && c <= '9'; });
+  if (!is_number)
+    throw py::value_error("choices are by 'clock', 'ours' or a number, not '" + who + "'");
+  return {Chance, std::stoull(who)};
+}
+
+std::string Choices::text() const {
+  return by == Clock ? "clock" : by == Ours ? "ours" : std::to_string(random);
+}
+
+tracer::Ledger::Turn Choices::next(tracer::Ledger& ledger, const tracer::Account& account,
+                                   bool asks, bool building) {
+  if (by == Clock) return ledger.next(account, asks, building);
+  if (by == Ours) return {};
+  random = random * 6364136223846793005u + 1442695040888963407u;
+  return {(random >> 63) != 0, false};
+}
+
+Choices& choices() {
+  static Choices one;
+  return one;
+}
+
+bool Kind::is_building() {
+  std::erase_if(building, [](const auto& each) { return each->settled(); });
+  return !building.empty();
+}
+
+std::int64_t Kind::learn(const Call& call, std::int64_t taken) {
+  std::int64_t in_loops = 0, preparing = 0;
+  for (const Call::Run& run : call.runs()) {
+    in_loops += run.run_to - run.run_from;
+    preparing += run.prepare_to - run.prepare_from;
+    if (run.executable && !run.executable->settled()) building.push_back(run.executable);
+  }
+  ledger.ran_loops(!call.runs().empty());
+  ledger.spent_in_loops(in_loops, taken - preparing);
+  heavy = call.session().largest_value() > kHeavyBytes;
+  return preparing;
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,139 @@
+// Is the faster way kept, at little cost beside plain NumPy? On a made-up clock.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+#include "tracer/ledger.h"
+
+namespace ufuse::tracer {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// A function with one kind of calls.
+struct Calls {
+  std::int64_t ours, plain;  // what a call takes
+  bool asks = true, building = false;
+  Ledger ledger = {};
+  Account account = {};
+  std::int64_t taken = 0, plainly = 0;  // in all, and what plain calls would have taken in all
+
+  // Makes calls; gives how many were plain.
+  int make(int count) {
+    int plain_calls = 0;
+    for (int i = 0; i < count; ++i) {
+      const Ledger::Turn turn = ledger.next(account, asks, building);
+      const std::int64_t time = turn.plain ? plain : ours;
+      plain_calls += turn.plain;
+      taken += time;
+      plainly += plain;
+      if (turn.timed)
+        ledger.took(turn, time, !building, account);
+      else
+        ledger.passed(turn, account);
+    }
+    return plain_calls;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ledger: the faster way answers, and the other is looked at ever more rarely") {
+  Calls ours_wins{900, 2000}, plain_wins{900, 500}, close{900, 880};
+  CHECK(ours_wins.make(1000) <= 12);
+  CHECK_FALSE(ours_wins.ledger.plain_wins());
+  CHECK(plain_wins.make(1000) >= 980);
+  CHECK(plain_wins.ledger.plain_wins());
+  close.make(1000);
+  CHECK_FALSE(close.ledger.plain_wins());
+  CHECK(plain_wins.make(1'000'000) >= 1'000'000 - 80);
+}
+
+TEST_CASE("ledger: what becomes faster wins, sooner or later") {
+  Calls calls{900, 500};
+  calls.make(100);
+  CHECK(calls.ledger.plain_wins());
+  calls.ours = 300;
+  calls.make(1000);
+  CHECK_FALSE(calls.ledger.plain_wins());
+  calls.ours = 700;
+  calls.make(10'000);
+  CHECK(calls.ledger.plain_wins());
+}
+
+TEST_CASE("ledger: the regret of a slow way is bounded, whatever it costs") {
+  for (const std::int64_t ours : {kMs, 60 * kMs, 300 * kMs, 3000 * kMs})
+    for (const std::int64_t plain : {kMs / 1000, 5 * kMs, 50 * kMs}) {
+      Calls calls{ours, plain};
+      for (int i = 0; i < 3000; ++i) {
+        calls.make(1);
+        CHECK(calls.taken <= calls.plainly + calls.plainly / 10 + ours + 200 * kMs);
+      }
+      if (ours > plain) CHECK(calls.ledger.plain_wins());
+    }
+}
+
+TEST_CASE("ledger: long calls ask the plain function at once, short ones after a few") {
+  Calls slow{60 * kMs, 5 * kMs}, quick{60'000, 5000};
+  CHECK(slow.make(2) == 1);
+  CHECK(quick.make(4) == 0);
+  CHECK(quick.make(1) == 1);
+}
+
+TEST_CASE("ledger: timing a much slower plain function costs little") {
+  Calls calls{1 * kMs, 500 * kMs};
+  CHECK(calls.make(1000) <= 2);
+  CHECK(calls.make(9000) <= 2);
+}
+
+TEST_CASE("ledger: a plain function that may need much memory is tried where loops do little") {
+  Calls calls{60 * kMs, 5 * kMs, false};
+  CHECK(calls.make(25) == 0);
+  calls.ledger.spent_in_loops(30 * kMs, 60 * kMs);
+  CHECK(calls.make(25) == 0);
+  calls.ledger.spent_in_loops(1 * kMs, 60 * kMs);
+  CHECK(calls.make(25) > 20);
+  CHECK(calls.ledger.plain_wins());
+}
+
+TEST_CASE("ledger: while loops are being built the plain function answers") {
+  Calls calls{9000, 500};
+  calls.building = true;
+  CHECK(calls.make(100) == 100);
+  calls.building = false;
+  calls.ours = 100;
+  CHECK(calls.make(100) <= 8);
+  CHECK_FALSE(calls.ledger.plain_wins());
+}
+
+TEST_CASE("ledger: recordings that answer no call are made as long as they can be afforded") {
+  Ledger ledger;
+  Account account;
+  int recorded = 0;
+  for (int i = 0; i < 1000; ++i) {
+    if (ledger.may_record(account)) {
+      ledger.recorded(5 * kMs, 0, account);
+      ++recorded;
+      continue;
+    }
+    const Ledger::Turn turn = ledger.next(account, true, false);
+    ledger.took(turn, turn.plain ? kMs / 10 : 5 * kMs, true, account);
+  }
+  CHECK(recorded >= 10);
+  CHECK(recorded <= 60);
+}
+
+TEST_CASE("ledger: where ours has no loops to run the plain function answers") {
+  Calls calls{900, 500, false};  // however large the arguments are
+  CHECK_FALSE(calls.ledger.next(calls.account, false, false).plain);
+  calls.ledger.ran_loops(false);
+  CHECK(calls.ledger.plain_wins());
+  CHECK(calls.make(160) == 156);  // not the 16th, 32nd, 64th and 128th
+  // Now and then it has some: the plain function may be much slower then.
+  calls.ledger.ran_loops(true);
+  calls.ledger.ran_loops(false);
+  CHECK_FALSE(calls.ledger.plain_wins());
+  CHECK(calls.make(160) == 0);
+}
+
+}  // namespace ufuse::tracer

@@ -1,0 +1,98 @@
+"""Do `f.stats()`, `f.warmup()` and `ufuse.disabled()` say and do what they promise?"""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import ufuse
+from same import same
+
+BACKENDS = ["compiled"]
+
+
+def double(x):
+    return x * 2 + 1
+
+
+def test_stats_count_the_ways(by_clock):
+    f = ufuse.jit(double)
+    assert f.stats() == (0, 0, 0, 0.0, 0.0, 0, ())
+    x = np.arange(6.0)
+    for calls in range(1, 200):
+        same(f(x), double(x))
+        found = f.stats()
+        assert found.replayed + found.traced + found.plain == calls
+    assert found.traced >= 1
+    assert found.plain >= 1, "the plain function was timed, too"
+    [choice] = [choice for choice in found.choices if choice.ours]
+    assert choice.numpy > 0
+    assert choice.way in ("replayed", "plain")
+    assert (choice.way == "plain") == f._dispatcher.prefers_plain(x)
+    assert found.numpy > 0
+    assert found.regret >= 0
+    text = str(found)
+    assert f"{found.replayed} calls replayed" in text
+    assert "regret" in text
+    assert "NumPy" in text
+
+
+def test_warmup_leaves_everything_ready():
+    f = ufuse.jit(double)
+    x = np.arange(7.0)
+    f.warmup(x)
+    assert f.stats().building == 0
+    same(f(x), double(x))
+    assert f.stats().replayed == 1
+
+    def writes(x):
+        x += 1
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        ufuse.jit(writes).warmup(x)
+    assert x.tobytes() == np.arange(7.0).tobytes()
+
+
+def test_disabled_is_of_a_thread_and_nests():
+    f = ufuse.jit(double)
+    x = np.arange(5.0)
+    with ufuse.disabled():
+        same(f(x), double(x))
+        with ufuse.disabled():
+            same(f(x), double(x))
+        same(f(x), double(x))
+        assert f.stats().traced == 0
+        other = threading.Thread(target=f, args=(x,))
+        other.start()
+        other.join()
+        assert f.stats().traced == 1
+    same(f(x), double(x))
+    assert f.stats().replayed == 1
+
+
+def test_disabled_in_a_process(tmp_path):
+    program = """
+import threading
+import numpy as np, ufuse
+def function(x):
+    return type(x), x + 1
+f = ufuse.jit(function)
+f(np.ones(3))
+thread = threading.Thread(target=f, args=(np.ones(3),))
+thread.start()
+thread.join()
+print(f.stats().traced, f.explain(np.ones(3)).mode, f.__name__)
+"""
+    for switch, said in (("1", "0 "), ("0", "2 "), ("yes", "2 ")):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "UFUSE_DISABLE": switch, "UFUSE_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.startswith(said), done
+        assert ("neither 0 nor 1" in done.stderr) == (switch == "yes")

@@ -1,0 +1,176 @@
+// Which way of answering calls of one kind costs less, ours (a replay or a traced call) or the
+// plain function? Both are right. Each is timed; the one that costs less answers, and the other is
+// looked at again ever more rarely, and only where the function can afford it: what all its calls
+// have cost beyond plain NumPy, its regret, stays within a fixed sum and a share of NumPy's own
+// time. Knows no clock: times are handed in.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+namespace ufuse::tracer {
+
+// What one function has cost, all kinds of its calls together; nanoseconds.
+struct Account {
+  std::int64_t plain = 0;   // what plain NumPy would have taken
+  std::int64_t regret = 0;  // what was spent beyond that; what was saved before is no credit
+
+  bool affords(std::int64_t more) const {
+    return more <= 0 || regret + more <= kFree + plain / kShare;
+  }
+  void add(std::int64_t taken, std::int64_t plainly) {
+    plain += plainly;
+    regret = std::max<std::int64_t>(0, regret + taken - plainly);
+  }
+
+ private:
+  static constexpr std::int64_t kFree = 100'000'000, kShare = 20;
+};
+
+class Ledger {
+ public:
+  struct Turn {
+    bool plain = false, timed = false;
+    bool look = false;  // at the way that is behind
+  };
+
+  // How the next call is answered. `asks`: whether the plain function may be timed although nothing
+  // says that it could win; it may need much memory. `building`: loops of ours are being compiled.
+  Turn next(const Account& account, bool asks, bool building) {
+    ++calls_;
+    if (is_idle()) return {calls_ < kFirstLook || !std::has_single_bit(calls_), false};
+    if (building && asks) return {true, true};  // NumPy stands in for them anyway
+    if (!plain_.known()) {
+      const bool due = calls_ > kBefore || spent_ >= kLong;
+      return {due && (asks || overhead_), true};
+    }
+    if (!ours_.known()) {
+      const std::int64_t more = last_ - plain_.best();
+      return {building || (more > kTry && !account.affords(more)), true};
+    }
+    const bool plain_wins = plain_is_faster();
+    if (calls_ < look_) return {plain_wins, calls_ + 1 == look_};
+    const std::int64_t more = std::abs(ours_.best() - plain_.best());
+    if (plain_wins ? account.affords(more) : affords_asking(more)) return {!plain_wins, true, true};
+    return {plain_wins, false};
+  }
+
+  // What a call took that was timed; `settled`: no loop of it was being compiled meanwhile.
+  // `preparing`: how much of it went into what later calls find done.
+  void took(const Turn& turn, std::int64_t nanoseconds, bool settled, Account& account,
+            std::int64_t preparing = 0) {
+    const bool won = plain_is_faster();
+    if (turn.plain) {
+      if (!plain_.known()) {
+        // What ours has taken so far was no regret before there was something to compare with.
+        account.add(spent_, spent_calls_ * nanoseconds);
+        spent_ = spent_calls_ = 0;
+      }
+      plain_.add(nanoseconds);
+      if (ours_.known()) asked_ += std::max<std::int64_t>(0, nanoseconds - ours_.best());
+    } else {
+      last_ = nanoseconds - preparing;
+      if (settled) ours_.add(nanoseconds);
+      ours_spent_ += nanoseconds;
+    }
+    if (plain_.known())
+      account.add(nanoseconds, turn.plain ? nanoseconds : plain_.best());
+    else
+      spend(nanoseconds);
+    if (plain_is_faster() != won)
+      gap_ = 1;
+    else if (turn.look)
+      gap_ = std::min(2 * gap_, kLongestGap);
+    else
+      return;
+    look_ = calls_ + gap_;
+  }
+  // A call that was not timed.
+  void passed(const Turn& turn, Account& account) {
+    if (!plain_.known()) return;
+    const std::int64_t plainly = plain_.best();
+    account.add(turn.plain || !ours_.known() ? plainly : ours_.best(), plainly);
+    if (!turn.plain && ours_.known()) ours_spent_ += ours_.best();
+  }
+  // A call that was recorded took so long: no call like the following ones.
+  void recorded(std::int64_t nanoseconds, std::int64_t preparing, Account& account) {
+    recorded_ = last_ = nanoseconds - preparing;
+    if (plain_.known())
+      account.add(nanoseconds, plain_.best());
+    else
+      spend(nanoseconds);
+  }
+  // Whether one more recording can be afforded. As long as nothing is known of the plain function,
+  // all that was spent may turn out to be regret.
+  bool may_record(const Account& account) const {
+    return account.affords(recorded_ + (plain_.known() ? -plain_.best() : spent_));
+  }
+
+  // How much of a call of ours its loops took. Little, where most of it is Python's or NumPy's
+  // work: the plain function then takes about as long.
+  void spent_in_loops(std::int64_t nanoseconds, std::int64_t of) {
+    overhead_ = nanoseconds < of / kLoopShare;
+  }
+  // Whether a call of ours ran loops. One without is the plain function with overhead, of any size.
+  // Where one did, others may: they are then not called idle.
+  void ran_loops(bool any) { (any ? has_run_loops_ : has_run_none_) = true; }
+
+  bool plain_wins() const { return is_idle() || plain_is_faster(); }
+  // The best of the last times; 0 where there is none.
+  std::int64_t ours() const { return ours_.known() ? ours_.best() : 0; }
+  std::int64_t plain() const { return plain_.known() ? plain_.best() : 0; }
+
+ private:
+  class Times {
+   public:
+    bool known() const { return count_ > 0; }
+    std::int64_t best() const { return *std::ranges::min_element(last_); }
+    void add(std::int64_t time) { last_[count_++ % last_.size()] = time; }
+
+   private:
+    static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+    std::array<std::int64_t, 3> last_{kNone, kNone, kNone};
+    std::uint32_t count_ = 0;
+  };
+
+  // The first calls pay for what later ones find done; when they have taken long, nobody waits.
+  static constexpr std::uint64_t kBefore = 4;
+  static constexpr std::int64_t kLong = 10'000'000;
+  // What ours may cost to be timed once, its loops compiled, whatever it has cost before.
+  static constexpr std::int64_t kTry = 50'000'000;
+  // Where ours has no loops to run it is looked at again after so many calls, then after twice as
+  // many.
+  static constexpr std::uint64_t kFirstLook = 16, kLongestGap = 1 << 14;
+  static constexpr std::int64_t kLoopShare = 4;
+  // Ours is the rule: what it takes does not depend on how fast Python runs.
+  static constexpr std::int64_t kClose = 20;
+  // What timing a slower plain function may cost: a sum, and a share of what ours has taken.
+  static constexpr std::int64_t kAsking = 2'000'000, kAskingShare = 20;
+
+  bool is_idle() const { return has_run_none_ && !has_run_loops_; }
+  bool plain_is_faster() const {
+    if (!plain_.known()) return false;
+    if (!ours_.known()) return last_ > plain_.best();
+    return plain_.best() < ours_.best() - ours_.best() / kClose;
+  }
+  bool affords_asking(std::int64_t more) const {
+    return asked_ + more <= kAsking + ours_spent_ / kAskingShare;
+  }
+  void spend(std::int64_t nanoseconds) {
+    spent_ += nanoseconds;
+    ++spent_calls_;
+  }
+
+  std::uint64_t calls_ = 0, look_ = 0, gap_ = 1;
+  Times ours_, plain_;
+  std::int64_t last_ = 0;                     // of ours, loops being built or not
+  std::int64_t recorded_ = 0;                 // of the last recording
+  std::int64_t spent_ = 0, spent_calls_ = 0;  // by ours, as long as plain is not known
+  std::int64_t ours_spent_ = 0, asked_ = 0;   // by ours; by plain beyond ours
+  bool overhead_ = false, has_run_loops_ = false, has_run_none_ = false;
+};
+
+}  // namespace ufuse::tracer
