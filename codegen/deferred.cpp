@@ -85,7 +85,9 @@ const ir::Report& Deferred::report() const {
 }
 
 bool Deferred::settled() const {
-  return stage_.load(std::memory_order_acquire)->state != Stage::Building;
+  // Who asks may run it only if it is: so it is found out here.
+  return stage_.load(std::memory_order_acquire)->state != Stage::Building ||
+         look().state != Stage::Building;
 }
 
 const Deferred::Stage& Deferred::look() const {

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace ufuse::tracer {
 
@@ -64,11 +65,7 @@ class Ledger {
             std::int64_t preparing = 0) {
     const bool won = plain_is_faster();
     if (turn.plain) {
-      if (!plain_.known()) {
-        // What ours has taken so far was no regret before there was something to compare with.
-        account.add(spent_, spent_calls_ * nanoseconds);
-        spent_ = spent_calls_ = 0;
-      }
+      settle(nanoseconds, account);
       plain_.add(nanoseconds);
       if (ours_.known()) asked_ += std::max<std::int64_t>(0, nanoseconds - ours_.best());
     } else {
@@ -102,6 +99,11 @@ class Ledger {
       account.add(nanoseconds, plain_.best());
     else
       spend(nanoseconds);
+  }
+  // What a plain call like these takes has become known: what was spent without that is now
+  // compared.
+  void settle(std::int64_t nanoseconds, Account& account) {
+    account.add(std::exchange(spent_, 0), std::exchange(spent_calls_, 0) * nanoseconds);
   }
   // Whether one more recording can be afforded. As long as nothing is known of the plain function,
   // all that was spent may turn out to be regret.

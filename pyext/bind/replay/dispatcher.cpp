@@ -352,6 +352,13 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
   return trace(state, args, flags, keywords);
 }
 
+// What recording calls like this one has taken can be compared with a plain call.
+void compare_recordings(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
+                        std::int64_t plainly) {
+  const auto kind = state.kinds.find(kind_of_call(args, PyVectorcall_NARGS(flags), keywords).hash);
+  if (kind != state.kinds.end()) kind->second.ledger.settle(plainly, state.account);
+}
+
 // What Python is told in calls like these is no choice between a few: they are traced from now on.
 void give_up(State& state, const Signature& signature) {
   std::erase_if(state.entries, [&](const auto& old) { return old->is_like(signature); });
@@ -443,10 +450,13 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       state.signature = std::move(signature);
       numbers.clear();
       state.numbers = std::move(numbers);
-      if (turn.timed && result)
-        entry->ledger.took(turn, steady_ns() - start, settled, state.account);
-      else if (result)
+      if (turn.timed && result) {
+        const std::int64_t taken = steady_ns() - start;
+        entry->ledger.took(turn, taken, settled, state.account);
+        if (turn.plain) compare_recordings(state, args, flags, keywords, taken);
+      } else if (result) {
         entry->ledger.passed(turn, state.account);
+      }
       if (turn.plain) {
         if (!turn.timed) hand_on(state, entry->ledger);
         return result.release().ptr();
