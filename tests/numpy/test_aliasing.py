@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import ufuse
 from same import check, copied, jitted, same
+from ufuse import _core
 
 X = np.random.default_rng(0).normal(size=(6, 8))
 V = np.random.default_rng(1).normal(size=13)
@@ -559,3 +560,40 @@ def test_views_of_views_of_views(pending):
     x, theirs = np.arange(300.0), np.arange(300.0)
     same(ufuse.jit(f)(x), f(theirs))
     same(x, theirs)
+
+
+def _copy_before_write(x, w):
+    y = x.copy()
+    x += 1
+    return y
+
+
+def _copy_into_other(x, w):
+    w[:] = x
+    x += 1
+
+
+def _swap(x, w):
+    t = x.copy()
+    x[:] = w
+    w[:] = t
+
+
+def _reversed_before_write(x, w):
+    y, z = x[::-1].copy(), x.reshape(2, -1).T.copy()
+    x *= w
+    return y, z, w
+
+
+@pytest.mark.parametrize("by", ["numpy", "deferred"])
+@pytest.mark.parametrize(
+    "function", [_copy_before_write, _copy_into_other, _swap, _reversed_before_write]
+)
+def test_copies_that_numpy_makes_while_their_source_is_written(function, by):
+    """A request that is left to NumPy: no loops, or loops that are still being compiled."""
+    with _core.backend(by):
+        for size in (10, 300_000):
+            x, w = np.arange(float(size)), np.arange(float(size)) + 0.5
+            ours, theirs = (x.copy(), w.copy()), (x.copy(), w.copy())
+            same(ufuse.jit(function)(*ours), function(*theirs))
+            same(ours, theirs)

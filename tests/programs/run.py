@@ -25,11 +25,20 @@ def operations_of(seed):
     return seed // 3 % 40 if seed % 3 == 0 else -1
 
 
+def choices_of(seed):
+    """Half of them mix plain calls with ours, by chance."""
+    return str(seed) if seed % 2 else "ours"
+
+
 @contextlib.contextmanager
 def ways_of(seed):
     """While it is open, calls go the ways that are meant for a seed."""
-    with _core.backend(backend_of(seed)), _core.most_operations(operations_of(seed)):
-        yield
+    before = _core.choose_by(choices_of(seed))
+    try:
+        with _core.backend(backend_of(seed)), _core.most_operations(operations_of(seed)):
+            yield
+    finally:
+        _core.choose_by(before)
 
 
 def differing(seed):

@@ -364,6 +364,20 @@ class Replay {
       all_outputs_;  // by first operand
 };
 
+// A value may be a view of an operand that another value is about to overwrite: it is copied before.
+void keep_from(std::span<const tracer::Want> wants, std::vector<py::object>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto* array = reinterpret_cast<PyArrayObject*>(values[i].ptr());
+    const tracer::ByteRange read = byte_range_of(array);
+    for (std::size_t j = 0; j < wants.size(); ++j) {
+      if (i == j || !read.overlaps(tracer::byte_range(wants[j].memory.data, wants[j].layout)))
+        continue;
+      values[i] = steal(PyArray_NewCopy(array, NPY_KEEPORDER));
+      break;
+    }
+  }
+}
+
 void note(Session& session, const std::vector<Replay::Raised>& raised) {
   for (std::size_t i = 0; i < raised.size();) {
     const NodeId node = raised[i].node;
@@ -382,7 +396,8 @@ std::vector<py::object> numpy_values(Call& call, Session& session,
 
 void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
   Replay replay(call, session, wants);
-  const std::vector<py::object> values = replay.values(wants);
+  std::vector<py::object> values = replay.values(wants);
+  keep_from(wants, values);
   for (std::size_t i = 0; i < wants.size(); ++i) {
     const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
     // Not through Python, which handles signals: all are written, or none.

@@ -606,6 +606,7 @@ int clear(PyObject* self) {
   state->observe = py::object();
   state->trace = py::none();
   state->plain = py::object();
+  state->unseen = 0;
   return 0;
 }
 
