@@ -54,8 +54,9 @@ struct RunArgs {
 struct RunStatus {
   std::uint32_t fp = 0;
   // The result may differ from NumPy's in the sign of a zero or a NaN's payload (Order::Extremum),
-  // or there is no memory for what is computed on the way: the caller must compute it anew with
-  // NumPy itself. In-place outputs have not been written when this is set.
+  // or there is no memory for what is computed on the way, or nothing has been built yet: the
+  // caller must compute it anew with NumPy itself. In-place outputs have not been written when this
+  // is set.
   bool redo = false;
   // Given up: outputs hold anything.
   bool stopped = false;
@@ -67,7 +68,7 @@ struct GroupReport {
   Shared<std::string> source;            // C++ text; empty for the interpreter
   Shared<std::string> loops;             // loop IR, printed
   Shared<std::vector<std::string>> ops;  // what was fused, in order
-  std::string origin;                    // "compiled", "memory cache", "disk cache", "interpreter"
+  std::string origin;  // "compiled", "memory cache", "disk cache", "interpreter", "NumPy"
   double compile_ms = 0;
   // Why it is not compiled, if so: a row of tracer/reasons.def (its id), or empty, and more words.
   std::string reason, note;

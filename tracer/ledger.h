@@ -50,13 +50,16 @@ class Ledger {
     }
     if (!ours_.known()) {
       const std::int64_t more = last_ - plain_.best();
-      return {building || (more > kTry && !account.affords(more)), true};
+      const bool tries = account.affords(more) || (more <= kTry && tries_ < kTries);
+      if (building || !tries) return {true, true};
+      ++tries_;
+      return {false, true};
     }
     const bool plain_wins = plain_is_faster();
     if (calls_ < look_) return {plain_wins, calls_ + 1 == look_};
     const std::int64_t more = std::abs(ours_.best() - plain_.best());
     if (plain_wins ? account.affords(more) : affords_asking(more)) return {!plain_wins, true, true};
-    return {plain_wins, false};
+    return {plain_wins, true};
   }
 
   // What a call took that was timed; `settled`: no loop of it was being compiled meanwhile.
@@ -141,8 +144,10 @@ class Ledger {
   // The first calls pay for what later ones find done; when they have taken long, nobody waits.
   static constexpr std::uint64_t kBefore = 4;
   static constexpr std::int64_t kLong = 10'000'000;
-  // What ours may cost to be timed once, its loops compiled, whatever it has cost before.
+  // What ours may cost to be timed with its loops compiled, whatever it has cost before; and how
+  // often that is tried, for there may always be other loops.
   static constexpr std::int64_t kTry = 50'000'000;
+  static constexpr std::uint32_t kTries = 3;
   // Where ours has no loops to run it is looked at again after so many calls, then after twice as
   // many.
   static constexpr std::uint64_t kFirstLook = 16, kLongestGap = 1 << 14;
@@ -172,6 +177,7 @@ class Ledger {
   std::int64_t recorded_ = 0;                 // of the last recording
   std::int64_t spent_ = 0, spent_calls_ = 0;  // by ours, as long as plain is not known
   std::int64_t ours_spent_ = 0, asked_ = 0;   // by ours; by plain beyond ours
+  std::uint32_t tries_ = 0;
   bool overhead_ = false, has_run_loops_ = false, has_run_none_ = false;
 };
 

@@ -358,17 +358,18 @@ void Session::flush() {
 
 void Session::forget_memory() { restart(); }
 
-// Nothing is pending: the graph is of no further use.
 std::int64_t Session::largest_value() const {
   std::int64_t largest = largest_before_;
   for (std::size_t i = 0; i < graph_.size(); ++i) {
     const ir::Node& node = graph_[graph_.at(i)];
+    if (node.op == ir::Op::Input) continue;
     const Layout layout{node.dtype, node.shape, {}};
     largest = std::max(largest, static_cast<std::int64_t>(numpy_shim::bytes_of(layout)));
   }
   return largest;
 }
 
+// Nothing is pending: the graph is of no further use.
 void Session::restart() {
   largest_before_ = largest_value();
   graph_ = {};

@@ -152,7 +152,7 @@ class Session final : public numpy_shim::Context {
   bool is_computing() const { return computing_; }
   void mark_impure() { pure_ = false; }
   bool is_pure() const { return pure_; }
-  // Bytes of the largest value so far, computed or not: NumPy would have made an array of it.
+  // Bytes of the largest value that was recorded so far: NumPy would have made an array of it.
   std::int64_t largest_value() const;
   // The live storage whose memory holds all of this range; null: none.
   std::shared_ptr<Storage> storage_at(const ByteRange& range) const;

@@ -70,7 +70,7 @@ def complaints() -> Iterator[tuple[str, str]]:
     if backend and backend not in _BACKENDS:
         yield "UFUSE_BACKEND", f"{backend!r} is none of {', '.join(_BACKENDS)}; it is ignored"
     by = os.environ.get("UFUSE_CHOICES", "")
-    if by and choices() != by:
+    if by not in ("", "clock", "ours") and not _is_count(by, 0, 10**18):
         yield "UFUSE_CHOICES", f"{by!r} is neither clock nor ours nor a number; it is ignored"
     switch = os.environ.get("UFUSE_DISABLE", "")
     if switch not in ("", "0", "1"):
@@ -95,7 +95,7 @@ def backend() -> str:
 def choices() -> str:
     """Who chooses between ways to answer a call: the value of ``UFUSE_CHOICES``, or "clock"."""
     by = os.environ.get("UFUSE_CHOICES", "")
-    return by if by == "ours" or _is_count(by, 0, 10**18) else "clock"
+    return by if by == "ours" else str(int(by)) if _is_count(by, 0, 10**18) else "clock"
 
 
 def is_disabled() -> bool:

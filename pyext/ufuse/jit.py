@@ -133,8 +133,8 @@ class Function:
         self._plan: tuple[Any, Plan] | None = None
         # What a plan of plain NumPy leans on.
         self._seen: list[Any] = []
-        # Unless plain NumPy answers: calls of a known signature run without Python, if the function
-        # is pure; small ones may be answered by the plain function.
+        # Unless plain NumPy answers all: calls of a known signature run without Python, if the
+        # function is pure; those that it is faster at are answered by the plain function.
         self._dispatcher: _core.Dispatcher | None = None
         self._codes: list[_Code] = []
         self._parameters: Parameters | None = None  # which numbers its plans take anew
@@ -280,7 +280,7 @@ class Function:
         return rows
 
     def _alternative(self) -> Callable[..., Any] | None:
-        """What may answer small calls: the plain function, where it gives the same bits."""
+        """What may answer calls, too: the plain function, where it gives the same bits."""
         exact = self._options.numerics == "exact" and not self._options.debug
         return self._function if exact and "answering" not in self.__dict__ else None
 
@@ -443,7 +443,8 @@ class Function:
         -------
         ufuse.tools.stats.Stats
             Counts of calls, seconds, and the times by which ways were chosen; ``print`` shows it
-            as text. They begin anew when a name that the function uses gets another value.
+            as text. They begin anew when a name that the function uses gets another value; of a
+            function that is never traced nothing is counted.
 
         Examples
         --------

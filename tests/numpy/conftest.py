@@ -30,8 +30,8 @@ def _is_wanted(item, every):
     if not hasattr(item, "callspec"):
         return True
     backend = item.callspec.params.get("backend")
-    if backend == "compiled" and not every:
-        share = getattr(item.module, "SHARES", {}).get(item.originalname, 1)
-        return zlib.crc32(item.name.encode()) % share == 0
     backends = getattr(item.module, "BACKENDS", None)
-    return backends is None or backend in backends
+    if backends is not None and backend not in backends:
+        return False
+    share = getattr(item.module, "SHARES", {}).get(item.originalname, 1)
+    return every or backend != "compiled" or zlib.crc32(item.name.encode()) % share == 0

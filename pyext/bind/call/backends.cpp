@@ -78,6 +78,8 @@ void set_backend(const std::string& name) {
 }
 std::string current_backend() { return kNames[static_cast<std::size_t>(first_tried().load())]; }
 
+bool waits_for_loops() { return first_tried() == kCompiled; }
+
 void set_num_threads(int threads) {
   compiler(false).threads().set_limit(threads);
   compiler(true).threads().set_limit(threads);

@@ -37,6 +37,8 @@ void finish_builds(std::chrono::milliseconds patience);
 // and loops are compiled meanwhile), "compiled", "interpreted" or "numpy": what is tried first.
 void set_backend(const std::string& name);
 std::string current_backend();
+// Whether calls wait for the compiler, whatever there is to do.
+bool waits_for_loops();
 void set_num_threads(int threads);
 int get_num_threads();
 // Why loops got fewer threads; empty: none did.

@@ -333,7 +333,8 @@ bool Call::is_slow() const {
   constexpr std::int64_t kLookEach = 32;
   if (operations_ % kLookEach != 0) return false;
   const std::int64_t overhead =
-      operations_ * kOperation + static_cast<std::int64_t>(runs_.size()) * kRun + prepared_in_;
+      operations_ * kOperation + static_cast<std::int64_t>(runs_.size()) * kRun +
+      (waits_for_loops() ? 0 : prepared_in_);  // who waits for them wants them all
   return overhead >= (session_.is_pure() ? kWorthRecording : kWorthIt) &&
          overhead >= kShare * in_loops_;
 }
@@ -354,7 +355,6 @@ std::optional<std::vector<py::object>> Call::stop_if_slow() {
   const std::shared_ptr<Call> kept = shared_from_this();
   calls.stack.back() = nullptr;  // as long as the function runs, no other call is in its place
   calls.stopped.push_back(kept);
-  has_stopped_ = true;
   calls.recorder = nullptr;
   close();
   show_containers();

@@ -143,7 +143,6 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // plain Python does. Where it stops now, the lazy ones are given; the operation that asks may
   // have been handed some of them.
   std::optional<std::vector<py::object>> stop_if_slow();
-  bool has_stopped() const { return has_stopped_; }
   // For tests: tracing stops after so many operations, where it can; below zero: where it is slow.
   // Gives what was set before.
   static std::int64_t set_most_operations(std::int64_t operations);
@@ -256,7 +255,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   template <class Wanted>
   tracer::Origin frame_where(Wanted wanted);
   void look_at_error_state();
-  // Whether recording has cost more than the loops of this call can win, and leaves no plan.
+  // Whether recording has cost more than the loops of this call can win.
   bool is_slow() const;
   // What every end has in common; the call is the last one of this thread then.
   void close();
@@ -286,7 +285,6 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::int64_t operations_ = 0;  // that have been recorded
   std::int64_t in_loops_ = 0;    // nanoseconds
   std::int64_t prepared_in_ = 0;
-  bool has_stopped_ = false;
   Copies copies_;
   std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers

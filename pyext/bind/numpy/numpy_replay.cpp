@@ -364,7 +364,8 @@ class Replay {
       all_outputs_;  // by first operand
 };
 
-// A value may be a view of an operand that another value is about to overwrite: it is copied before.
+// A value may be a view of an operand that another value is about to overwrite: it is copied
+// before.
 void keep_from(std::span<const tracer::Want> wants, std::vector<py::object>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     auto* array = reinterpret_cast<PyArrayObject*>(values[i].ptr());

@@ -29,7 +29,9 @@ constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
 // Where the plain function answers, and is so short that looking at its arguments would count, so
 // many calls in a row are handed to it unseen, as long as none takes so many times as long.
 constexpr std::int64_t kShort = 50'000, kLonger = 8;
-constexpr std::uint32_t kUnseen = 64;
+constexpr std::uint32_t kUnseen = 64, kMostSeen = 1 << 20;
+// A recording whose replays have failed so often, and mostly, is not asked any more.
+constexpr std::uint64_t kFailures = 16;
 constexpr std::size_t kMaxKinds = 256;
 // After so many calls in a row that left no recording, one in kRetry of those with a new signature
 // is recorded: shapes and numbers that always change are no reason to try each time.
@@ -51,7 +53,11 @@ struct Entry {
   Numbers numbers;
   std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
   std::uint64_t answered = 0;            // calls
-  bool heavy = false;                    // plain NumPy may need much memory for such calls
+  std::uint64_t failed = 0;              // replays that had to be traced after all
+
+  // Always a warning, or a tie: replaying only costs.
+  bool fails_mostly() const { return failed > kFailures && failed > answered; }
+  bool heavy = false;  // plain NumPy may need much memory for such calls
   tracer::Ledger ledger;
 
   // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
@@ -145,6 +151,8 @@ struct State {
   std::uint64_t replayed = 0, traced = 0, plainly = 0;
   std::uint32_t unseen = 0;       // so many calls are handed to the plain function unseen
   std::int64_t unseen_limit = 0;  // unless one takes so long
+  // After one did, so many are looked at in any case, and after the next one twice as many.
+  std::uint32_t seen = 0, seen_next = kUnseen;
   // Recordings in a row that came to nothing, and calls of new signatures since that had none.
   std::uint32_t fruitless = 0, skipped = 0;
   std::uint32_t unused = 0;  // recordings since one has answered
@@ -195,6 +203,10 @@ PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyOb
 
 // After the plain function has answered because it is faster.
 void hand_on(State& state, const tracer::Ledger& ledger) {
+  if (state.seen > 0) {
+    --state.seen;
+    return;
+  }
   if (choices().by != Choices::Clock || ledger.plain() == 0 || ledger.plain() > kShort) return;
   state.unseen = kUnseen;
   state.unseen_limit = kLonger * ledger.plain();
@@ -206,7 +218,11 @@ PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyO
   PyObject* result = run_plain(state, args, flags, keywords);
   const std::int64_t taken = steady_ns() - start;
   state.account.add(taken, taken);
-  if (taken > state.unseen_limit) state.unseen = 0;
+  if (taken > state.unseen_limit) {
+    state.unseen = 0;
+    state.seen = state.seen_next;
+    state.seen_next = std::min(2 * state.seen_next, kMostSeen);
+  }
   return result;
 }
 
@@ -305,8 +321,9 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
   const std::int64_t start = steady_ns();
   state.traced += !turn.plain;
-  PyObject* result = turn.plain ? run_plain(state, args, flags, keywords)
-                                : PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+  const auto result = py::reinterpret_steal<py::object>(
+      turn.plain ? run_plain(state, args, flags, keywords)
+                 : PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
   const std::int64_t taken = steady_ns() - start;
   // The function may have come back here, and may have raised.
   if (const auto found = state.kinds.find(hash); found != state.kinds.end()) {
@@ -323,7 +340,8 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
       if (turn.plain) hand_on(state, kind.ledger);
     }
   }
-  return steal(result);
+  if (!result) throw py::error_already_set();
+  return result;
 }
 
 // A call of a signature that has no recording yet.
@@ -332,7 +350,8 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
   if (!state.plain || choices().by != Choices::Clock) return trace(state, args, flags, keywords);
   const std::uint64_t hash =
       kind_in(state, kind_of_call(args, PyVectorcall_NARGS(flags), keywords));
-  if (!state.kinds[hash].ledger.may_record(state.account))
+  const Kind& known = state.kinds[hash];
+  if (!known.heavy && !known.ledger.may_record(state.account))
     return trace_or_plain(state, args, flags, keywords);
   struct Timed {  // also when it raises
     State& state;
@@ -345,8 +364,11 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
       const std::int64_t taken = steady_ns() - start;
       const std::shared_ptr<Call> call = Call::last();
       const bool traced = call && call != before;
-      kind->second.ledger.recorded(taken, traced ? kind->second.learn(*call, taken) : 0,
-                                   state.account);
+      try {
+        kind->second.ledger.recorded(taken, traced ? kind->second.learn(*call, taken) : 0,
+                                     state.account);
+      } catch (const std::bad_alloc&) {  // then nothing is known of this call
+      }
     }
   } timed{state, hash};
   return trace(state, args, flags, keywords);
@@ -422,7 +444,8 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         state.entries.splice(state.entries.begin(), state.entries, it);
       // Other threads may drop the entry while this one runs without the GIL.
       const std::shared_ptr<Entry> entry = state.entries.front();
-      if (!entry->recording) return trace_or_plain(state, args, flags, keywords).release().ptr();
+      if (!entry->recording || entry->fails_mostly())
+        return trace_or_plain(state, args, flags, keywords).release().ptr();
       const bool settled = entry->recording->settled();
       const tracer::Ledger::Turn turn =
           state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !settled)
@@ -467,6 +490,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         return result.release().ptr();
       }
       if (record) break;
+      entry->failed += settled;
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     }
     if (state.warned_of_numbers)
@@ -510,11 +534,16 @@ PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
 PyObject* stats(PyObject* self, PyObject*) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    py::list rows;
+    struct Row {
+      bool replays;
+      std::int64_t ours, plain;
+      bool plain_wins;
+    };
+    std::vector<Row> known;  // making objects may run Python code, which may call the function
     std::size_t building = 0;
     const auto add = [&](const tracer::Ledger& ledger, bool replays) {
-      if (ledger.ours() != 0 || ledger.plain() != 0 || ledger.plain_wins())
-        rows.append(py::make_tuple(replays, ledger.ours(), ledger.plain(), ledger.plain_wins()));
+      const Row row{replays, ledger.ours(), ledger.plain(), ledger.plain_wins()};
+      if (row.ours != 0 || row.plain != 0 || row.plain_wins) known.push_back(row);
     };
     for (const std::shared_ptr<Entry>& entry : state.entries) {
       if (!entry->recording) continue;
@@ -525,6 +554,9 @@ PyObject* stats(PyObject* self, PyObject*) {
       add(kind.ledger, false);
       building += kind.is_building();
     }
+    py::list rows;
+    for (const Row& row : known)
+      rows.append(py::make_tuple(row.replays, row.ours, row.plain, row.plain_wins));
     py::dict found;
     found["replayed"] = state.replayed;
     found["traced"] = state.traced;
@@ -667,7 +699,7 @@ void bind_dispatcher(py::module_& m) {
            "(dict or cell, name, value): where dict[name] or the cell's content is no "
            "longer the same object (`...`: nothing), all plans are dropped; "
            "guards=None: `trace` is "
-           "not pure, and nothing is replayed. Small calls are "
+           "not pure, and nothing is replayed. Calls are "
            "answered by `plain` where that is measured to be faster. `numbers` are "
            "the positions and names of arguments that are operands and nothing else "
            "when they are Python numbers, and the places (code, offset) whose results "
