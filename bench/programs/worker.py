@@ -80,7 +80,8 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=1.0)
     options = parser.parse_args()
     # Loops of other runs would make the first calls look faster than those of a new user.
-    with tempfile.TemporaryDirectory() as folder:
+    # At the end compilers may still be writing into it.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["UFUSE_CACHE_DIR"] = folder
         from bench.programs.__main__ import collection
 
