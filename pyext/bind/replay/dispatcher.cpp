@@ -226,10 +226,10 @@ PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyO
   return result;
 }
 
-std::uint64_t kind_in(State& state, const CallKind& kind) {
-  if (state.kinds.size() >= kMaxKinds && !state.kinds.contains(kind.hash)) state.kinds.clear();
-  state.kinds.try_emplace(kind.hash);
-  return kind.hash;
+// Until Python runs: the function may come back here, and forget the kinds.
+Kind& kind_in(State& state, std::uint64_t hash) {
+  if (state.kinds.size() >= kMaxKinds && !state.kinds.contains(hash)) state.kinds.clear();
+  return state.kinds[hash];
 }
 
 void add_guards(std::vector<Place>& guards, const py::object& rows) {
@@ -312,8 +312,8 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
                           PyObject* keywords) {
   if (!state.plain) return run_traced(state, args, flags, keywords);
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
-  const std::uint64_t hash = kind_in(state, like);
-  Kind& known = state.kinds[hash];
+  const std::uint64_t hash = like.hash;
+  Kind& known = kind_in(state, hash);
   const bool asks = like.hash != 0 && !like.objects &&
                     static_cast<std::int64_t>(like.bytes) <= kHeavyBytes && !known.heavy;
   const tracer::Ledger::Turn turn =
@@ -348,9 +348,8 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
 py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t flags,
                                PyObject* keywords) {
   if (!state.plain || choices().by != Choices::Clock) return trace(state, args, flags, keywords);
-  const std::uint64_t hash =
-      kind_in(state, kind_of_call(args, PyVectorcall_NARGS(flags), keywords));
-  const Kind& known = state.kinds[hash];
+  const std::uint64_t hash = kind_of_call(args, PyVectorcall_NARGS(flags), keywords).hash;
+  const Kind& known = kind_in(state, hash);
   if (!known.heavy && !known.ledger.may_record(state.account))
     return trace_or_plain(state, args, flags, keywords);
   struct Timed {  // also when it raises

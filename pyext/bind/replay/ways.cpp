@@ -39,6 +39,7 @@ bool Kind::is_building() {
 
 std::int64_t Kind::learn(const Call& call, std::int64_t taken) {
   std::int64_t in_loops = 0, preparing = 0;
+  building.clear();
   for (const Call::Run& run : call.runs()) {
     in_loops += run.run_to - run.run_from;
     preparing += run.prepare_to - run.prepare_from;
