@@ -3,7 +3,10 @@
 Each function is called with many numbers, in an order that lets a plan of one meet the others.
 """
 
+import collections
 import itertools
+import operator
+import re
 import types
 
 import numpy as np
@@ -333,3 +336,140 @@ def test_one_code_object_of_two_functions():
     for f in made * 2:
         for a in (1.0, 2.0):
             same(ufuse.jit(f)(X, a), f(X, a))
+
+
+class Looks:
+    """What its operators are told, as text: any code may be behind them."""
+
+    def __init__(self):
+        self.told = []
+
+    def _tell(self, value):
+        self.told.append((type(value), value))
+        return len(self.told), type(value), value
+
+    __mul__ = __add__ = __pow__ = __matmul__ = __lt__ = __eq__ = __ne__ = __ge__ = _tell
+    __rmul__ = __radd__ = __imul__ = __iadd__ = __ipow__ = __imatmul__ = _tell
+    __hash__ = None
+
+    def __contains__(self, value):
+        return self._tell(value)[0] > 0
+
+
+class Items:
+    """An object of the user's that holds lists, as a dict would."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __getitem__(self, key):
+        return self.value
+
+    def __setitem__(self, key, value):
+        self.value = value, key
+
+
+def beside_objects(x, n, c):
+    return x * n, c * n, n * c, c + n, c**n, c @ n, c < n, c == n, c != n, c >= n, n in c, c.told
+
+
+def changed_objects(x, n, c):
+    a = b = c
+    a *= n
+    b += n * 2
+    return x * n, a, b, c.told
+
+
+def changed_items(x, n, c):
+    held = [c]
+    held[0] *= n
+    names = {"c": c}
+    names["c"] **= n
+    names["d"] = c
+    names["d"] @= n
+    return x * n, held, names, c.told
+
+
+def changed_list(x, n, c):
+    before = c
+    c *= n
+    return x * n, c, c is before
+
+
+def extended_list(x, n, c):
+    c += n
+    return x * n
+
+
+def added_to_list(x, n, c):
+    return x * n, c + n
+
+
+def changed_item_of(x, n, c):
+    before = c[0]
+    c[0] *= n
+    return x * n, c, c[0] is before, vars(c) if hasattr(c, "__dict__") else None
+
+
+def extended_item_of(x, n, c):
+    c[0] += n
+    return x * n, c
+
+
+OBJECTS = [
+    (beside_objects, Looks),
+    (changed_objects, Looks),
+    (changed_items, Looks),
+    *itertools.product(
+        [changed_list, extended_list, added_to_list],
+        [lambda: [1, 2], lambda: (1, 2), lambda: "ab", lambda: {1}, lambda: None],
+    ),
+    *itertools.product(
+        [changed_item_of, extended_item_of],
+        [
+            lambda: [[1, 2]],
+            lambda: {0: [1, 2]},
+            lambda: {0: (1, 2)},
+            lambda: {0: "ab"},
+            lambda: [5],
+            lambda: {0: None},
+            lambda: collections.deque([[1, 2]]),
+            lambda: collections.defaultdict(list, {0: [1]}),
+            lambda: Items([1, 2]),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "make"), OBJECTS)
+def test_operators_of_objects_are_told_numbers(function, make):
+    jitted = ufuse.jit(function)
+    for number in (3, 2, 2.5, 1j, True, 3):
+        for _ in range(2):
+            assert outcome_of(jitted, number, make()) == outcome_of(function, number, make())
+
+
+def outcome_of(function, number, given):
+    try:
+        product, *others = function(X, number, given)
+    except Exception as error:
+        return type(error), str(error)
+    assert type(product) is np.ndarray
+    return product.tobytes(), texts_of(others), texts_of(vars(given) if type(given) is Looks else 0)
+
+
+def texts_of(value):
+    return re.sub(r"0x\w+", "", repr(value))
+
+
+def operators_of_scalars(x, name):
+    """NumPy's scalars hand operators over as calls of ufuncs, which wrap where operators warn."""
+    big, s = np.int64(2**62), x.max()
+    return getattr(operator, name)(big, s), getattr(np, {"mul": "multiply"}.get(name, name))(big, s)
+
+
+@pytest.mark.parametrize("name", ["add", "mul"])
+def test_operators_of_scalars_are_no_ufuncs(name):
+    check(operators_of_scalars, np.array([3, 2**62 + 5]), name)
+    check(lambda x: np.int64(2**62) + x.max(), np.array([3, 2**62 + 5]))
+    check(lambda x: np.add(np.int64(2**62), x.max()), np.array([3, 2**62 + 5]))

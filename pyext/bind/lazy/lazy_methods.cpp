@@ -398,8 +398,8 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
     const py::object inputs = steal(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
     PyObject** first = &PyTuple_GET_ITEM(inputs.ptr(), 0);
     if (name == "__call__")
-      return call_ufunc(ufunc, {first, static_cast<std::size_t>(PyTuple_GET_SIZE(inputs.ptr()))},
-                        kwargs)
+      return answer_ufunc(ufunc, {first, static_cast<std::size_t>(PyTuple_GET_SIZE(inputs.ptr()))},
+                          kwargs)
           .release()
           .ptr();
     const auto numpy_way = [&](const std::string& reason) {

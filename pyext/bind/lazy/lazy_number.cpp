@@ -33,22 +33,6 @@ Numbers::Term term_of(PyObject* object) {
   return {-1, borrow(object)};
 }
 
-bool is_operand(PyObject* object) {
-  return is_number(object) || is_plain_number(object) || PyBool_Check(object);
-}
-
-// `a += b` where `a` is a list or the like: Python has asked for the other operator first.
-bool is_in_place() {
-  constexpr int kFirstInPlace = 13;  // NB_INPLACE_ADD
-  PyFrameObject* frame = PyEval_GetFrame();
-  if (frame == nullptr) return false;
-  const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  const py::object bytes = steal(PyCode_GetCode(reinterpret_cast<PyCodeObject*>(code.ptr())));
-  const int argument = PyFrame_GetLasti(frame) + 1;
-  return argument > 0 && argument < PyBytes_GET_SIZE(bytes.ptr()) &&
-         PyBytes_AS_STRING(bytes.ptr())[argument] >= kFirstInPlace;
-}
-
 // Both are seen; an error that is on its way stays so.
 void see(PyObject* a, PyObject* b) {
   const py::error_scope kept;
@@ -70,27 +54,25 @@ py::object recorded(Call* call, binaryfunc binary, unaryfunc unary, PyObject* a,
   return value;
 }
 
-PyObject* operate(binaryfunc apply, binaryfunc in_place, PyObject* a, PyObject* b) {
+// Where the left side is no number, the operator is none in place: traced code shows that of
+// `a += b` what `b` is (others.h).
+PyObject* operate(binaryfunc apply, PyObject* a, PyObject* b) {
   return guard([&] {
     if (is_lazy(a) || is_lazy(b)) return borrow(Py_NotImplemented).release().ptr();
     Call* call = recording_call(is_number(a) ? a : b);
     if (is_operand(a) && is_operand(b)) return recorded(call, apply, nullptr, a, b).release().ptr();
-    const binaryfunc function = !is_number(a) && is_in_place() ? in_place : apply;
-    return steal(function(seen_number(a), seen_number(b))).release().ptr();
+    return steal(apply(seen_number(a), seen_number(b))).release().ptr();
   });
 }
 
 template <std::size_t I>
 PyObject* binary(PyObject* a, PyObject* b) {
-  return operate(kBinary[I].apply, kBinary[I].apply_in_place, a, b);
+  return operate(kBinary[I].apply, a, b);
 }
 
-PyObject* raise_in_place(PyObject* base, PyObject* exponent) {
-  return PyNumber_InPlacePower(base, exponent, Py_None);
-}
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
   if (modulo != Py_None) return borrow(Py_NotImplemented).release().ptr();
-  return operate(raise_to_power, raise_in_place, a, b);
+  return operate(raise_to_power, a, b);
 }
 
 template <unaryfunc apply>
@@ -144,14 +126,13 @@ PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-template <std::size_t... I>
-void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
-  (slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)}), ...);
-}
-
 }  // namespace
 
 PyTypeObject* number_type() { return the_type; }
+
+bool is_operand(PyObject* object) {
+  return is_number(object) || is_plain_number(object) || PyBool_Check(object);
+}
 
 py::object make_number(Call& call, int number) {
   NumberObject* made = PyObject_New(NumberObject, the_type);
@@ -202,7 +183,9 @@ void bind_number(py::module_& m) {
       {Py_nb_bool, reinterpret_cast<void*>(truth)},
       {Py_tp_doc, const_cast<char*>("A Python number of a call that is being recorded.")},
   };
-  add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
+  each_operator([&]<std::size_t I>() {
+    slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)});
+  });
   slots.push_back({0, nullptr});
   PyType_Spec spec = {"ufuse.number", sizeof(NumberObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};

@@ -18,6 +18,9 @@ PyTypeObject* number_type();
 inline bool is_number(PyObject* object) { return Py_TYPE(object) == number_type(); }
 inline NumberObject* as_number(PyObject* object) { return reinterpret_cast<NumberObject*>(object); }
 
+// A number, recorded or not.
+bool is_operand(PyObject* object);
+
 // The next number among the arguments of the active call; the object itself where it is no Python
 // number, or where nobody records.
 py::object wrap_number(PyObject* object);

@@ -232,12 +232,6 @@ PyObject* to_index(PyObject* self) {
 }
 
 template <std::size_t... I>
-void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
-  (slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)}), ...);
-  (slots.push_back({kBinary[I].in_place_slot, reinterpret_cast<void*>(in_place<I>)}), ...);
-}
-
-template <std::size_t... I>
 void add_unary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
   (slots.push_back({kUnary[I].slot, reinterpret_cast<void*>(unary<I>)}), ...);
 }
@@ -245,7 +239,10 @@ void add_unary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>)
 }  // namespace
 
 void add_number_slots(std::vector<PyType_Slot>& slots) {
-  add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
+  each_operator([&]<std::size_t I>() {
+    slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)});
+    slots.push_back({kBinary[I].in_place_slot, reinterpret_cast<void*>(in_place<I>)});
+  });
   add_unary_slots(slots, std::make_index_sequence<kUnary.size()>());
   slots.insert(slots.end(),
                {{Py_nb_divmod, reinterpret_cast<void*>(divide_with_remainder)},

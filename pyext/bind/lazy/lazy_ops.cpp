@@ -92,27 +92,15 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
   return parsed;
 }
 
-// Does the user's line apply an operator here, rather than call a ufunc? NumPy scalars hand
-// operators over as ufunc calls.
-bool is_at_operator() {
-  PyFrameObject* frame = PyEval_GetFrame();
-  if (frame == nullptr) return false;
-  const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  const py::object bytes = steal(PyCode_GetCode(reinterpret_cast<PyCodeObject*>(code.ptr())));
-  const int at = PyFrame_GetLasti(frame);
-  static const py::object* names = new py::object(py::module_::import("dis").attr("opname"));
-  if (at < 0 || at >= PyBytes_GET_SIZE(bytes.ptr())) return false;
-  const py::object name =
-      (*names)[py::int_(static_cast<unsigned char>(PyBytes_AS_STRING(bytes.ptr())[at]))];
-  return PyUnicode_CompareWithASCIIString(name.ptr(), "BINARY_OP") == 0;
-}
+thread_local PyObject* named_ufunc = nullptr;
 
-// np.float64(2) + lazy scalar: the operator it stands for; null for any other ufunc call.
+// np.float64(2) + lazy scalar: the operator it stands for; null for any other ufunc call. NumPy's
+// scalars hand their operators over as ufunc calls.
 PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
+  if (std::exchange(named_ufunc, nullptr) == ufunc) return nullptr;
   if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
     return nullptr;
-  if (!scalar_dtype(args[0]) || !is_lazy(args[1]) || !as_lazy(args[1])->array.scalar ||
-      !is_at_operator())
+  if (!scalar_dtype(args[0]) || !is_lazy(args[1]) || !as_lazy(args[1])->array.scalar)
     return nullptr;
   for (const BinaryOperator& row : kBinary)
     if (numpy_ufunc(row.ufunc) == ufunc) return operator_function(row.function);
@@ -253,9 +241,16 @@ py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kin
   return borrow(out);
 }
 
+NamedUfunc::NamedUfunc(PyObject* called)
+    : before_(std::exchange(named_ufunc, Py_TYPE(called) == &PyUFunc_Type ? called : nullptr)) {}
+NamedUfunc::~NamedUfunc() { named_ufunc = before_; }
+
+py::object answer_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
+  return call_ufunc(ufunc, args, kwargs, operator_of_scalars(ufunc, args, kwargs));
+}
+
 py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs,
                       PyObject* numpy, std::array<bool, 2> temporaries) {
-  if (numpy == nullptr) numpy = operator_of_scalars(object, args, kwargs);
   return native_or(
       Call::active(),
       [&](Call& call) {

@@ -11,6 +11,19 @@ namespace ufuse::pyext {
 // itself). `temporaries`: which operands of a binary operator is_temporary.
 py::object call_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs = nullptr,
                       PyObject* numpy = nullptr, std::array<bool, 2> temporaries = {});
+// The same for what NumPy hands to __array_ufunc__: a ufunc that is called, or what an operator of
+// NumPy's scalars comes down to. They differ, so that which ufunc is called by its name is noted.
+py::object answer_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs);
+class NamedUfunc {
+ public:
+  explicit NamedUfunc(PyObject* called);
+  ~NamedUfunc();
+  NamedUfunc(const NamedUfunc&) = delete;
+  NamedUfunc& operator=(const NamedUfunc&) = delete;
+
+ private:
+  PyObject* before_;
+};
 // ufunc.reduce(x, axis=0, dtype=None, out=None, keepdims=False, initial, where). Null pointers: not
 // given. `axis` null: all axes.
 struct ReduceArgs {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "pyext/bind/common.h"
 
@@ -41,4 +42,10 @@ inline const std::array kBinary = {
     BinaryOperator{Py_nb_xor, Py_nb_inplace_xor, "bitwise_xor", "xor", "ixor", PyNumber_Xor,
                    PyNumber_InPlaceXor},
 };
+// row.operator()<I>() for each of them.
+template <typename Row>
+void each_operator(Row row) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (row.template operator()<I>(), ...); }
+  (std::make_index_sequence<kBinary.size()>());
+}
 }  // namespace ufuse::pyext

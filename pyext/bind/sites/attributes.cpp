@@ -152,16 +152,52 @@ PyObject* owner(PyObject*, PyObject* object) {
   return stand_in(owner_type, object);
 }
 
-// Of that for a list or dict of which an item is assigned, changed or deleted.
+// Of that for what is no array, of which an item is assigned, changed or deleted.
 PyTypeObject* container_type = nullptr;
 
+// Of an item that is no array and no number, beside an operator in place.
+PyTypeObject* item_type = nullptr;
+
+template <std::size_t I>
+PyObject* change_item(PyObject* self, PyObject* value) {
+  return guard([&] {
+    const py::object given = value_beside(object_of(self), value);
+    return kBinary[I].apply_in_place(object_of(self), given.ptr());
+  });
+}
+PyObject* power_item(PyObject* self, PyObject* value, PyObject*) {
+  return guard([&] {
+    const py::object given = value_beside(object_of(self), value);
+    return PyNumber_InPlacePower(object_of(self), given.ptr(), Py_None);
+  });
+}
+PyObject* multiply_item(PyObject* self, PyObject* value) {
+  return guard([&] {
+    const py::object given = value_beside(object_of(self), value);
+    return PyNumber_InPlaceMatrixMultiply(object_of(self), given.ptr());
+  });
+}
+
+// Python asks only for `x[i] += y`.
 PyObject* get_of_container(PyObject* self, PyObject* index) {
-  return traced_if_array(PyObject_GetItem(object_of(self), index));
+  const auto container = py::reinterpret_steal<py::object>(operand_of(object_of(self)));
+  PyObject* found = container ? PyObject_GetItem(container.ptr(), index) : nullptr;
+  found = traced_if_array(found);
+  if (found == nullptr || is_array_or_number(found)) return found;
+  PyObject* item = stand_in(item_type, found);
+  Py_DECREF(found);
+  return item;
 }
 
 int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
   PyObject* container = object_of(self);
   Call* call = Call::active();
+  if (!PyList_CheckExact(container) && !PyDict_CheckExact(container)) {
+    const auto other = py::reinterpret_steal<py::object>(operand_of(container));
+    if (!other) return -1;
+    return value ? PyObject_SetItem(other.ptr(), index, value)
+                 : PyObject_DelItem(other.ptr(), index);
+  }
   if (value == nullptr) return PyObject_DelItem(container, index);
   PyObject* given = seen_number(value);
   if (PyObject_SetItem(container, index, given) < 0) return -1;
@@ -177,8 +213,9 @@ PyObject* changed(PyObject*, PyObject* object) {
   Call* call = Call::active();
   if (call == nullptr) return Py_NewRef(object);
   if (is_supported_array(object)) return found_object(nullptr, object);
-  if (!PyList_CheckExact(object) && !PyDict_CheckExact(object)) return operand_of(object);
-  return stand_in(container_type, call->copies().copy_of(object));
+  if (is_array_or_number(object)) return operand_of(object);
+  const bool copied = PyList_CheckExact(object) || PyDict_CheckExact(object);
+  return stand_in(container_type, copied ? call->copies().copy_of(object) : object);
 }
 
 // The object and what its attribute is now, for `augment`.
@@ -253,12 +290,24 @@ void bind_attributes(py::module_& m) {
       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
       {Py_mp_subscript, reinterpret_cast<void*>(get_of_container)},
       {Py_mp_ass_subscript, reinterpret_cast<void*>(set_of_container)},
-      {Py_tp_doc, const_cast<char*>("A list or dict of which an item is assigned.")},
+      {Py_tp_doc, const_cast<char*>("An object of which an item is assigned.")},
       {0, nullptr}};
+  std::vector<PyType_Slot> slots_of_item = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
+      {Py_nb_inplace_power, reinterpret_cast<void*>(power_item)},
+      {Py_nb_inplace_matrix_multiply, reinterpret_cast<void*>(multiply_item)},
+      {Py_tp_doc, const_cast<char*>("An item that is changed in place.")}};
+  each_operator([&]<std::size_t I>() {
+    slots_of_item.push_back({kBinary[I].in_place_slot, reinterpret_cast<void*>(change_item<I>)});
+  });
+  slots_of_item.push_back({0, nullptr});
+  spec.name = "ufuse._core.item";
+  spec.slots = slots_of_item.data();
+  item_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   spec.name = "ufuse._core.container";
   spec.slots = slots_of_container;
   container_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (owner_type == nullptr || container_type == nullptr ||
+  if (owner_type == nullptr || container_type == nullptr || item_type == nullptr ||
       PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
     throw py::error_already_set();
 }

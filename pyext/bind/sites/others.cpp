@@ -8,6 +8,8 @@
 // knows, so what is pending is computed before. The same is true of a real array on such memory,
 // which has a dtype that is never lazy; and any real array is given real arrays as an index, for it
 // takes any other object for a list, whose numbers it looks at in another way.
+// Operators of the user's classes are code that may do anything with a number, and those in place
+// have words of their own for what cannot be done: both are shown what recorded numbers are.
 #include "pyext/bind/sites/others.h"
 
 #include <array>
@@ -21,7 +23,8 @@ namespace ufuse::pyext {
 namespace {
 
 PyTypeObject* the_type = nullptr;
-PyObject* the_judge = nullptr;  // callees.is_other
+PyTypeObject* users_type = nullptr;  // for objects of the user's classes
+PyObject* the_judge = nullptr;       // callees.is_other
 
 // function(object, values...), a function of module operator.
 PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values,
@@ -31,6 +34,8 @@ PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject
     args[0] = borrow(object_of(self));
     std::size_t count = 0;
     for (PyObject* value : values) args[++count] = borrow(seen_number(value));
+    if (Py_TYPE(self) == users_type)
+      return steal(PyObject_CallObject(operator_function(name), args.ptr())).release().ptr();
     const bool pure = !writes && PyArray_CheckExact(object_of(self));
     return numpy_call(operator_function(name), args.ptr(), nullptr, "user_call", pure)
         .release()
@@ -77,7 +82,7 @@ bool is_plain(PyObject* object) {
          PyLong_CheckExact(object) || PyBool_Check(object) || PyList_CheckExact(object) ||
          PyTuple_CheckExact(object) || PyDict_CheckExact(object) || PyUnicode_CheckExact(object) ||
          PyComplex_CheckExact(object) || PyArray_IsScalar(object, Generic) || object == Py_None ||
-         PyType_Check(object);
+         PyType_CheckExact(object);
 }
 
 PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -104,12 +109,12 @@ PyMethodDef kFunctions[] = {
     {"indexed", indexed, METH_O, "indexed(x): what stands for x in `x[i]` of traced code."},
     {nullptr, nullptr, 0, nullptr}};
 
-template <std::size_t... I>
-void add_binary_slots(std::vector<PyType_Slot>& slots, std::index_sequence<I...>) {
-  (slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)}), ...);
-}
-
 }  // namespace
+
+bool is_array_or_number(PyObject* object) {
+  return is_lazy(object) || is_operand(object) || PyArray_CheckExact(object) ||
+         PyArray_IsScalar(object, Generic);
+}
 
 PyObject* stand_in(PyTypeObject* type, PyObject* object) {
   auto* made = PyObject_New(StandIn, type);
@@ -142,7 +147,9 @@ PyObject* operand_of(PyObject* object) {
     if (PyArray_CheckExact(object)) {
       return is_shared_array(*call, object) ? stand_in(the_type, object) : Py_NewRef(object);
     }
-    return is_other(object) ? stand_in(the_type, object) : Py_NewRef(object);
+    if (is_other(object)) return stand_in(the_type, object);
+    return call->records_numbers() && !is_plain(object) ? stand_in(users_type, object)
+                                                        : Py_NewRef(object);
   });
 }
 
@@ -155,7 +162,7 @@ py::object value_beside(PyObject* object, PyObject* value) {
   const bool is_written = PyArray_CheckExact(object) ? is_shared_array(*call, object) ||
                                                            any_inside(value, Into::All, is_lazy)
                                                      : is_other(object);
-  if (!is_written) return borrow(value);
+  if (!is_written) return borrow(is_array_or_number(object) ? value : seen_number(value));
   call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
   call->settle();
   return unwrap(seen_number(value));
@@ -174,12 +181,17 @@ void bind_others(py::module_& m) {
        const_cast<char*>(
            "An object of another package, or an array, beside an operator or an index.")},
   };
-  add_binary_slots(slots, std::make_index_sequence<kBinary.size()>());
+  each_operator([&]<std::size_t I>() {
+    slots.push_back({kBinary[I].slot, reinterpret_cast<void*>(binary<I>)});
+  });
   slots.push_back({0, nullptr});
   PyType_Spec spec = {"ufuse._core.operand", sizeof(StandIn), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
   the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (the_type == nullptr || PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
+  spec.name = "ufuse._core.users_operand";
+  users_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (the_type == nullptr || users_type == nullptr ||
+      PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
     throw py::error_already_set();
   m.def(
       "set_others",

@@ -1,4 +1,4 @@
-// Operators and indices of other packages' objects, as functions of `_core`.
+// Operators and indices of other packages' and the user's objects, as functions of `_core`.
 #pragma once
 
 #include "pyext/bind/common.h"
@@ -19,6 +19,8 @@ void dealloc_stand_in(PyObject* self);
 
 // Whether an object's class is that of another package.
 bool is_other(PyObject* object);
+// Whether what an object does with a number is known without asking it.
+bool is_array_or_number(PyObject* object);
 // What stands for an object at the left of an operator or an index: a new reference.
 PyObject* operand_of(PyObject* object);
 // What stands for the value in `object += value`.

@@ -490,7 +490,11 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   if (choice.way == Way::StandIn) return PyObject_Vectorcall(runs, args, count, keywords);
   if (choice.way == Way::CallsBack) return call_back(f, args, count, keywords);
   note_kept(f, args, count, keywords);
-  PyObject* result = PyObject_Vectorcall(f, args, count, keywords);
+  PyObject* result = nullptr;
+  {
+    const NamedUfunc named(f);
+    result = PyObject_Vectorcall(f, args, count, keywords);
+  }
   if (result == nullptr) return nullptr;
   if (PyArray_CheckExact(result)) return traced_from_here(result, Py_REFCNT(result) == 1);
   if (!wants_array(args, count, keywords) || !is_of_ufunc(f)) return result;
