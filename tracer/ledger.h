@@ -155,7 +155,7 @@ class Ledger {
   // Ours is the rule: what it takes does not depend on how fast Python runs.
   static constexpr std::int64_t kClose = 20;
   // What timing a slower plain function may cost: a sum, and a share of what ours has taken.
-  static constexpr std::int64_t kAsking = 2'000'000, kAskingShare = 20;
+  static constexpr std::int64_t kAsking = 50'000'000, kAskingShare = 20;
 
   bool is_idle() const { return has_run_none_ && !has_run_loops_; }
   bool plain_is_faster() const {

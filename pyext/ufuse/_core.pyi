@@ -45,6 +45,7 @@ class Dispatcher:
         observe: Callable[
             [list[Any]], list[tuple[dict[str, Any] | CellType, str, Any]] | None
         ] = ...,
+        before: Dispatcher | None = None,
     ) -> None: ...
     @property
     def counts(self) -> tuple[int, int, int]: ...
@@ -138,6 +139,7 @@ def mark_impure() -> None: ...
 def traced(
     fast: bool,
     debug: bool,
+    waits: bool,
     body: Callable[[None], None],
     due: Callable[[BaseException], list[Any]],
     settle: Callable[[BaseException | None], Any],

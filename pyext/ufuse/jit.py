@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .tools.stats import Stats
 
 _NUMERICS = ("exact", "fast")
+_COMPILE = ("background", "wait")
 # How often plans are recorded anew because a global or a variable of an enclosing function holds
 # another value; what changes more often is read by Python at each call.
 _MAX_RENEWALS = 16
@@ -247,11 +248,18 @@ class Function:
         dispatcher, numbers, codes = None, None, []
         guards = made.guards(set()) if plan.pure else None
         if plan.reason is None and guards is None:
-            dispatcher = _core.Dispatcher(self._trace, None, self._alternative())
+            dispatcher = _core.Dispatcher(
+                self._trace, None, self._alternative(), before=self._dispatcher
+            )
         elif guards is not None:
             numbers, codes = parameters(function), _codes_of(made)
             dispatcher = _core.Dispatcher(
-                self._trace, guards, self._alternative(), numbers, self._observed
+                self._trace,
+                guards,
+                self._alternative(),
+                numbers,
+                self._observed,
+                self._dispatcher,
             )
         self._parameters, self._codes, self._dispatcher = numbers, codes, dispatcher
         self._plan = (made, plan)
@@ -443,8 +451,7 @@ class Function:
         -------
         ufuse.tools.stats.Stats
             Counts of calls, seconds, and the times by which ways were chosen; ``print`` shows it
-            as text. They begin anew when a name that the function uses gets another value; of a
-            function that is never traced nothing is counted.
+            as text. Of a function that is never traced nothing is counted.
 
         Examples
         --------
@@ -519,13 +526,26 @@ def jit(
     numerics: str = "exact",
     debug: bool = False,
     verify: int = 0,
+    compile: str = "background",
 ) -> Any: ...
 @overload
 def jit(
-    function: None = None, /, *, numerics: str = "exact", debug: bool = False, verify: int = 0
+    function: None = None,
+    /,
+    *,
+    numerics: str = "exact",
+    debug: bool = False,
+    verify: int = 0,
+    compile: str = "background",
 ) -> Callable[[Any], Any]: ...
 def jit(
-    function: Any = None, /, *, numerics: str = "exact", debug: bool = False, verify: int = 0
+    function: Any = None,
+    /,
+    *,
+    numerics: str = "exact",
+    debug: bool = False,
+    verify: int = 0,
+    compile: str = "background",
 ) -> Any:
     """Run a plain NumPy function as fused native loops, with NumPy's own answers.
 
@@ -548,6 +568,11 @@ def jit(
         arguments and the global streams of NumPy and Python) is never made twice: it is not
         compared, and ``explain`` says why. Afterwards calls cost what they cost without. With
         ``UFUSE_DEBUG=check`` all calls of all functions are compared.
+    compile : {"background", "wait"}
+        What a call does whose loops are not compiled yet. "background": NumPy or an interpreter
+        answers meanwhile, and the call waits only where that would take longer. "wait": the call
+        waits for them, up to 5 seconds, so that the next one is as fast as it gets; for
+        measurements, and for programs that have time before they begin.
 
     Returns
     -------
@@ -561,8 +586,8 @@ def jit(
     TypeError
         When ``function`` cannot be called, or is a class; when ``verify`` is no number of calls.
     ValueError
-        For an unknown ``numerics``, and for a ``verify`` that is negative, or given with
-        ``numerics="fast"``, which gives up the bits that are compared.
+        For an unknown ``numerics`` or ``compile``, and for a ``verify`` that is negative, or given
+        with ``numerics="fast"``, which gives up the bits that are compared.
 
     Examples
     --------
@@ -575,7 +600,9 @@ def jit(
     """
     if numerics not in _NUMERICS:
         raise ValueError(f"numerics must be 'exact' or 'fast', not {numerics!r}")
-    options = Options(numerics, bool(debug), _calls_to_verify(verify, numerics))
+    if compile not in _COMPILE:
+        raise ValueError(f"compile must be 'background' or 'wait', not {compile!r}")
+    options = Options(numerics, bool(debug), _calls_to_verify(verify, numerics), compile)
     if function is None:
         decorator = functools.partial(_decorate, options)
         vars(decorator)["__pandas_udf__"] = Engine

@@ -96,3 +96,55 @@ print(f.stats().traced, f.explain(np.ones(3)).mode, f.__name__)
         )
         assert done.stdout.startswith(said), done
         assert ("neither 0 nor 1" in done.stderr) == (switch == "yes")
+
+
+SCALE = 2.0
+
+
+def scaled(x):
+    return x * SCALE
+
+
+def test_stats_go_on_when_a_name_changes(by_clock, monkeypatch):
+    f = ufuse.jit(scaled)
+    x = np.arange(6.0)
+    for _ in range(30):
+        f(x)
+    before = f.stats()
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    same(f(x), scaled(x))
+    found = f.stats()
+    assert found.calls == before.calls + 1 == 31
+    assert found.numpy >= before.numpy
+
+
+def test_explain_says_how_earlier_calls_were_answered():
+    f = ufuse.jit(double)
+    x = np.arange(6.0)
+    assert "calls so far" not in str(f.explain(x))
+    f(x)
+    found = f.explain(x)
+    assert found.stats.calls == 2
+    assert f"calls so far: {found.stats}" in str(found)
+    assert "calls so far" in found._repr_html_()
+
+
+def test_calls_that_wait_have_their_loops():
+    """Otherwise something else would answer the first of them."""
+
+    def function(x):
+        return np.floor(x * 3.25 - 1) // (x + 7) % 5
+
+    x = np.arange(50.0)
+    f = ufuse.jit(function, compile="wait")
+    with ufuse._core.backend("deferred"):
+        same(f(x), function(x))
+    assert f.stats().traced == 1
+    assert f.stats().building == 0
+    origins = {group["origin"] for row in ufuse._core.reports() for group in row["groups"]}
+    assert origins <= {"compiled", "disk cache", "memory cache"}, origins
+
+
+def test_there_are_two_ways_to_compile():
+    with pytest.raises(ValueError, match="compile must be 'background' or 'wait', not 'never'"):
+        ufuse.jit(compile="never")

@@ -37,12 +37,13 @@ ir::Interpreter& interpreter() {
 }  // namespace
 
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
-                                              bool fast, std::chrono::nanoseconds patience,
+                                              bool fast, bool waits,
+                                              std::chrono::nanoseconds patience,
                                               std::chrono::nanoseconds brief, std::string& note) {
   const int first = first_tried();
   if (first == kNumPy) return nullptr;
   if (first == kInterpreted) return interpreter().prepare(graph, layouts);
-  const bool always = first == kCompiled;
+  const bool always = waits || first == kCompiled;
   codegen::Compiler& loops = compiler(fast);
   // Known ones are not worth giving the lock away.
   if (auto known = loops.find(graph, layouts, always)) return known;

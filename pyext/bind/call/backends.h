@@ -15,9 +15,11 @@ namespace ufuse::pyext {
 // The first backend that has a form for the graph: compiled loops (with the interpreter or
 // NumPy in the meantime), then the interpreter; null: NumPy, node by node. `note`: the first line
 // of why an earlier one could not. Called with Python's lock, which other threads get while this
-// one plans, compiles and waits, at most as long as `patience`; where another can answer, `brief`.
+// one plans, compiles and waits, at most as long as `patience`; where another can answer, `brief`,
+// but for a caller that `waits`.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
-                                              bool fast, std::chrono::nanoseconds patience,
+                                              bool fast, bool waits,
+                                              std::chrono::nanoseconds patience,
                                               std::chrono::nanoseconds brief, std::string& note);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();

@@ -334,7 +334,8 @@ bool Call::is_slow() const {
   if (operations_ % kLookEach != 0) return false;
   const std::int64_t overhead =
       operations_ * kOperation + static_cast<std::int64_t>(runs_.size()) * kRun +
-      (waits_for_loops() ? 0 : prepared_in_);  // who waits for them wants them all
+      (options_.waits || waits_for_loops() ? 0
+                                           : prepared_in_);  // who waits for them wants them all
   return overhead >= (session_.is_pure() ? kWorthRecording : kWorthIt) &&
          overhead >= kShare * in_loops_;
 }
@@ -482,8 +483,10 @@ void Call::enter_method(const char* name) {
       code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
   if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
   // The call is the last thing that these functions do.
-  const auto end = static_cast<std::int32_t>(py::len(code.attr("co_code")));
-  session_.set_origin({it->second, end - 2});
+  std::int32_t last = 0;
+  for (py::handle row : code.attr("co_lines")())
+    last = row.cast<py::tuple>()[0].cast<std::int32_t>();
+  session_.set_origin({it->second, last});
 }
 
 Place Call::place_of(const tracer::Origin& origin) const {
@@ -548,7 +551,8 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
     const std::int64_t from;
     ~Spent() { call.patience_ -= std::chrono::nanoseconds(steady_ns() - from); }
   } spent{*this, run.prepare_from};
-  run.executable = pyext::prepare(graph, layouts, fast_, patience_, brief_, run.note);
+  run.executable =
+      pyext::prepare(graph, layouts, options_.fast, options_.waits, patience_, brief_, run.note);
   run.prepare_to = run.run_from = run.run_to = steady_ns();
   // Long waits are for loops that save more.
   const std::int64_t preparing = std::min(run.prepare_to - run.prepare_from, kLongestPreparing);
@@ -565,7 +569,7 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   // The last prepared is the one that runs.
   const std::size_t row = runs_.size() - 1;
   std::optional<RequestCheck> check;
-  if (has_request_judge() && !fast_) check.emplace(*this, session, wants, args);
+  if (has_request_judge() && !options_.fast) check.emplace(*this, session, wants, args);
   runs_[row].run_from = steady_ns();
   ir::RunStatus status;
   {

@@ -62,13 +62,20 @@ class ErrorState {
 
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
  public:
+  // Those of jit.
+  struct Options {
+    bool fast = false;   // numerics="fast"
+    bool debug = false;  // our own defects are raised
+    bool waits = false;  // compile="wait"
+  };
+
   Call();
   ~Call() override;
 
   tracer::Session& session() { return session_; }
   const tracer::Session& session() const { return session_; }
-  void set_options(bool fast, bool debug) { fast_ = fast, debug_ = debug; }
-  bool debug() const { return debug_; }
+  void set_options(const Options& options) { options_ = options; }
+  bool debug() const { return options_.debug; }
   // The call that is being traced on this thread; null: none.
   static Call* active();
   // The last one that ended on this thread; null: none.
@@ -264,8 +271,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   ErrorState error_state_;
   bool traceable_ = true;
   bool immediate_ = false;
-  bool fast_ = false;     // numerics="fast"
-  bool debug_ = false;    // our own defects are raised
+  Options options_;
   bool may_stop_ = true;  // a signal may end a run
   bool stopped_ = false;  // one has ended the last
   std::optional<Shape> shape_;

@@ -23,7 +23,7 @@ Call& active_call() {
 
 void begin(bool fast, bool debug) {
   auto call = std::make_shared<Call>();
-  call->set_options(fast, debug);
+  call->set_options({.fast = fast, .debug = debug});
   Call::push(std::move(call));
 }
 
@@ -112,9 +112,10 @@ py::object insist(py::handle function, const py::object& argument,
 // A traced call from beginning to end, in one frame that no signal can come in between: body(None)
 // runs the function and calls finish; where it raised, due(error) gives the values that the caller
 // will see all the same; settle(error or None) gives the result.
-py::object traced(bool fast, bool debug, py::handle body, py::handle due, py::handle settle) {
+py::object traced(bool fast, bool debug, bool waits, py::handle body, py::handle due,
+                  py::handle settle) {
   const auto call = std::make_shared<Call>();
-  call->set_options(fast, debug);
+  call->set_options({.fast = fast, .debug = debug, .waits = waits});
   const std::size_t depth = Call::depth();
   Call::push(call);
   const py::object done =
@@ -334,8 +335,8 @@ void bind_session(py::module_& m) {
   m.def("begin", begin, py::arg("fast") = false, py::arg("debug") = false,
         "Begin a traced call on this thread; finish or abort must follow. The arguments are "
         "options of jit.");
-  m.def("traced", traced, py::arg("fast"), py::arg("debug"), py::arg("body"), py::arg("due"),
-        py::arg("settle"),
+  m.def("traced", traced, py::arg("fast"), py::arg("debug"), py::arg("waits"), py::arg("body"),
+        py::arg("due"), py::arg("settle"),
         "A traced call: body(None), which ends with finish. Where it raised, due(error) gives the "
         "lazy arrays that have to be computed all the same, and pending writes are done. Then the "
         "result of settle(error or None). Whatever signals come, the call is closed at the end.");

@@ -157,6 +157,11 @@ struct State {
   std::uint32_t fruitless = 0, skipped = 0;
   std::uint32_t unused = 0;  // recordings since one has answered
 
+  // What the same function has cost so far.
+  void take_over(const State& before) {
+    account = before.account;
+    replayed = before.replayed, traced = before.traced, plainly = before.plainly;
+  }
   bool guards_hold() const { return std::ranges::all_of(guards, &Place::holds); }
   bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return signature.read(args, count, keywords, number_places, schemas);
@@ -585,11 +590,15 @@ void read_numbers(State& state, const py::tuple& rows) {
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
-    static const char* names[] = {"trace", "guards", "plain", "numbers", "observe", nullptr};
-    PyObject *callable, *guards = nullptr, *plain = Py_None, *numbers = nullptr, *observe = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOO", const_cast<char**>(names), &callable,
-                                     &guards, &plain, &numbers, &observe))
+    static const char* names[] = {"trace",   "guards", "plain", "numbers",
+                                  "observe", "before", nullptr};
+    PyObject *callable, *guards = nullptr, *plain = Py_None, *numbers = nullptr, *observe = nullptr,
+                        *before = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOOO", const_cast<char**>(names), &callable,
+                                     &guards, &plain, &numbers, &observe, &before))
       throw py::error_already_set();
+    if (before != Py_None && Py_TYPE(before) != type)
+      throw py::type_error("before is a Dispatcher or None");
     auto state = std::make_unique<State>();
     state->trace = borrow(callable);
     if (plain != Py_None) state->plain = borrow(plain);
@@ -597,6 +606,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     state->records = guards != Py_None;
     if (guards && state->records) add_guards(state->guards, borrow(guards));
     if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
+    if (before != Py_None) state->take_over(*reinterpret_cast<DispatcherObject*>(before)->state);
     auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
     if (self == nullptr) throw py::error_already_set();
     self->vectorcall = call;
@@ -688,22 +698,23 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_members, kMembers},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
-      {Py_tp_doc,
-       const_cast<char*>(
-           "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()), observe=...)\n\n"
-           "Calls "
-           "trace(*args, **kwargs), "
-           "which must be pure, and replays the plan that such a "
-           "call leaves for later calls of the same signature. A guard is "
-           "(dict or cell, name, value): where dict[name] or the cell's content is no "
-           "longer the same object (`...`: nothing), all plans are dropped; "
-           "guards=None: `trace` is "
-           "not pure, and nothing is replayed. Calls are "
-           "answered by `plain` where that is measured to be faster. `numbers` are "
-           "the positions and names of arguments that are operands and nothing else "
-           "when they are Python numbers, and the places (code, offset) whose results "
-           "are. observe(functions) gives the guards of functions that a recorded "
-           "call has run, or None where they are not pure.")},
+      {Py_tp_doc, const_cast<char*>(
+                      "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()), observe=..., "
+                      "before=None)\n\n"
+                      "Calls "
+                      "trace(*args, **kwargs), "
+                      "which must be pure, and replays the plan that such a "
+                      "call leaves for later calls of the same signature. A guard is "
+                      "(dict or cell, name, value): where dict[name] or the cell's content is no "
+                      "longer the same object (`...`: nothing), all plans are dropped; "
+                      "guards=None: `trace` is "
+                      "not pure, and nothing is replayed. Calls are "
+                      "answered by `plain` where that is measured to be faster. `numbers` are "
+                      "the positions and names of arguments that are operands and nothing else "
+                      "when they are Python numbers, and the places (code, offset) whose results "
+                      "are. observe(functions) gives the guards of functions that a recorded "
+                      "call has run, or None where they are not pure. `before`: the function's "
+                      "dispatcher until now, whose counts and regret go on.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

@@ -20,6 +20,9 @@ from ufuse.source.text import names_used
 from ufuse.tracing.run import tame
 from ufuse.tracing.twin import free_variables
 
+from . import stats
+from .stats import NO_CALLS, Stats
+
 _KINDS = {
     "force": "computed here",
     "numpy_call": "NumPy call",
@@ -149,6 +152,8 @@ class Explanation(NamedTuple):
     verification : str
         How many calls were compared with plain NumPy, and why a call like this one is not; empty
         where nobody asked for it (``jit(verify=N)``).
+    stats : ufuse.tools.stats.Stats
+        How the calls before this one were answered, and what that has cost.
     """
 
     name: str
@@ -162,6 +167,7 @@ class Explanation(NamedTuple):
     compile_seconds: float = 0.0
     run_seconds: float = 0.0
     verification: str = ""
+    stats: Stats = NO_CALLS
 
     @property
     def source(self) -> str:
@@ -198,6 +204,11 @@ class Explanation(NamedTuple):
             f"{self.run_seconds * 1e3:.3f} in the loops, the rest in Python and NumPy"
         )
 
+    @property
+    def before(self) -> str:
+        """What is known of earlier calls, in words; empty where there were none."""
+        return f"calls so far: {self.stats}" if self.stats.calls else ""
+
     def __str__(self) -> str:
         lines = [self.headline]
         if self.groups:
@@ -209,7 +220,7 @@ class Explanation(NamedTuple):
         if self.notes:
             lines.append("what interrupted them:" if self.groups else "what ran instead:")
             lines += [f"  {note}" for note in self.notes]
-        lines += [text for text in (self.verification, self.times) if text]
+        lines += [text for text in (self.verification, self.times, self.before) if text]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -231,6 +242,8 @@ class Explanation(NamedTuple):
         if self.verification:
             parts.append(f"<p>{html.escape(self.verification)}</p>")
         parts.append(f"<p>{html.escape(self.times)}</p>")
+        if self.before:
+            parts.append(f"<pre>{html.escape(self.before)}</pre>")
         if self.source:
             text = html.escape(self.source)
             parts.append(f"<details><summary>C++</summary><pre>{text}</pre></details>")
@@ -295,6 +308,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     verification = "" if verifier is None else verifier.about(args, kwargs)
     recorder = function._dispatcher
     strict = not tame()
+    before = stats.of(recorder)
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
     start = time.perf_counter()
     kept = False
@@ -307,7 +321,9 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     name = function._name()
     reason = plan_reason(plan) or (sentences()["error_state"] if strict else "")
     if reason:
-        return Explanation(name, "plain", reason, (), (), 0, 0, seconds, verification=verification)
+        return Explanation(
+            name, "plain", reason, (), (), 0, 0, seconds, verification=verification, stats=before
+        )
     last = last_call()
     mode = (
         "replayed"
@@ -331,6 +347,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
         last.seconds("prepared"),
         last.seconds("ran"),
         verification,
+        before,
     )
 
 

@@ -60,6 +60,11 @@ class Stats(NamedTuple):
     building: int
     choices: tuple[Choice, ...]
 
+    @property
+    def calls(self) -> int:
+        """How many there were."""
+        return self.replayed + self.traced + self.plain
+
     def __str__(self) -> str:
         lines = [
             f"{self.replayed} calls replayed, {self.traced} traced, {self.plain} plain",
@@ -73,10 +78,13 @@ class Stats(NamedTuple):
         return str(self)
 
 
+NO_CALLS = Stats(0, 0, 0, 0.0, 0.0, 0, ())
+
+
 def of(dispatcher: _core.Dispatcher | None) -> Stats:
     """The stats of a function's dispatcher; where there is none, no call has needed it."""
     if dispatcher is None:
-        return Stats(0, 0, 0, 0.0, 0.0, 0, ())
+        return NO_CALLS
     found = dispatcher.stats()
     choices = [
         Choice("plain" if wins else "replayed" if replays else "traced", ours / 1e9, numpy / 1e9)

@@ -24,6 +24,7 @@ class Options(NamedTuple):
     numerics: str = "exact"
     debug: bool = False
     verify: float = 0  # how many calls are compared with plain NumPy
+    compile: str = "background"
 
 
 def tame() -> bool:
@@ -48,9 +49,9 @@ def run(
 ) -> Any:
     """Call a twin once in a session of its own; the answer is real."""
     call = _Traced(callee, args, kwargs, parameters)
-    fast = options.numerics == "fast"
+    fast, waits = options.numerics == "fast", options.compile == "wait"
     try:
-        result = _core.traced(fast, options.debug, call.body, call.due, call.settle)
+        result = _core.traced(fast, options.debug, waits, call.body, call.due, call.settle)
     except BaseException as error:
         # Both hold lazy arrays, and the frames of the traceback lead to them.
         vars(call).clear()
