@@ -332,7 +332,7 @@ def test_what_is_known_of_functions_is_forgotten_all_at_once():
 
     try:
         _core.set_callees(lambda f: keepers.get(id(f)))
-        _core.traced(False, False, body, lambda error: [], lambda error: None)
+        _core.traced(False, False, False, body, lambda error: [], lambda error: None)
         kept.clear()
         keepers.clear()
     finally:

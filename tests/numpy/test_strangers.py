@@ -363,3 +363,47 @@ def test_who_looks_into_an_object_sees_what_was_written(look: Callable[..., Any]
     assert type(found) is type(expected)
     np.testing.assert_equal(found, expected)
     assert x.tobytes() == y.tobytes()
+
+
+def namespace(x: Any) -> types.SimpleNamespace:
+    return types.SimpleNamespace(data=x, size=1)
+
+
+# Python compares these without asking anybody, but for their parts.
+COMPARED = [
+    lambda a, b: (a, b),
+    lambda a, b: ([a], [b]),
+    lambda a, b: ((1, a), (1, b)),
+    lambda a, b: ({"k": [a]}, {"k": [b]}),
+]
+
+
+@pytest.mark.parametrize("wrap", COMPARED)
+def test_objects_that_are_compared_show_what_was_written(wrap: Callable[..., Any]) -> None:
+    def same(x: Any, a: Any, b: Any) -> Any:
+        y = a.data
+        y += x
+        left, right = wrap(a, b)
+        return left == right, left != right, y
+
+    def literal(x: Any, a: Any, b: Any) -> Any:
+        a.data[:] = a.data + x
+        return [a] == [b], a in [b], a == b, a in (1, b)
+
+    def later(x: Any, a: Any, b: Any) -> Any:
+        return a == changed(x, a, b)
+
+    def changed(x: Any, a: Any, b: Any) -> Any:
+        y = a.data
+        y += x
+        return b
+
+    for function in (same, literal, later):
+        jitted = ufuse.jit(function)
+        for second in (3.0, 4.0, 3.0):
+            args = [
+                (np.ones(1), namespace(np.array([2.0])), namespace(np.array([second])))
+                for _ in range(2)
+            ]
+            assert repr(function(*args[0])) == repr(jitted(*args[1]))
+            assert repr(args[0]) == repr(args[1])

@@ -163,6 +163,9 @@ sorted([{V}, {V}], key=lambda e: float(e.sum()))[0]
 2* {O}({V})
 {O}.k * {V}
 {O}.half
+2* {O} * {F}
+{O} * {I}
+{F} * {O}
 {O}.weighted({V}, by={F})
 {O}.u[...]
 {C}.made({V}).u
@@ -324,6 +327,8 @@ bool({K}.all())
 {v} is not {v}
 {V} is {V}
 {O} is {O}
+{O} < {F}
+{I} in {O}
 {N} is {N}
 isinstance({v}, np.ndarray)
 isinstance({S}, np.floating)

@@ -200,6 +200,33 @@ METHODS = {
         "def __setitem__(self, i, value):\n    self.u = self.u.copy()\n    self.u[i] = value\n"
         "    self.history.append((i, value))",
     ],
+    "__mul__": [
+        "def __mul__(self, other):\n    return self.u * other\n\n"
+        "def __rmul__(self, other):\n    return other * self.u",
+        "def __mul__(self, other):\n    self.history.append((type(other), other))\n"
+        "    return self.u * self.k\n\n__rmul__ = __mul__",
+        "def __mul__(self, other):\n    self.last = other\n    return self.u + len(repr(other))\n\n"
+        "def __rmul__(self, other):\n    return NotImplemented",
+        "@jit\ndef __mul__(self, other):\n    return self.u * other + self.k\n\n"
+        "def __rmul__(self, other):\n    return self * other",
+        "def __mul__(self, other):\n    return self.u[:1] * sum(range(int(other.real)))\n\n"
+        "__rmul__ = __mul__",
+    ],
+    "__imul__": [
+        "def __imul__(self, other):\n    self.u = self.u * other\n    return self",
+        "def __imul__(self, other):\n    self.history.append((type(other), other))\n"
+        "    return self",
+        "def __imul__(self, other):\n    self.k = other\n    return self",
+    ],
+    "__lt__": [
+        "def __lt__(self, other):\n    return self.k < other",
+        "def __lt__(self, other):\n    self.history.append(other)\n"
+        "    return isinstance(other, float)",
+    ],
+    "__contains__": [
+        "def __contains__(self, value):\n    return value in self.u.tolist()",
+        "def __contains__(self, value):\n    return type(value) is int",
+    ],
     "__len__": ["def __len__(self):\n    return len(self.u)"],
     "__enter__": [
         "def __enter__(self):\n    return self.u\n\n"

@@ -133,6 +133,8 @@ for {+T} in list({d}):
 2* {o}.u[{J}] = {F}
 {o}.k = {F}
 {o}.k += 1
+{o} *= {F}
+{d}["o"] = {o}; {d=}["o"] *= {I}
 {o}.note = {V}
 {o}[{J}] = {F}
 {o}.advance({F})

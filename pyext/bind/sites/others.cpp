@@ -93,6 +93,25 @@ PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+bool is_namespace(PyObject* object) {
+  static PyObject* type = nullptr;  // no initialiser: see operator_function
+  if (type == nullptr)
+    type = py::object(py::module_::import("types").attr("SimpleNamespace")).release().ptr();
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
+// Python compares containers by what they hold, where nobody sees that a real array is asked.
+PyObject* compared(PyObject*, PyObject* object) {
+  if (Call::active() == nullptr) return Py_NewRef(object);
+  return guard([&] {
+    const bool asks_others = any_inside(object, Into::All, [](PyObject* each) {
+      return PyArray_CheckExact(each) || is_namespace(each);
+    });
+    return asks_others && !PyArray_CheckExact(object) ? stand_in(the_type, object)
+                                                      : operand_of(object);
+  });
+}
+
 PyObject* indexed(PyObject*, PyObject* object) {
   return guard([&]() -> PyObject* {
     Call* call = Call::active();
@@ -106,6 +125,8 @@ PyMethodDef kFunctions[] = {
     {"operand", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(operand)), METH_FASTCALL,
      "operand(x): what stands for x at the left of an operator of traced code. "
      "operand(x, y): what stands for y in `x += y`."},
+    {"compared", compared, METH_O,
+     "compared(x): what stands for x where traced code compares it, or looks for something in it."},
     {"indexed", indexed, METH_O, "indexed(x): what stands for x in `x[i]` of traced code."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -50,6 +50,8 @@ class Hooks(NamedTuple):
     operand : callable or None
         ``operand(x)`` in the place of ``x`` where Python asks ``x`` first what an operator means,
         as in ``x @ y``; and ``x += operand(x, y)`` in the place of ``x += y``.
+    compared : callable or None
+        ``compared(x)`` in the place of ``x`` in ``x == y`` and ``y in x``.
     indexed : callable or None
         ``indexed(x)[i]`` in the place of ``x[i]`` where it is read.
     known : callable or None
@@ -73,6 +75,7 @@ class Hooks(NamedTuple):
     begin: Callable[[Any, str], Any] | None = None
     augment: Callable[[str, Any, Any], None] | None = None
     operand: Callable[..., Any] | None = None
+    compared: Callable[[Any], Any] | None = None
     indexed: Callable[[Any], Any] | None = None
     known: Callable[[Any], Any] | None = None
     value: Callable[[Any, str, int], Any] | None = None
@@ -220,6 +223,11 @@ class _Sites(ast.NodeTransformer):
             return node
         return _call(_PLACES.operand, [node], [], node)
 
+    def _compared(self, node: ast.expr) -> ast.expr:
+        if self.hooks.compared is None or isinstance(node, ast.Constant):
+            return node
+        return _call(_PLACES.compared, [node], [], node)
+
     def _known(self, node: ast.expr) -> ast.expr:
         if self.hooks.known is None or isinstance(node, _MADE_HERE):
             return node
@@ -238,9 +246,9 @@ class _Sites(ast.NodeTransformer):
         identity = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot))
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             node.left = self._known(node.left)
-            node.comparators = [self._operand(node.comparators[0])]
+            node.comparators = [self._compared(node.comparators[0])]
         elif not identity:
-            node.left = self._operand(node.left)
+            node.left = self._compared(node.left)
             node.comparators = [self._known(each) for each in node.comparators]
         if not identity or any(isinstance(each, ast.Constant) for each in sides):
             return node

@@ -40,6 +40,7 @@ HOOKS = sites.Hooks(
     begin=_core.begin_augment,
     augment=_core.augment,
     operand=_core.operand,
+    compared=_core.compared,
     indexed=_core.indexed,
     known=_core.known,
     own=_core.with_own_code,
