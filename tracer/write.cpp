@@ -86,11 +86,13 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
         std::ranges::any_of(touched, [&](const ByteRange& r) { return r.overlaps(range); });
     if (reads_it || writes_at_once_) readers.push_back(other);
   }
-  compute(std::move(readers), false);
   const Computing computing(computing_);
   std::vector<Want> wants;
   wants.push_back({read(held), target.layout, {data, storage->memory.owner}, nullptr});
+  // Also those that read what is computed now: nobody may hold it later, and then it is gone.
   std::vector<Want> sinks = last_readers(wants, {range});
+  compute(std::move(readers), false);
+  std::erase_if(sinks, [&](const Want& sink) { return info_[sink.node.value].computed; });
   run(sinks);
   run(wants);
   held.storage->value = {};

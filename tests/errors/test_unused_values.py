@@ -61,9 +61,77 @@ def then_a_part_in_place(x):
     return x
 
 
+def of_what_is_made_of_it(x):
+    y = x + 1
+    np.sqrt(y)
+    x[1:] = 3
+    y += 1
+    return y
+
+
+def of_what_is_dropped(x):
+    y = x + 1
+    np.sqrt(y)
+    x[1:] = 3
+    del y
+    return x
+
+
+def of_what_was_computed(x):
+    y = x + 1
+    np.sqrt(y)
+    float(y.sum())
+    x[1:] = 3
+    y += 1
+    return y
+
+
+def of_what_was_computed_and_dropped(x):
+    y = x + 1
+    np.sqrt(y)
+    float(y[0])
+    x[1:] = 3
+    del y
+    x[2:] = np.log(x[:-2])
+    return x
+
+
+def of_what_is_assigned_anew(x):
+    y = x + 1
+    np.sqrt(y)
+    float(y.sum())
+    y = x - 1
+    x[:2] = y[2:4]
+    return x, y
+
+
+def of_what_was_computed_for_numpy(x):
+    y = x - 1
+    np.log(y)
+    order = np.argsort(y)
+    x += 5
+    y[:] = 0
+    return y, order
+
+
+def of_a_view(x):
+    y = x - 1
+    np.log(y[1:])
+    x[:] = y[::-1]
+    y[1:] = 7
+    return x, y
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        of_what_is_made_of_it,
+        of_what_is_dropped,
+        of_what_was_computed,
+        of_what_was_computed_and_dropped,
+        of_what_is_assigned_anew,
+        of_what_was_computed_for_numpy,
+        of_a_view,
         then_forced,
         between_two,
         each_round,
