@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@
 extern "C" {
 int omp_get_max_threads();
 std::size_t kmp_get_stacksize_s();
+void kmp_set_blocktime(int milliseconds);
 }
 
 namespace ufuse::codegen {
@@ -157,6 +159,11 @@ bool start_openmp() {
   omp_get_max_threads();
   started = generation;
   return true;
+}
+
+void shorten_waits() {
+  if (std::getenv("KMP_BLOCKTIME") || std::getenv("OMP_WAIT_POLICY")) return;
+  kmp_set_blocktime(kWaitMs);
 }
 
 int creatable_threads(int wanted) {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "codegen/jit/fork.h"
@@ -24,8 +25,8 @@ namespace {
 // Measured with libomp: an empty region of a team that spins costs below a microsecond; one that
 // sleeps must be woken.
 constexpr double kWorthAwake = 20e3, kWorthAsleep = 150e3;  // ns of work on one thread
-constexpr std::int64_t kAwake = 20'000'000;  // ns after a region; libomp's threads spin for 200 ms
-constexpr std::int64_t kAskAgain = 10'000'000'000;  // ns after threads could not be created
+constexpr std::int64_t kAwake = kWaitMs * 1'000'000;        // ns after a region
+constexpr std::int64_t kAskAgain = 10'000'000'000;          // ns after threads could not be created
 constexpr int kMostThreads = 1 << 16;
 
 std::int64_t now_ns() {
@@ -87,6 +88,7 @@ int threads_by_default() {
 // The team that libomp keeps for a thread that has run loops.
 struct Team {
   unsigned generation = 0;  // a forked child has none of its threads
+  bool is_known = false;    // to libomp, with how long it waits
   int size = 1;
   std::int64_t refused_ns = -kAskAgain;  // when it was found that it cannot grow
 };
@@ -119,6 +121,7 @@ int Threads::granted(int wanted) {
     note_ = "OpenMP cannot be started: no shared memory, file or memory is left for it";
     return 1;
   }
+  if (!std::exchange(team.is_known, true)) shorten_waits();
   if (omp_in_parallel()) return 1;
   if (wanted <= team.size || now_ns() - team.refused_ns < kAskAgain)
     return std::min(wanted, team.size);

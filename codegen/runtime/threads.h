@@ -23,7 +23,7 @@ class Threads {
 
   // The count for rt::Threads: limit() when `work_ns` (estimate for one thread) outweighs waking
   // the team, else 1; fewer where the system gives no more. Always 1 inside a parallel region of
-  // the caller's. A team that ran in the last few milliseconds is still awake, and cheap.
+  // the caller's. A team that ran in the last millisecond is still awake, and cheap.
   int choose(double work_ns);
 
   // Why a loop got fewer threads than limit(); empty: none did.

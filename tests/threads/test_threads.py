@@ -472,3 +472,34 @@ def test_environment_written_while_loops_are_built():
     for name in names:
         del os.environ[name]
     assert native(x, 2.5).tobytes() == function(x, 2.5).tobytes()
+
+
+RESTS = """
+import time
+import numpy as np
+import ufuse
+ufuse.set_num_threads(2)
+x = np.arange(2e6)
+f = ufuse.jit(lambda x: np.sqrt(x) + x, compile="wait")
+used = []
+for _ in range(5):
+    f(x)
+    time.sleep(0.01)
+    before = time.process_time()
+    time.sleep(0.1)
+    used.append(time.process_time() - before)
+print(min(used))
+"""
+
+
+def test_threads_rest_soon_after_a_loop():
+    """Otherwise they would take the cores from BLAS."""
+    done = subprocess.run(
+        [sys.executable, "-c", RESTS],
+        env={name: text for name, text in os.environ.items() if name[:4] not in ("KMP_", "OMP_")},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    assert float(done.stdout) < 0.02, "of 0.1 s of processor time that one of them would take"
