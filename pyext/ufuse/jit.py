@@ -236,6 +236,8 @@ class Function:
         if isinstance(function, types.FunctionType):
             seen = _surroundings(function)
             found = twin.scanned(function)
+            if found.reason == "internal_error" and self._options.debug:
+                raise _core.InternalError(found.detail)
             if found.reason is not None:
                 self._seen = seen
                 plan = Plan(function, found.reason, found.detail, found.line, False)

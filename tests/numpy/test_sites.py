@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import ufuse
-from same import check
+from same import check, same
 from texts import function_of
 from ufuse import _core
 from ufuse.source import sites, text
@@ -446,3 +446,59 @@ def test_tracebacks_and_warnings_show_the_users_lines():
 
     check(function, X)
     check(lambda x: np.log(x - 9) + Layer(x).nothing, X)
+
+
+def never_last(x):
+    return x + 1, ((lambda e: e * 3) if (not True) else len)(x)
+
+
+def never_in_a_helper(x):
+    def helper(e):
+        def inner(e):
+            return e * 2
+            return lambda: e
+
+        return (lambda e: e + 1)(inner(e)), ((lambda e: e) if False else inner)(e)
+
+    return helper(x)
+
+
+def never_of_two(x):
+    return (lambda e: e + 1)(x), ((lambda e: e - 1) if 0 else (lambda e: e * 2))(x)
+
+
+def never_first(x):
+    if not 1:
+        return lambda e: e + 1
+    return (lambda e: e * 2)(x + 1)
+
+
+@pytest.mark.parametrize(
+    "function", [never_last, never_in_a_helper, never_of_two, never_first], ids=lambda f: f.__name__
+)
+def test_code_that_is_never_reached(function):
+    """Python leaves it out, but only what stands last: in the code with call sites it may stay."""
+    jitted = ufuse.jit(function)
+    x = np.arange(4.0)
+    for _ in range(3):
+        same(jitted(x), function(x))
+    assert not jitted.explain(x).mode == "plain"
+
+
+def test_a_defect_of_the_rewriting_is_no_error_of_the_users(monkeypatch):
+    def defect(*_):
+        raise KeyError("something that nobody thought of")
+
+    def function(x):
+        return x * 2 + 1
+
+    monkeypatch.setattr(sites, "instrumented", defect)
+    x = np.arange(4.0)
+    jitted = ufuse.jit(function)
+    same(jitted(x), function(x))
+    found = jitted.explain(x)
+    assert found.mode == "plain"
+    assert "A defect of ufuse" in found.reason
+    assert "something that nobody thought of" in found.reason
+    with pytest.raises(ufuse.InternalError, match="something that nobody thought of"):
+        ufuse.jit(function, debug=True)(x)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import types
 import weakref
 from collections.abc import Callable
@@ -473,6 +474,8 @@ def _with_places(
         made = list(nested(compiled(sites.visit(source.tree), code)))[source.position]
     except UNREADABLE as error:
         raise NoSource(f"it cannot be compiled with call sites: {error}") from error
+    if not _is_from(made, code):
+        raise NoSource("it is not found again with call sites")
     return made, tuple(sorted(sites.chains)), tuple(facts.at_offsets_of(made))
 
 
@@ -484,10 +487,10 @@ def original_of(code: types.CodeType) -> types.CodeType | None:
 def _filled(
     made: types.CodeType, original: types.CodeType, hooks: dict[Any, Any]
 ) -> types.CodeType:
-    # In the order in which they stand: the rewriting neither adds nor removes any.
-    inner = (each for each in original.co_consts if isinstance(each, types.CodeType))
+    # In the order in which they stand.
+    inner = [each for each in original.co_consts if isinstance(each, types.CodeType)]
     constants = tuple(
-        _filled_inside(each, next(inner), hooks)
+        _filled_inside(each, inner, hooks)
         if isinstance(each, types.CodeType)
         else hooks.get(each, each)
         if isinstance(each, bytes)
@@ -501,8 +504,21 @@ def _filled(
 
 
 def _filled_inside(
-    made: types.CodeType, original: types.CodeType, hooks: dict[Any, Any]
+    made: types.CodeType, originals: list[types.CodeType], hooks: dict[Any, Any]
 ) -> types.CodeType:
-    code = _filled(made, original, hooks)
-    _core.set_own_code(code, original)
-    return code
+    """With the first of the originals that it can come from, which is taken out with those before.
+
+    There may be none: Python leaves out code that is never reached, but only what stands last.
+    """
+    for at, original in enumerate(originals):
+        if _is_from(made, original) and made.co_firstlineno == original.co_firstlineno:
+            del originals[: at + 1]
+            code = _filled(made, original, hooks)
+            _core.set_own_code(code, original)
+            return code
+    return made
+
+
+def _is_from(made: types.CodeType, original: types.CodeType) -> bool:
+    """Whether name and parameters are the same."""
+    return made.co_name == original.co_name and inspect.getargs(made) == inspect.getargs(original)

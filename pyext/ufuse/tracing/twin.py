@@ -261,6 +261,8 @@ def scanned(function: types.FunctionType) -> Scan:
         return scan(function, instrumented(function).facts)
     except NoSource as error:
         return Scan("no_source", str(error), 0, False)
+    except Exception as error:
+        return Scan("internal_error", f"{type(error).__name__}: {error}", 0, False)
 
 
 def with_code(
