@@ -271,12 +271,15 @@ std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(
         state_->begin(graph, layouts, waits, quick ? meanwhile.prepare(graph, layouts) : nullptr);
     known = state_->keep(std::move(key), std::move(made));
   }
-  ir::Patience shorter = patience;
-  if (!waits)
+  if (waits) {
+    known->await(patience);
+  } else {
+    ir::Patience shorter = patience;
     shorter.end =
         std::min(patience.end, std::chrono::steady_clock::now() +
                                    std::min<std::chrono::nanoseconds>(brief, cost::kPatience));
-  known->await(shorter);
+    known->await_load(shorter);
+  }
   return known;
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 // How often a caller who waits looks around.
 constexpr std::chrono::milliseconds kGlance{20};
+constexpr std::chrono::microseconds kMoment{200};  // or one who waits for the disk
 constexpr int kLong = 10;  // glances: who has waited so long has waited for a compiler
 // After trouble with the compiler it is asked for these loops again, at least this often.
 constexpr std::chrono::hours kLongestPause{1};
@@ -64,6 +65,23 @@ void Deferred::await(const ir::Patience& patience) const {
     if (pending != now.builds.end()) pending->wait_for(left);
     patience.look_around();
   }
+}
+
+void Deferred::await_load(const ir::Patience& patience) const {
+  while (look().state == Stage::Building && Clock::now() < patience.end && may_be_near())
+    for (const std::shared_future<Built>& build : look().builds)
+      if (build.wait_for(kMoment) != std::future_status::ready) break;
+  const Stage& now = look();
+  if (now.state == Stage::Building && !now.slow && !jit_.is_prompt()) advance(now, slow(now));
+}
+
+// Whether each of its loops is there or may be on the disk.
+bool Deferred::may_be_near() const {
+  const Stage& now = look();
+  for (std::size_t i = 0; i < now.builds.size(); ++i)
+    if (!is_ready(now.builds[i]) && !jit_.may_be_near(*report_.groups[i].source, numerics_))
+      return false;
+  return true;
 }
 
 void Deferred::wait() const {

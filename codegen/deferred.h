@@ -31,6 +31,8 @@ class Deferred : public ir::Executable {
 
   // Waits until the loops are built or cannot be; not for a compiler that is known to be slow.
   void await(const ir::Patience& patience) const override;
+  // The same, but only for loops that may be on the disk.
+  void await_load(const ir::Patience& patience) const;
   // Waits however long it takes. Throws CompileError when they cannot be built.
   void wait() const;
 
@@ -58,6 +60,7 @@ class Deferred : public ir::Executable {
   };
 
   const Stage& look() const;
+  bool may_be_near() const;
   std::unique_ptr<Stage> next(const Stage& now) const;
   std::unique_ptr<Stage> begun(Clock::duration pause, bool awaited) const;
   std::unique_ptr<Stage> over(const Stage& now) const;

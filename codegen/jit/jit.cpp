@@ -31,6 +31,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxKernels = 4096;
 // Kernels that wait for a builder.
 constexpr std::size_t kMaxWaiting = 512;
+// A builder that has nothing else to do has begun by then.
+constexpr std::chrono::milliseconds kFreeBuilder{1};
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -123,6 +125,22 @@ class Jit::State {
     return known.get_future().share();
   }
 
+  bool may_be_near(const std::string& source, Numerics numerics) {
+    const std::lock_guard lock(mutex_);
+    const auto known = kernels_.find(key_of(source, numerics));
+    if (known == kernels_.end()) return false;
+    const Work& job = *known->second;
+    switch (job.stage.load()) {
+      case Work::Queued:
+        return Clock::now() - job.entered < kFreeBuilder;
+      case Work::LookedFor:
+        return true;
+      case Work::Compiled:
+        return false;
+    }
+    return false;
+  }
+
   bool is_prompt() const { return health_.is_prompt(); }
 
   EntryStore& store() { return store_; }
@@ -155,6 +173,10 @@ class Jit::State {
     const std::shared_future<Built> future = promise.get_future().share();
     std::atomic<std::shared_ptr<const Kernel>> kernel;  // once built
     std::uint64_t used = 0;                             // under the mutex
+    const Clock::time_point entered = Clock::now();
+    // What is done for it, or was done last.
+    enum Stage { Queued, LookedFor, Compiled };
+    mutable std::atomic<Stage> stage = Queued;
   };
   using Job = std::shared_ptr<Work>;
 
@@ -211,6 +233,7 @@ class Jit::State {
 
   void run(const Job& job) {
     const Clock::time_point start = Clock::now();
+    job->stage = Work::LookedFor;
     try {
       if (cancel_.pulled()) throw ending();
       Built built = load_or_compile(*job);
@@ -294,6 +317,7 @@ class Jit::State {
         // A sound entry that cannot be loaded here: compile as if it were absent.
       }
     }
+    job.stage = Work::Compiled;
     use.begin();
     std::call_once(swept_, [&] { std::ranges::for_each(parents, remove_left_work_folders); });
     return {compile(tools, job, Kernel::marked(mark_of(key)) + text, key, parents, cancel_),
@@ -429,6 +453,10 @@ std::shared_ptr<const Kernel> Jit::find(const std::string& source, Numerics nume
 std::shared_future<Built> Jit::get_async(const std::string& source, Numerics numerics,
                                          bool awaited) {
   return state().get_async(source, numerics, awaited);
+}
+
+bool Jit::may_be_near(const std::string& source, Numerics numerics) {
+  return state().may_be_near(source, numerics);
 }
 
 bool Jit::is_prompt() const { return state().is_prompt(); }

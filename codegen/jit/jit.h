@@ -79,6 +79,10 @@ class Jit {
   std::shared_ptr<const Kernel> find(const std::string& source,
                                      Numerics numerics = Numerics::Exact);
 
+  // Whether a kernel that is being built may be there within a moment: it is looked for on the
+  // disk. Not while the compiler works for it, nor while it waits behind others for one.
+  bool may_be_near(const std::string& source, Numerics numerics = Numerics::Exact);
+
   // Whether it makes sense to wait for a build. Not while the compiler is in trouble, nor while it
   // is slower than JitConfig::slow.
   bool is_prompt() const;
