@@ -158,7 +158,7 @@ std::vector<Want> Session::last_readers(const std::vector<Want>& wants,
 }
 
 void Session::compute(Storages wanted, bool with_sinks) {
-  const Computing computing(computing_);
+  const Computing computing(*this);
   close_over(wanted);
   std::vector<Want> wants = wants_of(wanted);
   const auto sinks = with_sinks ? dead_sinks(wants) : last_readers(wants, written_by(wanted));

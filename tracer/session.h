@@ -4,6 +4,7 @@
 // call, from the thread that began it. Knows no Python: the Host does.
 #pragma once
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -152,6 +153,8 @@ class Session final : public numpy_shim::Context {
   bool is_computing() const { return computing_; }
   void mark_impure() { pure_ = false; }
   bool is_pure() const { return pure_; }
+  // Spent on computing what was asked for, loops and all.
+  std::chrono::nanoseconds in_requests() const { return in_requests_; }
   // Bytes of the largest value that was recorded so far: NumPy would have made an array of it.
   std::int64_t largest_value() const;
   // The live storage whose memory holds all of this range; null: none.
@@ -205,14 +208,19 @@ class Session final : public numpy_shim::Context {
   // While one lives, a request is on its way.
   class Computing {
    public:
-    explicit Computing(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
-    ~Computing() { flag_ = before_; }
+    explicit Computing(Session& session)
+        : session_(session), before_(std::exchange(session.computing_, true)) {}
+    ~Computing() {
+      session_.computing_ = before_;
+      if (!before_) session_.in_requests_ += std::chrono::steady_clock::now() - start_;
+    }
     Computing(const Computing&) = delete;
     Computing& operator=(const Computing&) = delete;
 
    private:
-    bool& flag_;
+    Session& session_;
     const bool before_;
+    const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   };
 
   std::shared_ptr<Storage> make_storage(const Layout& layout);
@@ -280,6 +288,7 @@ class Session final : public numpy_shim::Context {
 
   bool pure_ = true;
   bool computing_ = false;
+  std::chrono::nanoseconds in_requests_{0};
   std::int64_t largest_before_ = 0;  // value of the graphs before this one, bytes
   // What the last request ran, for the plan.
   struct RecordedRun {

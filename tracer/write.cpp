@@ -68,6 +68,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   if (target.is_whole() && (storage->value || (waits && !writes_at_once_)))
     return set_value(storage, value);
 
+  const Computing computing(*this);
   // From here on memory is written at once. The value is held like an array of the user's, so that
   // whatever is computed or overwritten on the way leaves it readable.
   events_.push_back({Event::Kind::Force, "write", {}, current_.origin, nullptr});
@@ -86,7 +87,6 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
         std::ranges::any_of(touched, [&](const ByteRange& r) { return r.overlaps(range); });
     if (reads_it || writes_at_once_) readers.push_back(other);
   }
-  const Computing computing(computing_);
   std::vector<Want> wants;
   wants.push_back({read(held), target.layout, {data, storage->memory.owner}, nullptr});
   // Also those that read what is computed now: nobody may hold it later, and then it is gone.

@@ -325,15 +325,16 @@ void Call::leave(std::size_t depth) {
 }
 
 bool Call::is_slow() const {
-  // Measured: an operation that is recorded costs some 4 us more than NumPy's, and a run 15.
-  constexpr std::int64_t kOperation = 4'000, kRun = 15'000;
+  // Measured: an operation that is recorded costs some 4 us more than NumPy's.
+  constexpr std::int64_t kOperation = 4'000;
   // Nobody minds less; a recording that may be replayed is worth more. More than this share of the
   // loops' time is not won back by fusing them.
-  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 200'000'000, kShare = 2;
+  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 120'000'000, kShare = 2;
   constexpr std::int64_t kLookEach = 32;
   if (operations_ % kLookEach != 0) return false;
   const std::int64_t overhead =
-      operations_ * kOperation + static_cast<std::int64_t>(runs_.size()) * kRun +
+      operations_ * kOperation + session_.in_requests().count() - in_preparing_ - in_loops_ -
+      in_numpy_ +
       (options_.waits || waits_for_loops() ? 0
                                            : prepared_in_);  // who waits for them wants them all
   return overhead >= (session_.is_pure() ? kWorthRecording : kWorthIt) &&
@@ -557,6 +558,7 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
   // Long waits are for loops that save more.
   const std::int64_t preparing = std::min(run.prepare_to - run.prepare_from, kLongestPreparing);
   prepared_in_ += preparing;
+  in_preparing_ += run.prepare_to - run.prepare_from;
   if (!run.executable) return nullptr;
   if (!run.executable->settled()) brief_ -= std::chrono::nanoseconds(preparing);
   run.fresh = run.executable->claim();
@@ -596,7 +598,9 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
 
 void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants) {
   const AtWork computing;
+  const std::int64_t start = steady_ns();
   replay_with_numpy(*this, session, wants);
+  in_numpy_ += steady_ns() - start;
 }
 
 void Call::warn(const tracer::Origin& origin, const std::string& message) {

@@ -288,9 +288,11 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   Numbers numbers_;
   int argument_numbers_ = 0;  // that have been asked for
   std::vector<Run> runs_;
-  std::int64_t operations_ = 0;  // that have been recorded
-  std::int64_t in_loops_ = 0;    // nanoseconds
-  std::int64_t prepared_in_ = 0;
+  std::int64_t operations_ = 0;    // that have been recorded
+  std::int64_t in_loops_ = 0;      // nanoseconds
+  std::int64_t prepared_in_ = 0;   // at most kLongestPreparing of each
+  std::int64_t in_preparing_ = 0;  // all of it
+  std::int64_t in_numpy_ = 0;      // requests that were left to it
   Copies copies_;
   std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers
