@@ -482,7 +482,7 @@ def test_code_that_is_never_reached(function):
     x = np.arange(4.0)
     for _ in range(3):
         same(jitted(x), function(x))
-    assert not jitted.explain(x).mode == "plain"
+    assert jitted.explain(x).mode != "plain"
 
 
 def test_a_defect_of_the_rewriting_is_no_error_of_the_users(monkeypatch):
