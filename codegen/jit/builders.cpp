@@ -25,6 +25,11 @@ bool Builders::post(std::function<void()> task, bool awaited) {
   return true;
 }
 
+bool Builders::keep_up() {
+  const std::lock_guard lock(mutex_);
+  return busy_ + waiting() <= threads_.size();
+}
+
 // Signals are for the program's own threads.
 void Builders::start() {
   sigset_t all, before;

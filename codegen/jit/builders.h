@@ -28,6 +28,9 @@ class Builders {
   // had.
   bool post(std::function<void()> task, bool awaited);
 
+  // Whether there is a thread for each task: none waits for another to end.
+  bool keep_up();
+
   // Takes no more work, and waits at most so long for what there is. Then calls `hurry`, after
   // which the tasks that are left must end at once, and waits for them.
   void finish(std::chrono::milliseconds patience, const std::function<void()>& hurry);

@@ -31,8 +31,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxKernels = 4096;
 // Kernels that wait for a builder.
 constexpr std::size_t kMaxWaiting = 512;
-// A builder that has nothing else to do has begun by then.
-constexpr std::chrono::milliseconds kFreeBuilder{1};
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -129,16 +127,8 @@ class Jit::State {
     const std::lock_guard lock(mutex_);
     const auto known = kernels_.find(key_of(source, numerics));
     if (known == kernels_.end()) return false;
-    const Work& job = *known->second;
-    switch (job.stage.load()) {
-      case Work::Queued:
-        return Clock::now() - job.entered < kFreeBuilder;
-      case Work::LookedFor:
-        return true;
-      case Work::Compiled:
-        return false;
-    }
-    return false;
+    const Work::Stage stage = known->second->stage;
+    return stage == Work::LookedFor || (stage == Work::Queued && builders_.keep_up());
   }
 
   bool is_prompt() const { return health_.is_prompt(); }
@@ -173,7 +163,6 @@ class Jit::State {
     const std::shared_future<Built> future = promise.get_future().share();
     std::atomic<std::shared_ptr<const Kernel>> kernel;  // once built
     std::uint64_t used = 0;                             // under the mutex
-    const Clock::time_point entered = Clock::now();
     // What is done for it, or was done last.
     enum Stage { Queued, LookedFor, Compiled };
     mutable std::atomic<Stage> stage = Queued;

@@ -84,6 +84,32 @@ TEST_CASE("deferred: a caller who waits looks around, and may leave") {
   CHECK(jit.stats().compiled == 1);
 }
 
+TEST_CASE("deferred: who waits for the disk does not wait for the compiler") {
+  const TemporaryFolder folder;
+  JitConfig settings = config(folder / "cache");
+  settings.direct = false;
+  settings.compiler = folder.script("slow-g++",
+                                    "case \"$*\" in *kernel*) sleep 2;; esac; "
+                                    "exec g++ \"$@\"");
+  {
+    Jit jit(settings);
+    CHECK_FALSE(jit.may_be_near(add_kernel(0)));
+    const auto first = deferred_on(jit, {add_kernel(0)});
+    while (jit.may_be_near(add_kernel(0))) std::this_thread::yield();  // the compiler is found
+    const auto start = Clock::now();
+    first->await_load(patience(60'000));
+    CHECK_FALSE(first->settled());
+    CHECK(Clock::now() - start < milliseconds(1000));
+    first->wait();
+    CHECK(first->settled());
+  }
+  Jit later(settings);
+  const auto second = deferred_on(later, {add_kernel(0)});
+  second->await_load(patience(60'000));
+  CHECK(second->settled());
+  CHECK(later.stats().disk_hits == 1);
+}
+
 TEST_CASE("deferred: nobody waits for a slow compiler") {
   const TemporaryFolder folder;
   JitConfig settings = config(folder / "cache");
