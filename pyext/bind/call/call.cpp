@@ -325,18 +325,21 @@ void Call::leave(std::size_t depth) {
 }
 
 bool Call::is_slow() const {
-  // Measured: an operation that is recorded costs some 4 us more than NumPy's.
-  constexpr std::int64_t kOperation = 4'000;
+  // Measured: an operation that is recorded costs some 4 us more than NumPy's, and a run 15 or
+  // more.
+  constexpr std::int64_t kOperation = 4'000, kRun = 15'000;
   // Nobody minds less; a recording that may be replayed is worth more. More than this share of the
   // loops' time is not won back by fusing them.
-  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 120'000'000, kShare = 2;
+  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 200'000'000, kShare = 2;
   constexpr std::int64_t kLookEach = 32;
   if (operations_ % kLookEach != 0) return false;
-  const std::int64_t overhead =
-      operations_ * kOperation + session_.in_requests().count() - in_preparing_ - in_loops_ -
-      in_numpy_ +
-      (options_.waits || waits_for_loops() ? 0
-                                           : prepared_in_);  // who waits for them wants them all
+  // Whether a recording is worth its time does not depend on how busy the machine is.
+  const std::int64_t runs =
+      session_.is_pure() ? static_cast<std::int64_t>(runs_.size()) * kRun
+                         : session_.in_requests().count() - in_preparing_ - in_loops_ - in_numpy_;
+  // Who waits for loops wants them all.
+  const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
+  const std::int64_t overhead = operations_ * kOperation + runs + preparing;
   return overhead >= (session_.is_pure() ? kWorthRecording : kWorthIt) &&
          overhead >= kShare * in_loops_;
 }
