@@ -10,7 +10,6 @@ FUNCTIONS = [
     lambda x, y: y.astype(np.float32).astype(np.float64),
     lambda x, y: np.outer(x, y.astype(np.float32)),
     lambda x, y: (x + 1j * y).astype(np.complex64).astype(np.complex128),
-    lambda x, y: (x + 1j * y).astype(np.complex64) * (x - 1j * y),
     lambda x, y: y.astype(np.complex64) + x,
     lambda x, y: x + y.astype(np.float32).astype(np.complex128),
     lambda x, y: (y.astype(np.float32) * x).sum(),
@@ -19,6 +18,11 @@ FUNCTIONS = [
     lambda x, y: np.where(x > 1, x.astype("f4"), y),
     lambda x, y: x.astype(np.float16).astype(np.float64) + y.astype(np.float16),
 ]
+
+
+# NumPy 1 rounds products of complex numbers by the addresses of their memory: it has two answers.
+if int(np.__version__.split(".")[0]) >= 2:
+    FUNCTIONS.append(lambda x, y: (x + 1j * y).astype(np.complex64) * (x - 1j * y))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
