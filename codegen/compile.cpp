@@ -59,9 +59,10 @@ class Key {
     (text_.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
   }
   template <class T>
-  void list(const std::vector<T>& values) {
+  void list(const T& values) {
     add(values.size());
-    text_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    const auto bytes = std::as_bytes(std::span(values));
+    text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   std::string text_;
 };

@@ -9,7 +9,7 @@
 namespace ufuse::ir {
 namespace {
 
-Node make(Op op, std::vector<NodeId> inputs) {
+Node make(Op op, NodeIds inputs) {
   Node node;
   node.op = op;
   node.dtype = DType::Bool;  // a placeholder until inference has spoken
@@ -17,7 +17,7 @@ Node make(Op op, std::vector<NodeId> inputs) {
   return node;
 }
 
-NodeId add_inferred(Graph& g, const LoopTable* loops, Node node) {
+NodeId add_inferred(Graph& g, const LoopTable* loops, Node&& node) {
   Inferred inferred = infer(g, loops, node);
   node.dtype = inferred.dtype;
   node.shape = std::move(inferred.shape);
@@ -96,12 +96,12 @@ NodeId cast(Graph& g, NodeId x, DType dtype) {
   return add_inferred(g, nullptr, std::move(node));
 }
 
-NodeId elementwise(Graph& g, Op op, std::vector<NodeId> operands) {
+NodeId elementwise(Graph& g, Op op, NodeIds operands) {
   return add_inferred(g, nullptr, make(op, std::move(operands)));
 }
 
 NodeId ufunc(Graph& g, const LoopTable& loops, std::uint32_t row, std::uint32_t slot,
-             std::vector<NodeId> operands) {
+             NodeIds operands) {
   Node node = make(Op::Ufunc, std::move(operands));
   node.id = row;
   node.slot = slot;
@@ -109,7 +109,7 @@ NodeId ufunc(Graph& g, const LoopTable& loops, std::uint32_t row, std::uint32_t 
 }
 
 NodeId reduce(Graph& g, Reduction r, NodeId x, Dims axes, ReduceOrder order, NodeId initial) {
-  Node node = make(Op::Reduce, initial ? std::vector<NodeId>{x, initial} : std::vector<NodeId>{x});
+  Node node = make(Op::Reduce, initial ? NodeIds{x, initial} : NodeIds{x});
   node.reduction = r;
   node.ints = std::move(axes);
   node.order = order.order;

@@ -18,9 +18,9 @@ NodeId slice(Graph& g, NodeId x, const Dims& start, const Dims& step, Dims shape
 NodeId reshape(Graph& g, NodeId x, Dims shape);
 NodeId cast(Graph& g, NodeId x, DType dtype);  // x itself when the dtype is the same
 NodeId elementwise(Graph& g, Op op,
-                   std::vector<NodeId> operands);  // operands already of one shape and dtype
+                   NodeIds operands);  // operands already of one shape and dtype
 NodeId ufunc(Graph& g, const LoopTable& loops, std::uint32_t row, std::uint32_t slot,
-             std::vector<NodeId> operands);
+             NodeIds operands);
 struct ReduceOrder {
   Order order = Order::Free;
   std::uint32_t run_axes = 0;

@@ -3,6 +3,7 @@
 // to this; it checks nothing (verify.cpp does).
 #include "ir/graph.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -100,31 +101,42 @@ std::uint64_t low_bits(std::size_t bytes) {
 
 std::uint64_t hash_value(const Node& node) {
   Hasher h;
-  h.add(static_cast<std::uint64_t>(node.op));
-  h.add(static_cast<std::uint64_t>(node.dtype));
+  const auto both = [](std::uint64_t high, std::uint64_t low) { return high << 32 | low; };
+  h.add(both(static_cast<std::uint64_t>(node.op), static_cast<std::uint64_t>(node.dtype)));
   h.add(node.shape);
-  h.add(node.inputs.size());
   for (NodeId input : node.inputs) h.add(input.value);
   h.add(node.ints);
-  h.add(node.id);
-  h.add(node.slot);
-  for (std::uint64_t bits : node.constant.bits) h.add(bits);
-  h.add(static_cast<std::uint64_t>(node.reduction));
-  h.add(static_cast<std::uint64_t>(node.order));
-  h.add(node.run_axes);
+  h.add(both(node.id, node.slot));
+  if (node.constant != Scalar{})
+    for (std::uint64_t bits : node.constant.bits) h.add(bits);
+  h.add(
+      both(static_cast<std::uint64_t>(node.reduction) << 8 | static_cast<std::uint64_t>(node.order),
+           node.run_axes));
   h.add(static_cast<std::uint64_t>(node.chunk));
   return h.value();
 }
 
-NodeId Graph::add(Node node) {
+NodeId Graph::add(Node&& node) {
   const std::uint64_t hash = hash_value(node);
-  const auto [begin, end] = index_.equal_range(hash);
-  for (auto it = begin; it != end; ++it)
-    if (nodes_[it->second] == node) return NodeId{it->second};
+  if (!heads_.empty())
+    for (std::uint32_t i = heads_[head_of(hash)]; i != kNone; i = links_[i].next)
+      if (links_[i].hash == hash && nodes_[i] == node) return NodeId{i};
   const auto id = static_cast<std::uint32_t>(nodes_.size());
+  if (nodes_.size() == heads_.size()) {
+    heads_.assign(std::max<std::size_t>(32, 2 * heads_.size()), kNone);
+    nodes_.reserve(heads_.size());
+    links_.reserve(heads_.size());
+    for (std::uint32_t i = 0; i < id; ++i) index(links_[i].hash, i);
+  }
   nodes_.push_back(std::move(node));
-  index_.emplace(hash, id);
+  links_.push_back({});
+  index(hash, id);
   return NodeId{id};
+}
+
+// Puts a node at the head of its chain.
+void Graph::index(std::uint64_t hash, std::uint32_t node) {
+  links_[node] = {hash, std::exchange(heads_[head_of(hash)], node)};
 }
 
 bool is_elementwise_row(Op op) {

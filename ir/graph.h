@@ -10,15 +10,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/support/small_vector.h"
 
 namespace ufuse::ir {
 
-using Dims =
-    std::vector<std::int64_t>;  // a shape, strides or a list of axes; an empty shape is 0-d
+// A shape, strides or a list of axes; an empty shape is 0-d.
+using Dims = SmallVector<std::int64_t, 4>;
 
 enum class Op : std::uint8_t {
   // Leaves.
@@ -68,6 +68,8 @@ struct NodeId {
   friend bool operator==(NodeId, NodeId) = default;
   explicit operator bool() const { return value != UINT32_MAX; }
 };
+// The operands of one node.
+using NodeIds = SmallVector<NodeId, 4>;
 
 // A scalar as raw bits in its dtype's layout (little end first); bits[1] is the imaginary part of a
 // complex128. Bits that carry no value are zero.
@@ -85,7 +87,7 @@ struct Node {
   Op op;
   DType dtype;
   Dims shape;
-  std::vector<NodeId> inputs;
+  NodeIds inputs;
   // Attributes; each op uses the ones its line in `Op` names, the rest keep these defaults.
   Dims ints;                             // axes, permutation, starts and steps
   std::uint32_t id = 0;                  // Input, Param, Ufunc, ArgReduce
@@ -102,7 +104,9 @@ std::uint64_t hash_value(const Node& node);
 
 class Graph {
  public:
-  NodeId add(Node node);  // the existing node when an equal one is there
+  // The existing node when an equal one is there.
+  NodeId add(Node&& node);
+  NodeId add(const Node& node) { return add(Node(node)); }
   const Node& operator[](NodeId id) const { return nodes_[id.value]; }
   std::size_t size() const { return nodes_.size(); }
   NodeId at(std::size_t i) const { return NodeId{static_cast<std::uint32_t>(i)}; }
@@ -111,8 +115,19 @@ class Graph {
   std::vector<NodeId> outputs;
 
  private:
+  std::size_t head_of(std::uint64_t hash) const { return hash & (heads_.size() - 1); }
+  void index(std::uint64_t hash, std::uint32_t node);
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
   std::vector<Node> nodes_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> index_;
+  // A hash table of the nodes: chains that begin at a head and go on by `next`. There are as many
+  // heads as some power of two.
+  struct Link {
+    std::uint64_t hash;
+    std::uint32_t next;
+  };
+  std::vector<Link> links_;  // one per node
+  std::vector<std::uint32_t> heads_;
 };
 
 // Facts read from the tables.

@@ -41,7 +41,7 @@ class Operands {
 };
 
 bool are_distinct_axes(const Dims& axes, std::size_t ndim, bool allow_minus_one) {
-  std::vector<bool> seen(ndim, false);
+  SmallVector<bool, 16> seen(ndim, false);
   for (std::int64_t a : axes) {
     if (a == -1 && allow_minus_one) continue;
     if (a < 0 || a >= static_cast<std::int64_t>(ndim) || seen[a]) return false;
@@ -53,7 +53,7 @@ bool are_distinct_axes(const Dims& axes, std::size_t ndim, bool allow_minus_one)
 Inferred infer_broadcast(const Node& node, const Node& x) {
   require(node.ints.size() == node.shape.size(), node, "one axis per result axis is needed");
   require(are_distinct_axes(node.ints, x.shape.size(), true), node, "bad axes");
-  std::vector<bool> followed(x.shape.size(), false);
+  SmallVector<bool, 16> followed(x.shape.size(), false);
   for (std::size_t i = 0; i < node.ints.size(); ++i) {
     if (node.ints[i] < 0) continue;
     followed[node.ints[i]] = true;

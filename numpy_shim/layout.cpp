@@ -12,10 +12,11 @@ namespace ufuse::numpy_shim {
 
 namespace {
 
+using Axes = ir::SmallVector<std::size_t, 8>;
+
 // Strides of packed memory whose axes, innermost first, are `inner_first`. An empty axis does not
 // count (_array_fill_strides).
-Dims strides_in_order(const Dims& shape, const std::vector<std::size_t>& inner_first,
-                      std::size_t itemsize) {
+Dims strides_in_order(const Dims& shape, const Axes& inner_first, std::size_t itemsize) {
   Dims strides(shape.size());
   auto stride = static_cast<std::int64_t>(itemsize);
   for (std::size_t axis : inner_first) {
@@ -25,14 +26,14 @@ Dims strides_in_order(const Dims& shape, const std::vector<std::size_t>& inner_f
   return strides;
 }
 
-std::vector<std::size_t> c_order(std::size_t ndim) {
-  std::vector<std::size_t> axes(ndim);
+Axes c_order(std::size_t ndim) {
+  Axes axes(ndim);
   std::iota(axes.rbegin(), axes.rend(), std::size_t{0});
   return axes;
 }
 
-std::vector<std::size_t> f_order(std::size_t ndim) {
-  std::vector<std::size_t> axes(ndim);
+Axes f_order(std::size_t ndim) {
+  Axes axes(ndim);
   std::iota(axes.begin(), axes.end(), std::size_t{0});
   return axes;
 }
@@ -40,14 +41,13 @@ std::vector<std::size_t> f_order(std::size_t ndim) {
 bool is_empty(const Dims& shape) { return std::ranges::find(shape, 0) != shape.end(); }
 
 // New memory: all strides are 0 when there is none.
-Dims fresh_strides(const Dims& shape, const std::vector<std::size_t>& inner_first,
-                   std::size_t itemsize) {
+Dims fresh_strides(const Dims& shape, const Axes& inner_first, std::size_t itemsize) {
   check_size(shape);
   if (is_empty(shape)) return Dims(shape.size(), 0);
   return strides_in_order(shape, inner_first, itemsize);
 }
 
-bool is_contiguous(const Layout& layout, const std::vector<std::size_t>& inner_first) {
+bool is_contiguous(const Layout& layout, const Axes& inner_first) {
   if (is_empty(layout.shape)) return true;
   auto expected = static_cast<std::int64_t>(ir::size_of(layout.dtype));
   for (std::size_t axis : inner_first) {
@@ -56,6 +56,12 @@ bool is_contiguous(const Layout& layout, const std::vector<std::size_t>& inner_f
     expected *= layout.shape[axis];
   }
   return true;
+}
+
+std::size_t most_axes(Layouts operands) {
+  std::size_t ndim = 0;
+  for (const Layout* x : operands) ndim = std::max(ndim, x->shape.size());
+  return ndim;
 }
 
 // The stride along axis `axis` of an iteration over `ndim` axes: 0 where the operand is broadcast
@@ -69,20 +75,19 @@ std::int64_t iteration_stride(const Layout& x, std::size_t ndim, std::size_t axi
 // One step of nditer's insertion sort: does axis `a` go inside axis `b`? Unset: no operand varies
 // along both, so the strides do not say. Where operands disagree C order wins, that is, `a` (the
 // outer one in C order) stays outside.
-std::optional<bool> goes_inside(std::span<const Layout> operands, std::size_t ndim, std::size_t a,
-                                std::size_t b) {
+std::optional<bool> goes_inside(Layouts operands, std::size_t ndim, std::size_t a, std::size_t b) {
   std::optional<bool> inside;
-  for (const Layout& x : operands) {
-    const std::int64_t sa = std::abs(iteration_stride(x, ndim, a));
-    const std::int64_t sb = std::abs(iteration_stride(x, ndim, b));
+  for (const Layout* x : operands) {
+    const std::int64_t sa = std::abs(iteration_stride(*x, ndim, a));
+    const std::int64_t sb = std::abs(iteration_stride(*x, ndim, b));
     if (sa == 0 || sb == 0) continue;
     inside = sb <= sa ? false : inside.value_or(true);
   }
   return inside;
 }
 
-std::vector<std::size_t> sorted_axes(std::span<const Layout> operands, std::size_t ndim) {
-  std::vector<std::size_t> axes = c_order(ndim);
+Axes sorted_axes(Layouts operands, std::size_t ndim) {
+  Axes axes = c_order(ndim);
   for (std::size_t i = 1; i < ndim; ++i) {
     std::size_t position = i;
     for (std::size_t j = i; j-- > 0;) {
@@ -100,14 +105,13 @@ std::vector<std::size_t> sorted_axes(std::span<const Layout> operands, std::size
 
 // NumPy's way around its iterator: operands of one shape that are all C or all F contiguous, or 1-d
 // of any stride; 0-d operands do not count. The strides are then those of a fresh C or F array.
-std::optional<Dims> direct_strides(std::span<const Layout> operands, const Dims& shape,
-                                   std::size_t itemsize) {
+std::optional<Dims> direct_strides(Layouts operands, const Dims& shape, std::size_t itemsize) {
   std::optional<std::pair<bool, bool>> order;
-  for (const Layout& x : operands) {
-    if (x.shape.empty()) continue;
-    if (x.shape != shape) return std::nullopt;
+  for (const Layout* x : operands) {
+    if (x->shape.empty()) continue;
+    if (x->shape != shape) return std::nullopt;
     if (shape.size() == 1) continue;
-    const std::pair own{is_c_contiguous(x), is_f_contiguous(x)};
+    const std::pair own{is_c_contiguous(*x), is_f_contiguous(*x)};
     if (own == std::pair{false, false} || own != order.value_or(own)) return std::nullopt;
     order = own;
   }
@@ -126,16 +130,14 @@ void check_size(const Dims& shape) {
   }
 }
 
-Dims broadcast_shapes(std::span<const Dims> shapes) {
-  std::size_t ndim = 0;
-  for (const Dims& shape : shapes) ndim = std::max(ndim, shape.size());
-  Dims result(ndim, 1);
-  for (const Dims& shape : shapes)
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      std::int64_t& n = result[ndim - shape.size() + i];
-      if (shape[i] == 1) continue;
-      if (n != 1 && n != shape[i]) throw Unsupported("shape", "do not broadcast");
-      n = shape[i];
+Dims broadcast_shapes(Layouts operands) {
+  Dims result(most_axes(operands), 1);
+  for (const Layout* x : operands)
+    for (std::size_t i = 0; i < x->shape.size(); ++i) {
+      std::int64_t& n = result[result.size() - x->shape.size() + i];
+      if (x->shape[i] == 1) continue;
+      if (n != 1 && n != x->shape[i]) throw Unsupported("shape", "do not broadcast");
+      n = x->shape[i];
     }
   check_size(result);
   return result;
@@ -167,8 +169,7 @@ bool is_f_contiguous(const Layout& layout) {
   return is_contiguous(layout, f_order(layout.shape.size()));
 }
 
-Dims result_strides(std::span<const Layout> operands, const Dims& shape, std::size_t itemsize,
-                    bool direct) {
+Dims result_strides(Layouts operands, const Dims& shape, std::size_t itemsize, bool direct) {
   if (direct)
     if (std::optional<Dims> strides = direct_strides(operands, shape, itemsize)) return *strides;
   return fresh_strides(shape, sorted_axes(operands, shape.size()), itemsize);
@@ -180,7 +181,7 @@ Dims like_strides(const Layout& layout, std::size_t itemsize) {
   const std::size_t ndim = layout.shape.size();
   if (ndim <= 1 || is_c_contiguous(layout)) return c_strides(layout.shape, itemsize);
   if (is_f_contiguous(layout)) return f_strides(layout.shape, itemsize);
-  std::vector<std::size_t> axes = c_order(ndim);
+  Axes axes = c_order(ndim);
   std::ranges::stable_sort(axes, {},
                            [&](std::size_t axis) { return std::abs(layout.strides[axis]); });
   return fresh_strides(layout.shape, axes, itemsize);
@@ -199,10 +200,8 @@ bool is_packed_inside(const Layout& layout) {
   return shortest == itemsize;
 }
 
-Dims iteration_axes(std::span<const Layout> operands) {
-  std::size_t ndim = 0;
-  for (const Layout& x : operands) ndim = std::max(ndim, x.shape.size());
-  const std::vector<std::size_t> axes = sorted_axes(operands, ndim);
+Dims iteration_axes(Layouts operands) {
+  const Axes axes = sorted_axes(operands, most_axes(operands));
   return {axes.begin(), axes.end()};
 }
 

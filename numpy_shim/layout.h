@@ -10,7 +10,9 @@ namespace ufuse::numpy_shim {
 
 // Unsupported where the bytes cannot be counted, even if one extent is 0: NumPy raises.
 void check_size(const Dims& shape);
-Dims broadcast_shapes(std::span<const Dims> shapes);  // Unsupported when they do not fit
+// Of operands that lie so.
+using Layouts = std::span<const Layout* const>;
+Dims broadcast_shapes(Layouts operands);  // Unsupported when they do not fit
 // Strides of new memory (all 0 when it is empty), and of a view on packed memory (where an empty
 // axis does not count).
 Dims c_strides(const Dims& shape, std::size_t itemsize);
@@ -23,8 +25,7 @@ bool is_f_contiguous(const Layout& layout);
 // Strides of an output NumPy allocates for operands that broadcast to `shape`. `direct`: one output
 // and no operand is cast, so that NumPy may go around its iterator; it makes a difference only to
 // the strides of size-1 and empty axes.
-Dims result_strides(std::span<const Layout> operands, const Dims& shape, std::size_t itemsize,
-                    bool direct = true);
+Dims result_strides(Layouts operands, const Dims& shape, std::size_t itemsize, bool direct = true);
 // Strides of np.empty_like(layout, order='K') / copy(order='K').
 Dims like_strides(const Layout& layout, std::size_t itemsize);
 // Do the elements lie packed along the axis of the shortest steps? NumPy's inner loops choose their
@@ -32,6 +33,6 @@ Dims like_strides(const Layout& layout, std::size_t itemsize);
 bool is_packed_inside(const Layout& layout);
 // Axes, innermost first, in the order in which NumPy's iterator walks operands that all have `ndim`
 // axes.
-Dims iteration_axes(std::span<const Layout> operands);
+Dims iteration_axes(Layouts operands);
 
 }  // namespace ufuse::numpy_shim

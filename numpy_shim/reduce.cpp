@@ -116,7 +116,8 @@ NodeId masked(ir::Graph& g, const Kernel& kernel, NodeId x, const Operand& where
   // A repeated initial value could take the place of an equal zero of the other sign.
   if (extremum && order.order == Order::Sequential) order.order = Order::Extremum;
   const Dims shape = g[x].shape;  // a copy: adding nodes moves them
-  if (broadcast_shapes(std::vector{shape, where.layout.shape}) != shape)
+  const Layout whole{DType::Bool, shape, {}};
+  if (broadcast_shapes(std::array{&whole, &where.layout}) != shape)
     throw Unsupported("shape", "do not broadcast");
   return ir::elementwise(
       g, Op::Where,

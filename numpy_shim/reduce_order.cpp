@@ -105,7 +105,9 @@ Runs buffering(std::span<const Dim> dims, bool cast) {
 // Reduced axes, outermost first; those of one element stand first, where they do not matter.
 Dims reduced_axes(const Layout& x, const Dims& inner_first, const std::vector<bool>& reduced) {
   Dims axes(inner_first.rbegin(), inner_first.rend());
-  std::erase_if(axes, [&](std::int64_t axis) { return !reduced[static_cast<std::size_t>(axis)]; });
+  const auto others = std::ranges::remove_if(
+      axes, [&](std::int64_t axis) { return !reduced[static_cast<std::size_t>(axis)]; });
+  axes.erase(others.begin(), others.end());
   std::stable_partition(axes.begin(), axes.end(), [&](std::int64_t axis) {
     return x.shape[static_cast<std::size_t>(axis)] == 1;
   });
@@ -127,9 +129,8 @@ std::vector<bool> marked(std::size_t ndim, const Dims& axes) {
 }
 
 Dims inner_first_axes(const Layout& x, const Layout* mask) {
-  std::vector<Layout> operands{x};
-  if (mask) operands.push_back(*mask);
-  return iteration_axes(operands);
+  const std::array operands{&x, mask};
+  return iteration_axes(std::span(operands).first(mask ? 2 : 1));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 namespace ufuse::numpy_shim {
 
+using ir::Op;
+
 namespace {
 
 enum class Rule { Search, Uniform, Comparison, Logical, TrueDivide };
@@ -114,12 +116,63 @@ struct Search {
   }
 };
 
+struct InlineRow {
+  std::string_view name;
+  ir::Kinds kinds;  // of the loop's inputs
+  Op op;
+};
+
+// Where NumPy's loop is an op of another name: bool `+` and `*` are logical, and the rest is the
+// same on integers.
+constexpr std::array kOtherNames = {
+    InlineRow{"add", ir::kBool, Op::LogicalOr},
+    InlineRow{"multiply", ir::kBool, Op::LogicalAnd},
+    InlineRow{"fmax", ir::kBool | ir::kInteger, Op::Maximum},
+    InlineRow{"fmin", ir::kBool | ir::kInteger, Op::Minimum},
+    InlineRow{"floor", ir::kInteger, Op::Positive},
+    InlineRow{"ceil", ir::kInteger, Op::Positive},
+    InlineRow{"trunc", ir::kInteger, Op::Positive},
+};
+constexpr std::array kOps = {
+#define OP(id, name, arity, accepts, result, traits, cpp) Op::id,
+#include "ir/ops.def"
+#undef OP
+};
+
+DType result_dtype(Op op, DType operand) {
+  switch (ir::op_info(op).result) {
+    case ir::ResultRule::Same:
+      return operand;
+    case ir::ResultRule::Bool:
+      return DType::Bool;
+    case ir::ResultRule::Real:
+      return ir::real_part(operand);
+  }
+  throw InternalError("op of unknown result rule");
+}
+
+// The op that does what the chosen loop does; unset: no row, the loop itself is called.
+std::optional<Op> inline_op(const Ufunc& ufunc, const Resolved& resolved) {
+  const DType dtype = resolved.inputs.front();
+  const bool one_dtype = std::ranges::all_of(resolved.inputs, [&](DType t) { return t == dtype; });
+  if (!ufunc.of_numpy || ufunc.nout != 1 || !one_dtype) return std::nullopt;
+  const auto does = [&](Op op) {
+    return ir::op_info(op).arity == ufunc.nin && ir::is_accepted(dtype, ir::op_info(op).accepts) &&
+           result_dtype(op, dtype) == resolved.outputs.front();
+  };
+  for (const InlineRow& row : kOtherNames)
+    if (row.name == ufunc.name && ir::is_in(dtype, row.kinds) && does(row.op)) return row.op;
+  for (Op op : kOps)
+    if (ir::op_info(op).name == ufunc.name && does(op)) return op;
+  return std::nullopt;
+}
+
 [[noreturn]] void no_loop(const Ufunc& ufunc) { throw Unsupported("no_loop", ufunc.name); }
 
 // The dtypes of a loop; `q` and `Q` stand for the int64 and uint64 of the mixed comparisons, which
 // have no loop of `l` and `L`.
 Resolved as_resolved(const Ufunc& ufunc, std::size_t loop, bool long_long = false) {
-  Resolved result{loop, {}, {}};
+  Resolved result{loop, {}, {}, std::nullopt};
   for (std::size_t i = 0; i < ufunc.loops[loop].types.size(); ++i) {
     const char code = ufunc.loops[loop].types[i];
     std::optional<DType> dtype = ir::dtype_from_code(code);
@@ -128,6 +181,7 @@ Resolved as_resolved(const Ufunc& ufunc, std::size_t loop, bool long_long = fals
     if (!dtype) throw Unsupported("dtype", ufunc.name + " of type " + code);
     (i < static_cast<std::size_t>(ufunc.nin) ? result.inputs : result.outputs).push_back(*dtype);
   }
+  result.op = inline_op(ufunc, result);
   return result;
 }
 
@@ -189,10 +243,8 @@ Resolved comparison(const Ufunc& ufunc, std::span<const Operand> operands, bool 
   return as_resolved(ufunc, loop_of_types(ufunc, std::string{code, code, '?'}));
 }
 
-}  // namespace
-
-Resolved resolve(const Ufunc& ufunc, std::span<const Operand> operands,
-                 const UfuncOptions& options) {
+Resolved resolve_anew(const Ufunc& ufunc, std::span<const Operand> operands,
+                      const UfuncOptions& options) {
   if (!ufunc.elementwise) throw Unsupported("generalized_ufunc", ufunc.name);
   if (ufunc.foreign) throw Unsupported("foreign_ufunc", ufunc.name);
   if (operands.size() != static_cast<std::size_t>(ufunc.nin)) no_loop(ufunc);
@@ -218,6 +270,29 @@ Resolved resolve(const Ufunc& ufunc, std::span<const Operand> operands,
       return checked(search(ufunc, operands, options.dtype));
   }
   throw InternalError("ufunc of unknown rule");
+}
+
+// All that a resolution depends on, a character each: dtypes, kinds of Python numbers, options.
+std::string key_of(std::span<const Operand> operands, const UfuncOptions& options) {
+  constexpr char kNone = '0', kWeak = '1';  // before the dtypes, and the kinds of numbers
+  std::string key(operands.size() + 2, kNone);
+  const auto dtype = [](DType t) { return static_cast<char>('A' + static_cast<int>(t)); };
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    key[i] = operands[i].weak ? static_cast<char>(kWeak + static_cast<int>(operands[i].weak->kind))
+                              : dtype(operands[i].layout.dtype);
+  if (options.dtype) key[operands.size()] = dtype(*options.dtype);
+  if (options.same_kind) key.back() = kWeak;
+  return key;
+}
+
+}  // namespace
+
+const Resolved& resolve(const Ufunc& ufunc, std::span<const Operand> operands,
+                        const UfuncOptions& options) {
+  std::string key = key_of(operands, options);
+  const auto known = ufunc.known.find(key);
+  if (known != ufunc.known.end()) return known->second;
+  return ufunc.known.emplace(std::move(key), resolve_anew(ufunc, operands, options)).first->second;
 }
 
 }  // namespace ufuse::numpy_shim

@@ -2,68 +2,12 @@
 // block call of NumPy's own loop.
 #include "numpy_shim/ufunc.h"
 
-#include <algorithm>
-#include <array>
-
 #include "numpy_shim/layout.h"
 #include "numpy_shim/promote.h"
 
 namespace ufuse::numpy_shim {
 
-using ir::Op;
-
 namespace {
-
-struct InlineRow {
-  std::string_view name;
-  ir::Kinds kinds;  // of the loop's inputs
-  Op op;
-};
-
-// Where NumPy's loop is an op of another name: bool `+` and `*` are logical, and the rest is the
-// same on integers.
-constexpr std::array kOtherNames = {
-    InlineRow{"add", ir::kBool, Op::LogicalOr},
-    InlineRow{"multiply", ir::kBool, Op::LogicalAnd},
-    InlineRow{"fmax", ir::kBool | ir::kInteger, Op::Maximum},
-    InlineRow{"fmin", ir::kBool | ir::kInteger, Op::Minimum},
-    InlineRow{"floor", ir::kInteger, Op::Positive},
-    InlineRow{"ceil", ir::kInteger, Op::Positive},
-    InlineRow{"trunc", ir::kInteger, Op::Positive},
-};
-constexpr std::array kOps = {
-#define OP(id, name, arity, accepts, result, traits, cpp) Op::id,
-#include "ir/ops.def"
-#undef OP
-};
-
-DType result_dtype(Op op, DType operand) {
-  switch (ir::op_info(op).result) {
-    case ir::ResultRule::Same:
-      return operand;
-    case ir::ResultRule::Bool:
-      return DType::Bool;
-    case ir::ResultRule::Real:
-      return ir::real_part(operand);
-  }
-  throw InternalError("op of unknown result rule");
-}
-
-// The op that does what the chosen loop does; unset: no row, the loop itself is called.
-std::optional<Op> inline_op(const Ufunc& ufunc, const Resolved& resolved) {
-  const DType dtype = resolved.inputs.front();
-  const bool one_dtype = std::ranges::all_of(resolved.inputs, [&](DType t) { return t == dtype; });
-  if (!ufunc.of_numpy || ufunc.nout != 1 || !one_dtype) return std::nullopt;
-  const auto does = [&](Op op) {
-    return ir::op_info(op).arity == ufunc.nin && ir::is_accepted(dtype, ir::op_info(op).accepts) &&
-           result_dtype(op, dtype) == resolved.outputs.front();
-  };
-  for (const InlineRow& row : kOtherNames)
-    if (row.name == ufunc.name && ir::is_in(dtype, row.kinds) && does(row.op)) return row.op;
-  for (Op op : kOps)
-    if (ir::op_info(op).name == ufunc.name && does(op)) return op;
-  return std::nullopt;
-}
 
 // NumPy raises ValueError at the first negative exponent of an integer power, which its loop finds
 // only while it runs.
@@ -91,27 +35,26 @@ void check_input_cast(const Operand& x, DType to) {
 
 bool is_block_call(const Ufunc& ufunc, std::span<const Operand> operands,
                    const UfuncOptions& options) {
-  return !inline_op(ufunc, resolve(ufunc, operands, options));
+  return !resolve(ufunc, operands, options).op;
 }
 
 std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const Operand> operands,
                          const UfuncOptions& options) {
-  const Resolved resolved = resolve(ufunc, operands, options);
+  const Resolved& resolved = resolve(ufunc, operands, options);
   check_integer_power(ufunc, operands, resolved);
-  std::vector<Layout> layouts;
-  std::vector<Dims> shapes;
+  ir::SmallVector<const Layout*, 4> layouts;
   bool direct = ufunc.nout == 1;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     check_input_cast(operands[i], resolved.inputs[i]);
     if (operands[i].weak) continue;
-    layouts.push_back(operands[i].layout);
-    shapes.push_back(operands[i].layout.shape);
+    const Layout& layout = operands[i].layout;
+    layouts.push_back(&layout);
     // NumPy casts small operands beforehand, so that they do not keep it from its short way.
-    direct &= operands[i].layout.dtype == resolved.inputs[i] || shapes.back().size() <= 1;
+    direct &= layout.dtype == resolved.inputs[i] || layout.shape.size() <= 1;
   }
-  const Dims shape = broadcast_shapes(shapes);
+  const Dims shape = broadcast_shapes(layouts);
 
-  std::vector<NodeId> nodes;
+  ir::NodeIds nodes;
   for (std::size_t i = 0; i < operands.size(); ++i)
     nodes.push_back(ir::broadcast_to(context.graph(),
                                      as_dtype(context, operands[i], resolved.inputs[i]), shape));
@@ -119,14 +62,18 @@ std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const O
   const auto result = [&](NodeId node, DType dtype) {
     Layout layout{dtype, shape, result_strides(layouts, shape, ir::size_of(dtype), direct)};
     if (options.overwritten) layout.strides = operands[*options.overwritten].layout.strides;
-    return Result{node, layout, shape.empty()};
+    return Result{node, std::move(layout), shape.empty()};
   };
-  if (const std::optional<Op> op = inline_op(ufunc, resolved))
-    return {result(ir::elementwise(context.graph(), *op, nodes), resolved.outputs.front())};
+  if (resolved.op)
+    return {
+        result(ir::elementwise(context.graph(), *resolved.op, nodes), resolved.outputs.front())};
 
   const UfuncLoop& loop = ufunc.loops[resolved.loop];
-  const std::uint32_t row =
-      context.loops().add({ufunc.name, resolved.inputs, resolved.outputs, loop.loop, loop.data});
+  const std::uint32_t row = context.loops().add({ufunc.name,
+                                                 {resolved.inputs.begin(), resolved.inputs.end()},
+                                                 {resolved.outputs.begin(), resolved.outputs.end()},
+                                                 loop.loop,
+                                                 loop.data});
   std::vector<Result> results;
   for (std::uint32_t slot = 0; slot < resolved.outputs.size(); ++slot)
     results.push_back(result(ir::ufunc(context.graph(), context.loops(), row, slot, nodes),

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "numpy_shim/operand.h"
 
@@ -20,6 +21,15 @@ struct UfuncLoop {
   ir::InnerLoop loop = nullptr;
   void* data = nullptr;
 };
+
+// The loop NumPy picks: common dtypes of the operands (after NEP 50) -> the dtypes the loop runs
+// in, inputs then outputs.
+struct Resolved {
+  std::size_t loop;
+  ir::SmallVector<DType, 8> inputs, outputs;
+  std::optional<ir::Op> op;  // of ops.def, that does what the loop does; unset: the loop is called
+};
+
 struct Ufunc {
   std::string name;      // "add"; for other packages the ufunc's __name__
   bool of_numpy = true;  // NumPy's own (may have a row in ops.def); otherwise always a block call
@@ -27,6 +37,20 @@ struct Ufunc {
   bool elementwise = true;  // false: generalised (matmul): never native
   bool foreign = false;     // of neither NumPy nor SciPy: its loops may do anything
   std::vector<UfuncLoop> loops;
+
+  // What calls have been resolved to, by the dtypes and kinds of their operands. Filled by one
+  // thread at a time; a copy, which may be changed, begins with none.
+  struct Known : std::unordered_map<std::string, Resolved> {
+    Known() = default;
+    Known(const Known&) : unordered_map() {}
+    Known(Known&&) = default;
+    Known& operator=(const Known&) {
+      clear();
+      return *this;
+    }
+    Known& operator=(Known&&) = default;
+  };
+  mutable Known known;
 };
 
 struct UfuncOptions {
@@ -36,14 +60,9 @@ struct UfuncOptions {
   std::optional<std::size_t> overwritten = std::nullopt;
 };
 
-// The loop NumPy picks: common dtypes of the operands (after NEP 50) -> the dtypes the loop runs
-// in, inputs then outputs.
-struct Resolved {
-  std::size_t loop;
-  std::vector<DType> inputs, outputs;
-};
-Resolved resolve(const Ufunc& ufunc, std::span<const Operand> operands,
-                 const UfuncOptions& options);
+// Stays where it is as long as the ufunc.
+const Resolved& resolve(const Ufunc& ufunc, std::span<const Operand> operands,
+                        const UfuncOptions& options);
 
 // Whether the call is one of NumPy's own loop, and not an op of ops.def.
 bool is_block_call(const Ufunc& ufunc, std::span<const Operand> operands,

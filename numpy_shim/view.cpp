@@ -57,7 +57,7 @@ Range clipped(const IndexItem& item, std::int64_t n) {
 
 // One item per operand axis or new axis: the Ellipsis (or the axes not named) filled with full
 // slices.
-std::vector<IndexItem> without_ellipsis(const Layout& x, std::span<const IndexItem> items) {
+ir::SmallVector<IndexItem, 6> without_ellipsis(const Layout& x, std::span<const IndexItem> items) {
   using Kind = IndexItem::Kind;
   std::int64_t used = 0, ellipses = 0;
   for (const IndexItem& item : items) {
@@ -69,15 +69,17 @@ std::vector<IndexItem> without_ellipsis(const Layout& x, std::span<const IndexIt
   if (ellipses > 1) throw Unsupported("shape", "repeated ellipsis");
   IndexItem everything;
   everything.kind = Kind::Slice;
-  const std::vector<IndexItem> all(static_cast<std::size_t>(missing), everything);
-  std::vector<IndexItem> full;
+  ir::SmallVector<IndexItem, 6> full;
+  const auto fill = [&] {
+    full.resize(full.size() + static_cast<std::size_t>(missing), everything);
+  };
   for (const IndexItem& item : items) {
     if (item.kind == Kind::Ellipsis)
-      full.insert(full.end(), all.begin(), all.end());
+      fill();
     else
       full.push_back(item);
   }
-  if (ellipses == 0) full.insert(full.end(), all.begin(), all.end());
+  if (ellipses == 0) fill();
   return full;
 }
 

@@ -363,8 +363,9 @@ std::int64_t Session::largest_value() const {
   for (std::size_t i = 0; i < graph_.size(); ++i) {
     const ir::Node& node = graph_[graph_.at(i)];
     if (node.op == ir::Op::Input) continue;
-    const Layout layout{node.dtype, node.shape, {}};
-    largest = std::max(largest, static_cast<std::int64_t>(numpy_shim::bytes_of(layout)));
+    auto bytes = static_cast<std::int64_t>(ir::size_of(node.dtype));
+    for (std::int64_t n : node.shape) bytes *= n;
+    largest = std::max(largest, bytes);
   }
   return largest;
 }

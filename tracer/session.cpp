@@ -298,14 +298,10 @@ LazyArray Session::where(const Operand& condition, const Operand& x, const Opera
   return made([&] {
     const Operand both[] = {x, y};
     const DType dtype = numpy_shim::result_type(both);
-    std::vector<Layout> layouts;
-    std::vector<Dims> shapes;
-    for (const Operand* operand : {&condition, &x, &y}) {
-      if (operand->weak) continue;
-      layouts.push_back(operand->layout);
-      shapes.push_back(operand->layout.shape);
-    }
-    const Dims shape = numpy_shim::broadcast_shapes(shapes);
+    ir::SmallVector<const Layout*, 3> layouts;
+    for (const Operand* operand : {&condition, &x, &y})
+      if (!operand->weak) layouts.push_back(&operand->layout);
+    const Dims shape = numpy_shim::broadcast_shapes(layouts);
     const auto as = [&](const Operand& operand, DType type) {
       return ir::broadcast_to(graph_, numpy_shim::as_dtype(*this, operand, type), shape);
     };

@@ -29,12 +29,6 @@ constexpr std::int64_t kAwake = kWaitMs * 1'000'000;        // ns after a region
 constexpr std::int64_t kAskAgain = 10'000'000'000;          // ns after threads could not be created
 constexpr int kMostThreads = 1 << 16;
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 // CPUs' worth of time that the container may use: "quota period" in cgroup v2's cpu.max, two files
 // in v1. 0: no limit is known.
 double cgroup_cpus() {
@@ -95,8 +89,17 @@ struct Team {
 
 }  // namespace
 
-Threads::Threads()
-    : default_limit_(threads_by_default()), limit_(default_limit_), last_parallel_ns_(-kAwake) {}
+std::int64_t Threads::now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Threads::Threads(Clock clock)
+    : clock_(clock),
+      default_limit_(threads_by_default()),
+      limit_(default_limit_),
+      last_parallel_ns_(-kAwake) {}
 
 void Threads::set_limit(int threads) {
   limit_.store(threads < 1 ? default_limit_ : threads, std::memory_order_relaxed);
@@ -105,11 +108,11 @@ void Threads::set_limit(int threads) {
 int Threads::choose(double work_ns) {
   const int most = limit();
   if (most <= 1 || work_ns < kWorthAwake) return 1;
-  const std::int64_t now = now_ns();
-  if (work_ns < kWorthAsleep && now - last_parallel_ns_.load(std::memory_order_relaxed) > kAwake)
+  if (work_ns < kWorthAsleep &&
+      clock_() - last_parallel_ns_.load(std::memory_order_relaxed) > kAwake)
     return 1;
   const int count = granted(most);
-  if (count > 1) last_parallel_ns_.store(now, std::memory_order_relaxed);
+  if (count > 1) last_parallel_ns_.store(clock_(), std::memory_order_relaxed);
   return count;
 }
 
@@ -123,11 +126,11 @@ int Threads::granted(int wanted) {
   }
   if (!std::exchange(team.is_known, true)) shorten_waits();
   if (omp_in_parallel()) return 1;
-  if (wanted <= team.size || now_ns() - team.refused_ns < kAskAgain)
+  if (wanted <= team.size || clock_() - team.refused_ns < kAskAgain)
     return std::min(wanted, team.size);
   team.size += creatable_threads(wanted - team.size);
   if (team.size < wanted) {
-    team.refused_ns = now_ns();
+    team.refused_ns = clock_();
     const std::lock_guard lock(note_mutex_);
     note_ =
         "of " + std::to_string(wanted) + " threads the system gives " + std::to_string(team.size);

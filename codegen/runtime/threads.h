@@ -14,9 +14,13 @@ namespace ufuse::codegen {
 
 class Threads {
  public:
+  // Nanoseconds since some moment; tests have a clock of their own.
+  using Clock = std::int64_t (*)();
+  static std::int64_t now_ns();  // of the steady clock
+
   // OMP_NUM_THREADS where it is set and makes sense; else the CPUs this process may run on, cut to
   // the cgroup's quota.
-  Threads();
+  explicit Threads(Clock clock = now_ns);
 
   int limit() const { return limit_.load(std::memory_order_relaxed); }
   void set_limit(int threads);  // below 1: back to the default
@@ -32,9 +36,10 @@ class Threads {
  private:
   int granted(int wanted);
 
+  const Clock clock_;
   const int default_limit_;
   std::atomic<int> limit_;
-  std::atomic<std::int64_t> last_parallel_ns_;  // steady clock
+  std::atomic<std::int64_t> last_parallel_ns_;
   mutable std::mutex note_mutex_;
   std::string note_;
 };

@@ -163,7 +163,7 @@ class Evaluation {
     return result;
   }
 
-  static std::vector<std::uint32_t> raw(const std::vector<NodeId>& ids) {
+  static std::vector<std::uint32_t> raw(const NodeIds& ids) {
     std::vector<std::uint32_t> values;
     for (NodeId id : ids) values.push_back(id.value);
     return values;

@@ -184,7 +184,7 @@ std::string call_reduce(const Words& w) {
                               maybe_operand(context, w[6]), maybe_operand(context, w[7])};
   const Result result = reduce(context, w[1], x, options);
   const ir::Node* node = &context.nodes[result.node];
-  while (node->op != ir::Op::Reduce) node = &context.nodes[node->inputs.at(0)];
+  while (node->op != ir::Op::Reduce) node = &context.nodes[node->inputs[0]];
   constexpr std::array kOrders = {"free", "sequential", "pairwise", "extremum"};
   return text(context, result) + " " + std::string(ir::reduction_info(node->reduction).name) + " " +
          kOrders.at(static_cast<std::size_t>(node->order)) + " " + text(node->ints) + " " +

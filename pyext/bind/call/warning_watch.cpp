@@ -55,10 +55,12 @@ PyObject* the_row() {
 
 // The list that Python looks at; null where somebody has put another thing there.
 PyObject* filters() {
-  static PyObject* names = nullptr;
-  if (names == nullptr)
+  static PyObject *names = nullptr, *name = nullptr;
+  if (names == nullptr) {
+    name = py::str("filters").release().ptr();
     names = py::object(py::module_::import("warnings").attr("__dict__")).release().ptr();
-  PyObject* list = PyDict_GetItemString(names, "filters");
+  }
+  PyObject* list = PyDict_GetItem(names, name);
   return list != nullptr && PyList_Check(list) ? list : nullptr;
 }
 

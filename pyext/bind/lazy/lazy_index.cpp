@@ -53,8 +53,10 @@ IndexItem item_of(PyObject* object) {
   return item;
 }
 
-std::vector<IndexItem> items_of(PyObject* key) {
-  std::vector<IndexItem> items;
+using IndexItems = ir::SmallVector<IndexItem, 4>;
+
+IndexItems items_of(PyObject* key) {
+  IndexItems items;
   if (PyTuple_Check(key)) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
       items.push_back(item_of(PyTuple_GET_ITEM(key, i)));
@@ -65,7 +67,7 @@ std::vector<IndexItem> items_of(PyObject* key) {
 }
 
 // Integers for all axes and nothing else: NumPy gives a scalar, not a view.
-bool picks_element(const Layout& layout, const std::vector<IndexItem>& items) {
+bool picks_element(const Layout& layout, const IndexItems& items) {
   if (items.size() != layout.shape.size()) return false;
   for (const IndexItem& item : items)
     if (item.kind != IndexItem::Kind::Integer) return false;
@@ -80,7 +82,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
                [&](Call& call) {
                  call.enter();
                  if (lazy->array.scalar) throw Unsupported("advanced_index");
-                 const std::vector<IndexItem> items = items_of(key);
+                 const IndexItems items = items_of(key);
                  LazyArray view = call.session().view(
                      lazy->array, numpy_shim::basic_index(lazy->array.layout, items));
                  if (!picks_element(lazy->array.layout, items)) return make_lazy(std::move(view));

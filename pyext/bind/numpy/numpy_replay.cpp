@@ -151,9 +151,9 @@ class Replay {
   std::vector<Raised> raised;
 
  private:
-  std::vector<NodeId> operands_of(NodeId id) const {
+  ir::NodeIds operands_of(NodeId id) const {
     if (session_.computed(id)) return {};
-    std::vector<NodeId> operands = session_.graph()[id].inputs;
+    ir::NodeIds operands = session_.graph()[id].inputs;
     if (const tracer::CallRecord* record = session_.call_record(id))
       for (std::size_t k = 0; k < operands.size(); ++k)
         if (record->operands[k]) operands[k] = record->operands[k];

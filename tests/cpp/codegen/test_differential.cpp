@@ -287,7 +287,7 @@ class Program {
       type = is_in(DType::Float64, row.accepts) ? DType::Float64 : DType::Int64;
     if (op == Op::Where)
       return ir::elementwise(graph, op, {as(value(), DType::Bool), as(x, type), as(value(), type)});
-    std::vector<NodeId> operands{as(x, type)};
+    ir::NodeIds operands{as(x, type)};
     if (row.arity == 2) operands.push_back(as(value(), type));
     return ir::elementwise(graph, op, operands);
   }

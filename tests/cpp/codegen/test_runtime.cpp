@@ -309,8 +309,10 @@ TEST_CASE("runtime: a sum reports its own overflow") {
   CHECK(std::isinf(sum));
 }
 
+std::int64_t threads_time = 1'000'000'000;
+
 TEST_CASE("threads: enough work gets all of them") {
-  Threads threads;
+  Threads threads([] { return threads_time; });
   const int by_default = threads.limit();
   CHECK(by_default >= 1);
   threads.set_limit(3);
@@ -319,6 +321,8 @@ TEST_CASE("threads: enough work gets all of them") {
   CHECK(threads.choose(100e3) == 1);  // the team sleeps
   CHECK(threads.choose(1e9) == 3);
   CHECK(threads.choose(100e3) == 3);  // it has just worked
+  threads_time += 2'000'000;
+  CHECK(threads.choose(100e3) == 1);  // it sleeps again
   CHECK(threads.choose(1e3) == 1);
   threads.set_limit(1);
   CHECK(threads.choose(1e9) == 1);

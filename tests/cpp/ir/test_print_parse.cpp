@@ -66,7 +66,7 @@ TEST_CASE("print and parse: every elementwise row, cast, map, reduction and orde
   for (Op op : testing::all_rows())
     for (DType dtype : testing::all_dtypes()) {
       if (!is_accepted(dtype, op_info(op).accepts)) continue;
-      std::vector<NodeId> operands;
+      NodeIds operands;
       for (int k = 0; k < op_info(op).arity; ++k)
         operands.push_back(
             input(g, next++, op == Op::Where && k == 0 ? DType::Bool : dtype, {3, 1}));

@@ -18,7 +18,7 @@ TEST_CASE("infer: every row accepts the kinds of its table and no others") {
       CAPTURE(row.name);
       CAPTURE(info(dtype).name);
       Graph g;
-      std::vector<NodeId> operands;
+      NodeIds operands;
       for (int k = 0; k < row.arity; ++k)
         operands.push_back(input(g, static_cast<std::uint32_t>(k),
                                  op == Op::Where && k == 0 ? DType::Bool : dtype, {2}));

@@ -10,7 +10,7 @@ namespace {
 
 ir::Node reduce_node(TestContext& context, const Result& result) {
   const ir::Node* node = &context.graph()[result.node];
-  while (node->op != ir::Op::Reduce) node = &context.graph()[node->inputs.at(0)];
+  while (node->op != ir::Op::Reduce) node = &context.graph()[node->inputs[0]];
   return *node;
 }
 
