@@ -170,7 +170,10 @@ constexpr std::size_t kMaxPrepared = 4096;  // then all are forgotten; their ker
 
 struct Compiler::State {
   State(const ir::LoopTable& table, Numerics n, std::shared_ptr<Jit> j)
-      : loops(table), numerics(n), jit(std::move(j)) {}
+      : loops(table),
+        numerics(n),
+        jit(std::move(j)),
+        threads([this] { return static_cast<int>(jit->building()); }) {}
 
   // A fork waits for both: the child would find the lock taken.
   std::shared_ptr<const Deferred> find(const std::string& key) {

@@ -3,6 +3,7 @@
 // tasks do; they throw nothing.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -31,6 +32,9 @@ class Builders {
   // Whether there is a thread for each task: none waits for another to end.
   bool keep_up();
 
+  // How many threads build just now.
+  std::size_t busy() const { return busy_.load(std::memory_order_relaxed); }
+
   // Takes no more work, and waits at most so long for what there is. Then calls `hurry`, after
   // which the tasks that are left must end at once, and waits for them.
   void finish(std::chrono::milliseconds patience, const std::function<void()>& hurry);
@@ -41,9 +45,9 @@ class Builders {
   std::size_t waiting() const { return awaited_.size() + rest_.size(); }
 
   const std::size_t most_, room_;
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // of all below, but that anybody may read `busy_`
   std::deque<std::function<void()>> awaited_, rest_;
-  std::size_t busy_ = 0;
+  std::atomic<std::size_t> busy_ = 0;
   bool closed_ = false, stop_ = false;
   std::condition_variable wake_, idle_;
   std::vector<std::thread> threads_;

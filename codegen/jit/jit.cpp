@@ -133,6 +133,8 @@ class Jit::State {
 
   bool is_prompt() const { return health_.is_prompt(); }
 
+  std::size_t building() const { return builders_.busy(); }
+
   EntryStore& store() { return store_; }
 
   void finish(std::chrono::milliseconds patience) {
@@ -453,6 +455,8 @@ bool Jit::is_prompt() const { return state().is_prompt(); }
 void Jit::finish(std::chrono::milliseconds patience) { state().finish(patience); }
 
 JitStats Jit::stats() const { return state().stats(); }
+
+std::size_t Jit::building() const { return state().building(); }
 
 EntryStore& Jit::store() const { return state().store(); }
 

@@ -89,6 +89,9 @@ class Jit {
   // After CompilerTrouble, asking again makes no sense sooner than this.
   std::chrono::milliseconds pause() const { return config_.pause; }
 
+  // How many builds are on their way just now, a core each.
+  std::size_t building() const;
+
   // The end of the program: waits at most so long for what is being built, kills the rest, and
   // builds no more.
   void finish(std::chrono::milliseconds patience);

@@ -25,8 +25,10 @@ namespace {
 // Measured with libomp: an empty region of a team that spins costs below a microsecond; one that
 // sleeps must be woken.
 constexpr double kWorthAwake = 20e3, kWorthAsleep = 150e3;  // ns of work on one thread
-constexpr std::int64_t kAwake = kWaitMs * 1'000'000;        // ns after a region
-constexpr std::int64_t kAskAgain = 10'000'000'000;          // ns after threads could not be created
+// Linux lets a program that computes keep its core for about 4 ms while another waits for it.
+constexpr double kWorthWaiting = 20e6;
+constexpr std::int64_t kAwake = kWaitMs * 1'000'000;  // ns after a region
+constexpr std::int64_t kAskAgain = 10'000'000'000;    // ns after threads could not be created
 constexpr int kMostThreads = 1 << 16;
 
 // CPUs' worth of time that the container may use: "quota period" in cgroup v2's cpu.max, two files
@@ -95,8 +97,9 @@ std::int64_t Threads::now_ns() {
       .count();
 }
 
-Threads::Threads(Clock clock)
-    : clock_(clock),
+Threads::Threads(std::function<int()> taken, Clock clock)
+    : taken_(std::move(taken)),
+      clock_(clock),
       default_limit_(threads_by_default()),
       limit_(default_limit_),
       last_parallel_ns_(-kAwake) {}
@@ -106,8 +109,10 @@ void Threads::set_limit(int threads) {
 }
 
 int Threads::choose(double work_ns) {
-  const int most = limit();
+  int most = limit();
   if (most <= 1 || work_ns < kWorthAwake) return 1;
+  if (work_ns < kWorthWaiting) most -= taken_();
+  if (most <= 1) return 1;
   if (work_ns < kWorthAsleep &&
       clock_() - last_parallel_ns_.load(std::memory_order_relaxed) > kAwake)
     return 1;

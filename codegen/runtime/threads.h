@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -20,13 +21,15 @@ class Threads {
 
   // OMP_NUM_THREADS where it is set and makes sense; else the CPUs this process may run on, cut to
   // the cgroup's quota.
-  explicit Threads(Clock clock = now_ns);
+  // `taken`: how many cores compilers use just now.
+  explicit Threads(std::function<int()> taken, Clock clock = now_ns);
 
   int limit() const { return limit_.load(std::memory_order_relaxed); }
   void set_limit(int threads);  // below 1: back to the default
 
   // The count for rt::Threads: limit() when `work_ns` (estimate for one thread) outweighs waking
-  // the team, else 1; fewer where the system gives no more. Always 1 inside a parallel region of
+  // the team, else 1; fewer where the system gives no more, or where cores are taken: a thread that
+  // has to wait for a core makes all others wait. Always 1 inside a parallel region of
   // the caller's. A team that ran in the last millisecond is still awake, and cheap.
   int choose(double work_ns);
 
@@ -36,6 +39,7 @@ class Threads {
  private:
   int granted(int wanted);
 
+  const std::function<int()> taken_;
   const Clock clock_;
   const int default_limit_;
   std::atomic<int> limit_;

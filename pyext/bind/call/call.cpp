@@ -325,12 +325,11 @@ void Call::leave(std::size_t depth) {
 }
 
 bool Call::is_slow() const {
-  // Measured: an operation that is recorded costs some 4 us more than NumPy's, and a run 15 or
-  // more.
-  constexpr std::int64_t kOperation = 4'000, kRun = 15'000;
+  // Measured: an operation that is recorded costs up to 2.5 us more than NumPy's, and a run 10.
+  constexpr std::int64_t kOperation = 2'500, kRun = 10'000;
   // Nobody minds less; a recording that may be replayed is worth more. More than this share of the
   // loops' time is not won back by fusing them.
-  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 200'000'000, kShare = 2;
+  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 120'000'000, kShare = 2;
   constexpr std::int64_t kLookEach = 32;
   if (operations_ % kLookEach != 0) return false;
   // Whether a recording is worth its time does not depend on how busy the machine is.

@@ -312,7 +312,8 @@ TEST_CASE("runtime: a sum reports its own overflow") {
 std::int64_t threads_time = 1'000'000'000;
 
 TEST_CASE("threads: enough work gets all of them") {
-  Threads threads([] { return threads_time; });
+  int taken = 0;
+  Threads threads([&] { return taken; }, [] { return threads_time; });
   const int by_default = threads.limit();
   CHECK(by_default >= 1);
   threads.set_limit(3);
@@ -323,6 +324,12 @@ TEST_CASE("threads: enough work gets all of them") {
   CHECK(threads.choose(100e3) == 3);  // it has just worked
   threads_time += 2'000'000;
   CHECK(threads.choose(100e3) == 1);  // it sleeps again
+  taken = 1;
+  CHECK(threads.choose(1e6) == 2);
+  taken = 2;
+  CHECK(threads.choose(1e6) == 1);
+  CHECK(threads.choose(1e9) == 3);
+  taken = 0;
   CHECK(threads.choose(1e3) == 1);
   threads.set_limit(1);
   CHECK(threads.choose(1e9) == 1);
@@ -331,7 +338,7 @@ TEST_CASE("threads: enough work gets all of them") {
 }
 
 TEST_CASE("threads: none inside a region of the caller's") {
-  Threads threads;
+  Threads threads([] { return 0; });
   threads.set_limit(4);
   int inside = 0;
 #pragma omp parallel num_threads(2)
