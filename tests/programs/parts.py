@@ -209,7 +209,7 @@ METHODS = {
         "def __rmul__(self, other):\n    return NotImplemented",
         "@jit\ndef __mul__(self, other):\n    return self.u * other + self.k\n\n"
         "def __rmul__(self, other):\n    return self * other",
-        "def __mul__(self, other):\n    return self.u[:1] * sum(range(int(other.real)))\n\n"
+        "def __mul__(self, other):\n    return self.u[:1] * sum(range(int(other.real) % 5))\n\n"
         "__rmul__ = __mul__",
     ],
     "__imul__": [
