@@ -7,6 +7,7 @@
 #   make clean   remove build/ and .venv
 #
 #   make dev     build the Python module only, for quick rounds of edit and run
+#   make instructions  count what ufuse does beside the loops, with valgrind, and compare with what is known
 #   make peers   install numba, JAX, numexpr and PyTorch for `make bench`
 #   make format  format all files
 #   make debian13  build and test on Debian 13, in a root of its own (needs root)
@@ -29,7 +30,7 @@ CXX_FILES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp')
 # Builds from several terminals wait for each other instead of writing the same files.
 NINJA = flock $(BUILD)/.lock $(CMAKE) --build $(BUILD) -j $(JOBS)
 
-.PHONY: demo test bench lint clean dev configure peers format system test-cpp test-python debian13
+.PHONY: demo test bench lint clean dev configure peers format system test-cpp test-python debian13 instructions
 
 demo: dev $(VENV)/.bench
 	$(PY) -m bench.demo
@@ -48,6 +49,9 @@ test-python: dev
 
 bench: dev $(VENV)/.bench
 	$(PY) -m bench.run
+
+instructions: dev
+	$(PY) -m bench.instructions
 
 lint: $(VENV)/.tools
 	clang-format --dry-run -Werror $(CXX_FILES)

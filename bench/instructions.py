@@ -5,8 +5,8 @@
 
 Counted by valgrind's callgrind: other than times, the numbers are the same on a busy machine. Each is
 the difference between a process that makes few calls and one that makes more. The status is 1 where a
-number has grown by more than a tenth since it was written. Versions of Python and NumPy have numbers of
-their own: where none was written, there is nothing to compare with.
+number has grown by more than a tenth since it was written. Builds of Python and versions of NumPy have
+numbers of their own: where none was written, there is nothing to compare with.
 """
 
 import argparse
@@ -31,8 +31,8 @@ STATEMENTS = 40
 
 def recorder() -> Callable[[], Any]:
     """A call that records 200 operations: views, arithmetic, a ufunc. Nothing uses the results, and
-    integers do not warn, so nothing is computed; a list that grows keeps the recording from being
-    replayed."""
+    integers do not warn, so next to nothing is computed; what happens to the list keeps the
+    recording from being replayed."""
 
     @ufuse.jit
     def record(x, seen):
@@ -40,8 +40,8 @@ def recorder() -> Callable[[], Any]:
             np.minimum(x[1:-1] * 2 + x[:-2], 3)
         seen.append(1)
 
-    x, seen = np.arange(1000), []
-    return lambda: record(x, seen)
+    x = np.arange(1000)
+    return lambda: record(x, [])
 
 
 def replayer() -> Callable[[], Any]:
@@ -104,7 +104,7 @@ def main() -> int:
             call()
         return 0
     known: dict[str, dict[str, int]] = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    versions = f"Python {sys.version_info.major}.{sys.version_info.minor}, NumPy {np.__version__}"
+    versions = f"Python {sys.version}, NumPy {np.__version__}"
     before, now = known.get(versions, {}), {}
     for name in COUNTED:
         now[name] = count(name)
