@@ -3,10 +3,10 @@
     python -m bench.instructions            beside the numbers in instructions.json
     python -m bench.instructions --write    puts the new numbers there
 
-Counted by valgrind's callgrind: other than times, the numbers are the same on a busy machine. Each is
-the difference between a process that makes few calls and one that makes more. The status is 1 where a
-number has grown by more than a tenth since it was written. Builds of Python and versions of NumPy have
-numbers of their own: where none was written, there is nothing to compare with.
+Counted by valgrind's callgrind: other than times, the numbers are the same on a busy machine. Each
+is the difference between a process that makes few calls and one that makes more. The status is 1
+where a number has grown by more than a tenth since it was written. Builds of Python and versions of
+NumPy have numbers of their own: where none was written, there is nothing to compare with.
 """
 
 import argparse
