@@ -138,7 +138,7 @@ int Threads::granted(int wanted) {
     team.refused_ns = clock_();
     const std::lock_guard lock(note_mutex_);
     note_ =
-        "of " + std::to_string(wanted) + " threads the system gives " + std::to_string(team.size);
+        "of " + std::to_string(limit()) + " threads the system gives " + std::to_string(team.size);
   }
   return std::min(wanted, team.size);
 }
