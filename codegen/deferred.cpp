@@ -17,7 +17,7 @@ constexpr int kLong = 10;  // glances: who has waited so long has waited for a c
 // After trouble with the compiler it is asked for these loops again, at least this often.
 constexpr std::chrono::hours kLongestPause{1};
 
-ir::Report said(ir::Report report, const ir::Executable* by, const char* reason,
+ir::Report said(ir::Report report, const ir::Executable* by, std::optional<Reason> reason,
                 const std::string& note = {}) {
   const bool has_word = by != nullptr && !by->report().groups.empty();
   const std::string origin = has_word ? by->report().groups[0].origin : "interpreter";
@@ -128,7 +128,7 @@ std::unique_ptr<Deferred::Stage> Deferred::begun(Clock::duration pause, bool awa
   for (const ir::GroupReport& group : report_.groups)
     made->builds.push_back(jit_.get_async(*group.source, numerics_, awaited));
   made->executable = meanwhile_;
-  made->report = said(report_, meanwhile_.get(), "compiling");
+  made->report = said(report_, meanwhile_.get(), Reason::Compiling);
   made->pause = pause;
   return made;
 }
@@ -144,12 +144,12 @@ std::unique_ptr<Deferred::Stage> Deferred::over(const Stage& now) const {
     return made;
   } catch (const CompilerTrouble& error) {
     made->error = std::current_exception();
-    made->report = said(without_loops(), meanwhile_.get(), "compiler_trouble", error.what());
+    made->report = said(without_loops(), meanwhile_.get(), Reason::CompilerTrouble, error.what());
     made->pause = std::clamp<Clock::duration>(2 * now.pause, jit_.pause(), kLongestPause);
     made->again = Clock::now() + made->pause;
   } catch (const std::exception& error) {
     made->error = std::current_exception();
-    made->report = said(without_loops(), meanwhile_.get(), "", error.what());
+    made->report = said(without_loops(), meanwhile_.get(), {}, error.what());
   }
   made->state = Stage::Failed;
   made->executable = meanwhile_;
@@ -159,7 +159,7 @@ std::unique_ptr<Deferred::Stage> Deferred::over(const Stage& now) const {
 std::unique_ptr<Deferred::Stage> Deferred::slow(const Stage& now) const {
   auto made = std::make_unique<Stage>(now);
   made->slow = true;
-  made->report = said(report_, meanwhile_.get(), "slow_compiler");
+  made->report = said(report_, meanwhile_.get(), Reason::SlowCompiler);
   return made;
 }
 

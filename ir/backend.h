@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/support/reasons.h"
 #include "ir/support/shared.h"
 
 namespace ufuse::ir {
@@ -70,8 +72,8 @@ struct GroupReport {
   Shared<std::vector<std::string>> ops;  // what was fused, in order
   std::string origin;  // "compiled", "memory cache", "disk cache", "interpreter", "NumPy"
   double compile_ms = 0;
-  // Why it is not compiled, if so: a row of tracer/reasons.def (its id), or empty, and more words.
-  std::string reason, note;
+  std::optional<Reason> reason;  // why it is not compiled, if so
+  std::string note;              // more words of that
 };
 struct Report {
   Shared<std::string> graph;  // what was asked for, printed

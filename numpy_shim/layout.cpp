@@ -125,7 +125,7 @@ void check_size(const Dims& shape) {
   constexpr std::size_t kWidest = 16;  // bytes of the widest dtype
   auto room = std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(kWidest);
   for (std::int64_t n : shape) {
-    if (n > room) throw Unsupported("shape", "too many elements");
+    if (n > room) throw Unsupported(Reason::Shape, "too many elements");
     if (n > 0) room /= n;
   }
 }
@@ -136,7 +136,7 @@ Dims broadcast_shapes(Layouts operands) {
     for (std::size_t i = 0; i < x->shape.size(); ++i) {
       std::int64_t& n = result[result.size() - x->shape.size() + i];
       if (x->shape[i] == 1) continue;
-      if (n != 1 && n != x->shape[i]) throw Unsupported("shape", "do not broadcast");
+      if (n != 1 && n != x->shape[i]) throw Unsupported(Reason::Shape, "do not broadcast");
       n = x->shape[i];
     }
   check_size(result);

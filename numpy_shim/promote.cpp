@@ -87,7 +87,7 @@ Scalar integer_bits(const WeakScalar& weak, DType dtype) {
   } else {
     fits = weak.magnitude <= std::numeric_limits<std::uint64_t>::max() >> (64 - bits + is_signed);
   }
-  if (!fits) throw Unsupported("weak_scalar", std::string(ir::info(dtype).name));
+  if (!fits) throw Unsupported(Reason::WeakScalar, std::string(ir::info(dtype).name));
   const std::uint64_t mask = std::numeric_limits<std::uint64_t>::max() >> (64 - bits);
   return {{weak.magnitude & mask, 0}};
 }
@@ -113,7 +113,7 @@ Scalar converted(From value, DType from, DType to) {
 Scalar float_bits(double value, DType dtype) {
   const Scalar bits = converted(value, DType::Float64, dtype);
   const auto back = std::bit_cast<double>(converted(bits, dtype, DType::Float64).bits[0]);
-  if (std::isinf(back) && !std::isinf(value)) throw Unsupported("weak_scalar", "overflow");
+  if (std::isinf(back) && !std::isinf(value)) throw Unsupported(Reason::WeakScalar, "overflow");
   return bits;
 }
 
@@ -126,7 +126,7 @@ Scalar float_bits(const WeakScalar& weak, DType dtype) {
   const DType from = weak.negative ? DType::Int64 : DType::UInt64;
   const Scalar exact = converted(weak.magnitude, from, part);
   if (part != dtype && exact != float_bits(as_double(weak), part))
-    throw Unsupported("weak_scalar", "integer beyond double to clongdouble");
+    throw Unsupported(Reason::WeakScalar, "integer beyond double to clongdouble");
   return exact;
 }
 
@@ -201,7 +201,7 @@ DType result_type(std::span<const Operand> operands) {
 
 Scalar convert(const WeakScalar& weak, DType dtype) {
   if (category(dtype) < category(weak) && dtype != DType::Bool)
-    throw Unsupported("unsafe_cast", "Python scalar to " + std::string(ir::info(dtype).name));
+    throw Unsupported(Reason::UnsafeCast, "Python scalar to " + std::string(ir::info(dtype).name));
   switch (kind_of(dtype)) {
     case Kind::Bool:
       if (weak.kind == WeakScalar::Kind::Int) return {{weak.magnitude != 0, 0}};

@@ -39,7 +39,7 @@ DType accumulator_dtype(std::string_view ufunc, DType operand, std::optional<DTy
 Kernel kernel_of(std::string_view ufunc, DType operand, std::optional<DType> asked) {
   if (ufunc.starts_with("logical_")) {  // truth of the elements, whatever their dtype
     if (asked.value_or(DType::Bool) != DType::Bool)
-      throw Unsupported("reduction", "dtype of a logical reduction");
+      throw Unsupported(Reason::Reduction, "dtype of a logical reduction");
     operand = DType::Bool;
   }
   const DType dtype = accumulator_dtype(ufunc, operand, asked);
@@ -52,14 +52,14 @@ Kernel kernel_of(std::string_view ufunc, DType operand, std::optional<DType> ask
     if (ir::reduction_info(r).name != ufunc) continue;
     if (ir::is_accepted(dtype, ir::reduction_info(r).accepts)) return {r, dtype};
   }
-  throw Unsupported("reduction", std::string(ufunc));
+  throw Unsupported(Reason::Reduction, std::string(ufunc));
 }
 
 // NumPy casts the operand of a reduction unsafely; what would warn on the way runs as NumPy.
 void check_cast(DType from, DType to) {
   if (to == DType::Bool || can_cast_same_kind(from, to)) return;
   if (ir::is_in(from, ir::kInteger) && ir::is_in(to, ir::kInteger)) return;
-  throw Unsupported("unsafe_cast", std::string(ir::info(to).name));
+  throw Unsupported(Reason::UnsafeCast, std::string(ir::info(to).name));
 }
 
 // Sorted and non-negative. NumPy lets 0 and -1 pass as axes of a 0-d array.
@@ -72,12 +72,12 @@ Dims normalized_axes(const std::optional<Dims>& axes, std::int64_t ndim) {
   }
   if (ndim == 0 && (*axes == Dims{0} || *axes == Dims{-1})) return {};
   for (std::int64_t axis : *axes) {
-    if (axis < -ndim || axis >= ndim) throw Unsupported("shape", "axis out of range");
+    if (axis < -ndim || axis >= ndim) throw Unsupported(Reason::Shape, "axis out of range");
     result.push_back(axis < 0 ? axis + ndim : axis);
   }
   std::ranges::sort(result);
   if (std::ranges::adjacent_find(result) != result.end())
-    throw Unsupported("shape", "repeated axis");
+    throw Unsupported(Reason::Shape, "repeated axis");
   return result;
 }
 
@@ -88,7 +88,7 @@ std::int64_t elements_along(const Layout& x, const Dims& axes) {
 }
 
 NodeId initial_node(Context& context, const Operand& initial, DType dtype) {
-  if (!initial.layout.shape.empty()) throw Unsupported("reduction", "initial is no scalar");
+  if (!initial.layout.shape.empty()) throw Unsupported(Reason::Reduction, "initial is no scalar");
   if (!initial.weak) check_cast(initial.layout.dtype, dtype);
   return as_dtype(context, initial, dtype);
 }
@@ -108,17 +108,18 @@ NodeId neutral_node(ir::Graph& g, const Kernel& kernel, NodeId initial) {
 NodeId masked(ir::Graph& g, const Kernel& kernel, NodeId x, const Operand& where, NodeId initial,
               ir::ReduceOrder& order) {
   if (where.weak || where.layout.dtype != DType::Bool)
-    throw Unsupported("reduction", "where is not bool");
-  if (order.order == Order::Pairwise) throw Unsupported("reduction", "where= in a pairwise sum");
+    throw Unsupported(Reason::Reduction, "where is not bool");
+  if (order.order == Order::Pairwise)
+    throw Unsupported(Reason::Reduction, "where= in a pairwise sum");
   const NodeId neutral = neutral_node(g, kernel, initial);
-  if (!neutral) throw Unsupported("reduction", "where= without initial");
+  if (!neutral) throw Unsupported(Reason::Reduction, "where= without initial");
   const bool extremum = kernel.reduction == Reduction::Min || kernel.reduction == Reduction::Max;
   // A repeated initial value could take the place of an equal zero of the other sign.
   if (extremum && order.order == Order::Sequential) order.order = Order::Extremum;
   const Dims shape = g[x].shape;  // a copy: adding nodes moves them
   const Layout whole{DType::Bool, shape, {}};
   if (broadcast_shapes(std::array{&whole, &where.layout}) != shape)
-    throw Unsupported("shape", "do not broadcast");
+    throw Unsupported(Reason::Shape, "do not broadcast");
   return ir::elementwise(
       g, Op::Where,
       {ir::broadcast_to(g, where.node, shape), x, ir::broadcast_to(g, neutral, shape)});
@@ -128,7 +129,7 @@ NodeId masked(ir::Graph& g, const Kernel& kernel, NodeId x, const Operand& where
 
 Result reduce(Context& context, std::string_view ufunc, const Operand& x,
               const ReduceOptions& options) {
-  if (x.weak) throw Unsupported("reduction", "a Python number");
+  if (x.weak) throw Unsupported(Reason::Reduction, "a Python number");
   ir::Graph& g = context.graph();
   const Kernel kernel = kernel_of(ufunc, x.layout.dtype, options.dtype);
   check_cast(x.layout.dtype, kernel.dtype);
@@ -139,7 +140,7 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
       options.initial ? initial_node(context, *options.initial, kernel.dtype) : NodeId{};
   if (elements_along(x.layout, axes) == 0 && !initial &&
       ir::reduction_info(kernel.reduction).identity == ir::Identity::None)
-    throw Unsupported("reduction", "nothing to reduce");
+    throw Unsupported(Reason::Reduction, "nothing to reduce");
 
   Layout operand = x.layout;
   operand.dtype = kernel.dtype;
@@ -161,14 +162,15 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
 
 Result arg_reduce(Context& context, bool largest, const Operand& x,
                   std::optional<std::int64_t> axis, bool keepdims) {
-  if (x.weak) throw Unsupported("reduction", "a Python number");
+  if (x.weak) throw Unsupported(Reason::Reduction, "a Python number");
   if (!ir::is_accepted(x.layout.dtype, ir::kBool | ir::kReal | ir::kHalf))
-    throw Unsupported("reduction", "order of " + std::string(ir::info(x.layout.dtype).name));
+    throw Unsupported(Reason::Reduction, "order of " + std::string(ir::info(x.layout.dtype).name));
   ir::Graph& g = context.graph();
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
   const bool flat = !axis || ndim == 0;
   const Dims axes = normalized_axes(axis ? std::optional(Dims{*axis}) : std::nullopt, ndim);
-  if (elements_along(x.layout, axes) == 0) throw Unsupported("reduction", "nothing to reduce");
+  if (elements_along(x.layout, axes) == 0)
+    throw Unsupported(Reason::Reduction, "nothing to reduce");
 
   // Halves stand where their floats stand.
   NodeId node = x.layout.dtype == DType::Float16 ? ir::cast(g, x.node, DType::Float32) : x.node;

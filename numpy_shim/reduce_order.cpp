@@ -147,7 +147,7 @@ Combination combination(ir::Reduction r, const Layout& x, const Dims& axes, bool
   if (!dims.front().reduced() || size_of(dims) <= 1) return result;
   // An inner loop multiplies halves as floats, and rounds when it is done.
   if (r == ir::Reduction::Prod && x.dtype == DType::Float16)
-    throw Unsupported("reduction", "product of a run of float16");
+    throw Unsupported(Reason::Reduction, "product of a run of float16");
   if (r == ir::Reduction::Sum) result.order = pairwise_order(dims, cast, old_numpy);
   if (r == ir::Reduction::Min || r == ir::Reduction::Max) result.order.order = Order::Extremum;
   return result;

@@ -85,17 +85,17 @@ Dims reshape_shape(const Layout& x, const Dims& shape) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] >= 0) {
       if (__builtin_mul_overflow(known, shape[i], &known))
-        throw Unsupported("shape", "elements do not fit");
+        throw Unsupported(Reason::Shape, "elements do not fit");
     } else {
-      if (shape[i] != -1 || unknown) throw Unsupported("shape", "elements do not fit");
+      if (shape[i] != -1 || unknown) throw Unsupported(Reason::Shape, "elements do not fit");
       unknown = i;
     }
   }
   if (unknown) {
-    if (known == 0 || total % known != 0) throw Unsupported("shape", "elements do not fit");
+    if (known == 0 || total % known != 0) throw Unsupported(Reason::Shape, "elements do not fit");
     result[*unknown] = total / known;
   } else if (known != total) {
-    throw Unsupported("shape", "elements do not fit");
+    throw Unsupported(Reason::Shape, "elements do not fit");
   }
   return result;
 }

@@ -167,7 +167,7 @@ std::optional<Op> inline_op(const Ufunc& ufunc, const Resolved& resolved) {
   return std::nullopt;
 }
 
-[[noreturn]] void no_loop(const Ufunc& ufunc) { throw Unsupported("no_loop", ufunc.name); }
+[[noreturn]] void no_loop(const Ufunc& ufunc) { throw Unsupported(Reason::NoLoop, ufunc.name); }
 
 // The dtypes of a loop; `q` and `Q` stand for the int64 and uint64 of the mixed comparisons, which
 // have no loop of `l` and `L`.
@@ -178,7 +178,7 @@ Resolved as_resolved(const Ufunc& ufunc, std::size_t loop, bool long_long = fals
     std::optional<DType> dtype = ir::dtype_from_code(code);
     if (long_long && code == 'q') dtype = DType::Int64;
     if (long_long && code == 'Q') dtype = DType::UInt64;
-    if (!dtype) throw Unsupported("dtype", ufunc.name + " of type " + code);
+    if (!dtype) throw Unsupported(Reason::Dtype, ufunc.name + " of type " + code);
     (i < static_cast<std::size_t>(ufunc.nin) ? result.inputs : result.outputs).push_back(*dtype);
   }
   result.op = inline_op(ufunc, result);
@@ -203,7 +203,7 @@ void check_casting(const Ufunc& ufunc, std::span<const Operand> operands, const 
     const DType to = resolved.inputs[i];
     const bool ok =
         !same_kind || (x.weak ? weak_fits(*x.weak, to) : can_cast_same_kind(x.layout.dtype, to));
-    if (!ok) throw Unsupported("no_loop", ufunc.name + ": operand cannot be cast");
+    if (!ok) throw Unsupported(Reason::NoLoop, ufunc.name + ": operand cannot be cast");
   }
 }
 
@@ -245,8 +245,8 @@ Resolved comparison(const Ufunc& ufunc, std::span<const Operand> operands, bool 
 
 Resolved resolve_anew(const Ufunc& ufunc, std::span<const Operand> operands,
                       const UfuncOptions& options) {
-  if (!ufunc.elementwise) throw Unsupported("generalized_ufunc", ufunc.name);
-  if (ufunc.foreign) throw Unsupported("foreign_ufunc", ufunc.name);
+  if (!ufunc.elementwise) throw Unsupported(Reason::GeneralizedUfunc, ufunc.name);
+  if (ufunc.foreign) throw Unsupported(Reason::ForeignUfunc, ufunc.name);
   if (operands.size() != static_cast<std::size_t>(ufunc.nin)) no_loop(ufunc);
   const auto checked = [&](Resolved resolved) {
     check_casting(ufunc, operands, resolved, options.same_kind);

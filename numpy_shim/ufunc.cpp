@@ -18,7 +18,7 @@ void check_integer_power(const Ufunc& ufunc, std::span<const Operand> operands,
   const bool never_negative = exponent.weak
                                   ? !exponent.weak->negative
                                   : ir::is_in(exponent.layout.dtype, ir::kBool | ir::kUInt);
-  if (!never_negative) throw Unsupported("integer_power");
+  if (!never_negative) throw Unsupported(Reason::IntegerPower);
 }
 
 // Casts that lose more than precision warn (NaN to int) or discard the imaginary part with a
@@ -28,7 +28,7 @@ void check_input_cast(const Operand& x, DType to) {
   if (x.weak || from == to || to == DType::Bool) return;
   const bool to_integer = ir::is_in(from, ir::kInexact) && ir::is_in(to, ir::kInteger);
   const bool to_real = ir::is_in(from, ir::kComplex) && !ir::is_in(to, ir::kComplex);
-  if (to_integer || to_real) throw Unsupported("unsafe_cast", std::string(ir::info(to).name));
+  if (to_integer || to_real) throw Unsupported(Reason::UnsafeCast, std::string(ir::info(to).name));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::int64_t ndim_of(const Layout& x) { return static_cast<std::int64_t>(x.shape
 
 // A non-negative axis, or Unsupported (NumPy raises AxisError).
 std::size_t checked_axis(std::int64_t axis, std::int64_t ndim) {
-  if (axis < -ndim || axis >= ndim) throw Unsupported("shape", "axis out of range");
+  if (axis < -ndim || axis >= ndim) throw Unsupported(Reason::Shape, "axis out of range");
   return static_cast<std::size_t>(axis < 0 ? axis + ndim : axis);
 }
 
@@ -26,7 +26,7 @@ std::vector<bool> marked_axes(const Dims& axes, std::int64_t ndim) {
   std::vector<bool> marked(static_cast<std::size_t>(ndim));
   for (std::int64_t axis : axes) {
     const std::size_t a = checked_axis(axis, ndim);
-    if (marked[a]) throw Unsupported("shape", "repeated axis");
+    if (marked[a]) throw Unsupported(Reason::Shape, "repeated axis");
     marked[a] = true;
   }
   return marked;
@@ -42,7 +42,7 @@ struct Range {
 };
 Range clipped(const IndexItem& item, std::int64_t n) {
   const std::int64_t step = item.step.value_or(1);
-  if (step == 0) throw Unsupported("shape", "slice step of zero");
+  if (step == 0) throw Unsupported(Reason::Shape, "slice step of zero");
   const std::int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
   const auto bound = [&](std::optional<std::int64_t> at, std::int64_t missing) {
     if (!at) return missing;
@@ -65,8 +65,8 @@ ir::SmallVector<IndexItem, 6> without_ellipsis(const Layout& x, std::span<const 
     ellipses += item.kind == Kind::Ellipsis;
   }
   const std::int64_t missing = ndim_of(x) - used;
-  if (missing < 0) throw Unsupported("shape", "too many indices");
-  if (ellipses > 1) throw Unsupported("shape", "repeated ellipsis");
+  if (missing < 0) throw Unsupported(Reason::Shape, "too many indices");
+  if (ellipses > 1) throw Unsupported(Reason::Shape, "repeated ellipsis");
   IndexItem everything;
   everything.kind = Kind::Slice;
   ir::SmallVector<IndexItem, 6> full;
@@ -128,7 +128,7 @@ View basic_index(const Layout& x, std::span<const IndexItem> items) {
       view.layout.shape.push_back(range.length);
       view.layout.strides.push_back(stride * range.step);
     } else if (range.start < 0 || range.start >= n) {
-      throw Unsupported("shape", "index out of bounds");
+      throw Unsupported(Reason::Shape, "index out of bounds");
     }
     view.offset += stride * range.start;
     starts.push_back(range.start);
@@ -150,7 +150,7 @@ View basic_index(const Layout& x, std::span<const IndexItem> items) {
 View transpose(const Layout& x, const std::optional<Dims>& axes) {
   Dims permutation(x.shape.size());
   if (axes) {
-    if (axes->size() != x.shape.size()) throw Unsupported("shape", "axes do not match");
+    if (axes->size() != x.shape.size()) throw Unsupported(Reason::Shape, "axes do not match");
     marked_axes(*axes, ndim_of(x));
     std::ranges::transform(*axes, permutation.begin(), [&](std::int64_t axis) {
       return static_cast<std::int64_t>(checked_axis(axis, ndim_of(x)));
@@ -184,7 +184,7 @@ View squeeze(const Layout& x, const std::optional<Dims>& axes) {
   View view{{x.dtype, {}, {}}, 0, {}};
   for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
     if (dropped[axis]) {
-      if (x.shape[axis] != 1) throw Unsupported("shape", "squeezed axis is not of size one");
+      if (x.shape[axis] != 1) throw Unsupported(Reason::Shape, "squeezed axis is not of size one");
       continue;
     }
     view.layout.shape.push_back(x.shape[axis]);
@@ -205,16 +205,16 @@ View expand_dims(const Layout& x, const Dims& axes) {
 }
 
 View broadcast_to(const Layout& x, const Dims& shape) {
-  if (shape.size() < x.shape.size()) throw Unsupported("shape", "do not broadcast");
+  if (shape.size() < x.shape.size()) throw Unsupported(Reason::Shape, "do not broadcast");
   if (std::ranges::any_of(shape, [](std::int64_t n) { return n < 0; }))
-    throw Unsupported("shape", "a negative size");
+    throw Unsupported(Reason::Shape, "a negative size");
   check_size(shape);
   const std::size_t missing = shape.size() - x.shape.size();
   View view{{x.dtype, shape, Dims(shape.size(), 0)}, 0, {}};
   Dims axes(shape.size(), -1);
   for (std::size_t i = missing; i < shape.size(); ++i) {
     const std::int64_t n = x.shape[i - missing];
-    if (n != shape[i] && n != 1) throw Unsupported("shape", "do not broadcast");
+    if (n != shape[i] && n != 1) throw Unsupported(Reason::Shape, "do not broadcast");
     if (n == shape[i]) axes[i] = static_cast<std::int64_t>(i - missing);
     if (n != 1) view.layout.strides[i] = x.strides[i - missing];
   }

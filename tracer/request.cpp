@@ -291,7 +291,7 @@ void Session::run(std::vector<Want>& wants) {
   }
   if (replay) {
     record({Event::Kind::Replay,
-            request.executable ? "replay" : "no_backend",
+            request.executable ? Reason::Replay : Reason::NoBackend,
             {},
             current_.origin,
             nullptr});
@@ -393,7 +393,7 @@ void Session::finish(std::span<const LazyArray> results) {
     const bool returned =
         std::ranges::any_of(results, [&](const LazyArray& r) { return r.storage == storage; });
     if (!returned && storage->role == Role::Temporary)
-      record({Event::Kind::Escape, "escape", {}, current_.origin, nullptr});
+      record({Event::Kind::Escape, Reason::Escape, {}, current_.origin, nullptr});
   }
   compute(std::move(wanted), true);
   if (pure_) record_plan(results);

@@ -64,7 +64,7 @@ void Session::enter(Origin origin, bool scalar_operator) {
   const std::uint64_t site = mix(origin.code, static_cast<std::uint64_t>(origin.instruction));
   const bool known_site = !sites_.insert(site).second;
   if (graph_.size() > (known_site ? kFlushNodes : kMostNodes)) {
-    record({Event::Kind::Flush, "flush", {}, origin, nullptr});
+    record({Event::Kind::Flush, Reason::Flush, {}, origin, nullptr});
     flush();
     sites_.insert(site);
   }

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "ir/support/reasons.h"
 #include "numpy_shim/reduce.h"
 #include "numpy_shim/ufunc.h"
 #include "tracer/host.h"
@@ -31,8 +33,8 @@ struct NodeInfo {
 
 struct Event {
   enum class Kind : std::uint8_t { Force, NumpyCall, Flush, Escape, Replay, Run } kind = Kind::Run;
-  std::string reason;  // row of reasons.def
-  std::string detail;  // name of the function, attribute ...
+  std::optional<Reason> reason;  // of all but runs
+  std::string detail;            // name of the function, attribute ...
   Origin origin;
   std::shared_ptr<const ir::Executable> executable;  // of a run; its report says the rest
 };

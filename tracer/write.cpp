@@ -10,11 +10,11 @@
 namespace ufuse::tracer {
 
 void Session::check_assignable(const LazyArray& target, const Operand& value) const {
-  if (!target.storage->writeable || target.read_only) throw Unsupported("read_only");
+  if (!target.storage->writeable || target.read_only) throw Unsupported(Reason::ReadOnly);
   const DType from = value.weak ? numpy_shim::default_dtype(*value.weak) : value.layout.dtype;
   // NumPy warns that the imaginary part is lost.
   if (ir::is_in(from, ir::kComplex) && !ir::is_in(target.layout.dtype, ir::kComplex))
-    throw Unsupported("arguments");
+    throw Unsupported(Reason::Arguments);
 }
 
 // The value as the target's dtype and shape. NumPy ignores leading axes of extent 1 that the target
@@ -28,7 +28,7 @@ NodeId Session::fitted(const LazyArray& target, const Operand& value) {
     const std::int64_t wanted = target.layout.shape[ndim - shape.size() + i];
     fits = shape[i] == wanted || shape[i] == 1;
   }
-  if (!fits) throw Unsupported("shape");
+  if (!fits) throw Unsupported(Reason::Shape);
   const std::size_t first = graph_.size();
   NodeId node = numpy_shim::as_dtype(*this, value, target.layout.dtype);
   if (shape != graph_[node].shape) node = ir::reshape(graph_, node, shape);
@@ -46,8 +46,8 @@ void Session::assign(const LazyArray& target, const Operand& value,
 void Session::assign_where(const LazyArray& target, const Operand& mask, const Operand& value) {
   check_assignable(target, value);
   if (mask.layout.dtype != DType::Bool || mask.layout.shape != target.layout.shape)
-    throw Unsupported("advanced_assignment");
-  if (!value.weak && !value.layout.shape.empty()) throw Unsupported("advanced_assignment");
+    throw Unsupported(Reason::AdvancedAssignment);
+  if (!value.weak && !value.layout.shape.empty()) throw Unsupported(Reason::AdvancedAssignment);
   const NodeId fresh = fitted(target, value);
   const NodeId old = read(target);
   const std::size_t first = graph_.size();
@@ -71,7 +71,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   const Computing computing(*this);
   // From here on memory is written at once. The value is held like an array of the user's, so that
   // whatever is computed or overwritten on the way leaves it readable.
-  events_.push_back({Event::Kind::Force, "write", {}, current_.origin, nullptr});
+  events_.push_back({Event::Kind::Force, Reason::Write, {}, current_.origin, nullptr});
   const Dims strides = numpy_shim::c_strides(target.layout.shape, ir::size_of(target.layout.dtype));
   if (donor && !donor->memory) donor->value = {};
   const LazyArray held =

@@ -106,7 +106,7 @@ class Planner {
     const auto size = static_cast<std::int64_t>(ir::size_of(buffer.dtype));
     for (std::size_t i = 0; i < buffer.strides.size(); ++i) {
       const std::int64_t stride = buffer.shape[i] > 1 ? buffer.strides[i] : 0;
-      if (stride % size != 0) throw Unsupported("odd_stride");
+      if (stride % size != 0) throw Unsupported(Reason::Layout);
       place.strides.push_back(stride / size);
     }
     return place;

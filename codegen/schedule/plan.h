@@ -21,7 +21,7 @@ struct Plan {
   std::vector<Temp> temps;            // live for one run
 };
 
-// Throws Unsupported("odd_stride") for a buffer whose strides are no multiples of its item size.
+// Throws Unsupported for a buffer whose strides are no multiples of its item size.
 Plan make_plan(ir::Graph graph, const ir::LoopTable& loops, const ir::RunArgs& layouts);
 
 }  // namespace ufuse::codegen

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "ir/support/reasons.h"
+
 namespace ufuse {
 
 // The caller's mistake as NumPy itself would report it. pyext never words these: it runs the real
@@ -14,17 +16,17 @@ class UserError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// No native form; `reason` is a row of tracer/reasons.def (its id). The NumPy call runs instead,
-// and explain says why.
+// No native form. The NumPy call runs instead, and explain says why.
 class Unsupported : public std::runtime_error {
  public:
-  explicit Unsupported(std::string reason, const std::string& detail = {})
-      : std::runtime_error(detail.empty() ? reason : reason + ": " + detail),
-        reason_(std::move(reason)) {}
-  const std::string& reason() const { return reason_; }
+  explicit Unsupported(Reason reason, const std::string& detail = {})
+      : std::runtime_error(detail.empty() ? std::string(id_of(reason))
+                                          : std::string(id_of(reason)) + ": " + detail),
+        reason_(reason) {}
+  Reason reason() const { return reason_; }
 
  private:
-  std::string reason_;
+  Reason reason_;
 };
 
 // Our mistake. The plain NumPy answer is given; in debug mode it is raised, with the IR.

@@ -269,7 +269,7 @@ void Call::share_containers() {
 // takes its place, which has what nobody waits for left out.
 void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
   constexpr int kTries = 4;
-  record(tracer::Event::Kind::Force, "exception");
+  record(tracer::Event::Kind::Force, Reason::Exception);
   quickly |= std::exchange(stopped_, false);
   std::optional<py::error_already_set> signal;
   for (int tries = 1;; ++tries) {
@@ -354,7 +354,7 @@ std::optional<std::vector<py::object>> Call::stop_if_slow() {
   if (!copies_.empty() || among_strangers_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
   session_.mark_impure();
-  record(tracer::Event::Kind::Flush, "slow_tracing");
+  record(tracer::Event::Kind::Flush, Reason::SlowTracing);
   session_.abort();
   const std::shared_ptr<Call> kept = shared_from_this();
   calls.stack.back() = nullptr;  // as long as the function runs, no other call is in its place
@@ -463,14 +463,14 @@ void Call::enter(bool scalar_operator) {
   session_.enter(here(), scalar_operator);
   if (traceable_) return;
   session_.flush();  // what stands before this warns before
-  throw Unsupported("error_state");
+  throw Unsupported(Reason::ErrorState);
 }
 
 void Call::enter_special() {
   asked_special_ = true;
   if (special_errors_are_ignored()) return;
   session_.flush();  // what stands before this warns before
-  throw Unsupported("error_state");
+  throw Unsupported(Reason::ErrorState);
 }
 
 void Call::enter_method(const char* name) {
@@ -500,7 +500,7 @@ Place Call::place_of(const tracer::Origin& origin) const {
   return {borrow(code->co_filename), PyCode_Addr2Line(code, origin.instruction), known.module_name};
 }
 
-void Call::record(tracer::Event::Kind kind, const char* reason, std::string detail) {
+void Call::record(tracer::Event::Kind kind, Reason reason, std::string detail) {
   session_.record({kind, reason, std::move(detail), users_line(), nullptr});
 }
 

@@ -192,7 +192,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // called runs.
   void enter_method(const char* name);
   Place place_of(const tracer::Origin& origin) const;
-  void record(tracer::Event::Kind kind, const char* reason, std::string detail = {});
+  void record(tracer::Event::Kind kind, Reason reason, std::string detail = {});
 
   // An array of somebody else's as an operand of the operation that follows. A large one that
   // somebody may still write is not copied: `immediate` is set, and the results of the operation

@@ -3,12 +3,13 @@
 #include "pyext/bind/call/session.h"
 
 #include "codegen/runtime/openmp.h"
+#include "ir/support/reasons.h"
+#include "numpy_shim/surface.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/gil.h"
 #include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/numpy/request_check.h"
-#include "tracer/reasons.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -143,7 +144,7 @@ py::object traced(bool fast, bool debug, bool waits, py::handle body, py::handle
 
 py::object call_numpy(py::handle func, const py::tuple& args, const py::dict& kwargs,
                       const std::string& reason, bool pure) {
-  return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), reason, pure);
+  return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), reason_of(reason), pure);
 }
 
 const char* kind_name(tracer::Event::Kind kind) {
@@ -177,7 +178,7 @@ py::list events() {
     const Place place = call->place_of(event.origin);
     py::dict row;
     row["kind"] = kind_name(event.kind);
-    row["reason"] = event.reason;
+    row["reason"] = event.reason ? std::string(id_of(*event.reason)) : std::string();
     row["detail"] = event.detail;
     row["file"] = place.file;
     row["line"] = place.line;
@@ -200,8 +201,7 @@ py::object readable(const std::string& words) {
 // Why loops are not compiled, in words; `otherwise` where they do not say.
 std::string note_of(const ir::GroupReport& group, const std::string& otherwise) {
   std::string note;
-  for (const tracer::Reason& reason : tracer::reasons())
-    if (reason.id == group.reason) note = reason.sentence;
+  if (group.reason) note = sentence_of(*group.reason);
   if (!note.empty() && !group.note.empty()) note += ' ';
   note += group.note;
   return note.empty() ? otherwise : note;
@@ -223,7 +223,7 @@ py::list reports() {
       made["loops"] = *group.loops;
       made["origin"] = group.origin;
       made["compile_ms"] = group.compile_ms;
-      made["reason"] = group.reason;
+      made["reason"] = group.reason ? std::string(id_of(*group.reason)) : std::string();
       made["note"] = readable(note_of(group, run.note));
       groups.append(made);
     }
@@ -288,17 +288,21 @@ bool keep_entry(const py::bytes& key, const py::bytes& payload) {
 
 py::list reasons() {
   py::list rows;
-  for (const tracer::Reason& reason : tracer::reasons())
+  for (const ReasonRow& reason : ufuse::reasons())
     rows.append(py::make_tuple(std::string(reason.id), std::string(reason.sentence)));
   return rows;
 }
 
-// How each name of NumPy is run where the rule does not say it: rows (module, name, form, what).
+// How each name of NumPy is run where the rule does not say it: rows (module, name, form, what,
+// whether it writes to an argument).
 py::list surface() {
   py::list rows;
-#define SURFACE(module, name, form, what) rows.append(py::make_tuple(module, name, #form, what));
-#include "numpy_shim/surface.def"
-#undef SURFACE
+  for (const numpy_shim::SurfaceRow& row : numpy_shim::surface()) {
+    constexpr const char* kForms[] = {"Native", "Twin", "NumPy"};
+    rows.append(py::make_tuple(std::string(row.module), std::string(row.name),
+                               kForms[static_cast<int>(row.form)], std::string(row.what),
+                               row.writes.argument));
+  }
   return rows;
 }
 
@@ -420,7 +424,7 @@ void bind_session(py::module_& m) {
         "Keep bytes there for later processes; False where that is not possible.");
   m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
   m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
-  m.def("reasons", reasons, "Rows of tracer/reasons.def: (id, sentence).");
+  m.def("reasons", reasons, "Rows of ir/support/reasons.def: (id, sentence).");
   m.def(
       "set_array_function",
       [](py::object handler) {

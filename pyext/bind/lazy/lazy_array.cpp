@@ -10,6 +10,7 @@
 #include <new>
 
 #include "numpy_shim/layout.h"
+#include "numpy_shim/surface.h"
 #include "numpy_shim/view.h"
 #include "pyext/bind/numpy/native_call.h"
 
@@ -153,7 +154,7 @@ PyObject* get_base(PyObject* self, void*) {
     const LazyArray& array = as_lazy(self)->array;
     if (array.is_whole() && !array.is_view && !array.storage->memory)
       return py::none().release().ptr();
-    return PyObject_GetAttrString(force(self, "unknown_attribute", "base").ptr(), "base");
+    return PyObject_GetAttrString(force(self, Reason::UnknownAttribute, "base").ptr(), "base");
   });
 }
 
@@ -167,9 +168,7 @@ PyObject* get_T(PyObject* self, void*) {
                  return make_lazy(c.session().view(
                      lazy->array, numpy_shim::transpose(layout(self), std::nullopt)));
                },
-               [&](const std::string&) {
-                 return steal(PyObject_GetAttrString(real_of(self).ptr(), "T"));
-               })
+               [&](Reason) { return steal(PyObject_GetAttrString(real_of(self).ptr(), "T")); })
         .release()
         .ptr();
   });
@@ -185,10 +184,10 @@ PyObject* get_real(PyObject* self, void*) {
                  c.enter();
                  return make_lazy(c.session().part(lazy->array, ir::Op::RealPart));
                },
-               [&](const std::string&) {
+               [&](Reason) {
                  py::str name("real");
                  const py::object getattr = py::module_::import("builtins").attr("getattr");
-                 return numpy_call(getattr.ptr(), {self, name.ptr()}, "memory_view", true);
+                 return numpy_call(getattr.ptr(), {self, name.ptr()}, Reason::MemoryView, true);
                })
         .release()
         .ptr();
@@ -205,10 +204,10 @@ PyObject* get_imag(PyObject* self, void*) {
                  c.enter();
                  return make_lazy(c.session().part(lazy->array, ir::Op::ImagPart));
                },
-               [&](const std::string&) {
+               [&](Reason) {
                  py::str name("imag");
                  const py::object getattr = py::module_::import("builtins").attr("getattr");
-                 return numpy_call(getattr.ptr(), {self, name.ptr()}, "memory_view", true);
+                 return numpy_call(getattr.ptr(), {self, name.ptr()}, Reason::MemoryView, true);
                })
         .release()
         .ptr();
@@ -220,7 +219,7 @@ PyObject* get_imag(PyObject* self, void*) {
 int set_on_real(PyObject* self, const char* name, PyObject* value) {
   LazyObject* lazy = as_lazy(self);
   if (Call* call = tracing_call(self)) {
-    call->record(tracer::Event::Kind::NumpyCall, "unknown_attribute", name);
+    call->record(tracer::Event::Kind::NumpyCall, Reason::UnknownAttribute, name);
     call->session().flush();
   }
   const py::object real = real_of(self);
@@ -240,18 +239,17 @@ int set_attribute(PyObject* self, PyObject* value, void* name) {
 
 // Any other attribute is the real object's. A method runs as a NumPy call when it is called, not
 // before.
-const char* const kMutating[] = {"sort",     "partition", "put",      "resize", "itemset",
-                                 "byteswap", "setfield",  "setflags", "fill"};
-
 PyObject* call_method(PyObject* bound, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     PyObject* self = PyTuple_GET_ITEM(bound, 0);
     const std::string name = text_of(PyTuple_GET_ITEM(bound, 1));
-    const bool pure = std::ranges::none_of(kMutating, [&](const char* m) { return m == name; });
+    const bool pure = !numpy_shim::writes_of(name).argument;
     const py::object type = steal(get_class(self, nullptr));
     const py::object method = steal(PyObject_GetAttr(type.ptr(), PyTuple_GET_ITEM(bound, 1)));
     const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
-    return numpy_call(method.ptr(), all.ptr(), kwargs, "unknown_attribute", pure).release().ptr();
+    return numpy_call(method.ptr(), all.ptr(), kwargs, Reason::UnknownAttribute, pure)
+        .release()
+        .ptr();
   });
 }
 PyMethodDef kMethodDef = {"method",
@@ -281,7 +279,7 @@ PyObject* getattro(PyObject* self, PyObject* name) {
       return PyCFunction_New(&kMethodDef, bound.ptr());
     }
     const py::object getattr = py::module_::import("builtins").attr("getattr");
-    return numpy_call(getattr.ptr(), {self, name}, "unknown_attribute", true).release().ptr();
+    return numpy_call(getattr.ptr(), {self, name}, Reason::UnknownAttribute, true).release().ptr();
   });
 }
 
@@ -308,13 +306,13 @@ PyMemberDef kMembers[] = {
     {nullptr, 0, 0, 0, nullptr}};
 
 PyObject* repr(PyObject* self) {
-  return guard([&] { return PyObject_Repr(force(self, "print").ptr()); });
+  return guard([&] { return PyObject_Repr(force(self, Reason::Print).ptr()); });
 }
 PyObject* str(PyObject* self) {
-  return guard([&] { return PyObject_Str(force(self, "print").ptr()); });
+  return guard([&] { return PyObject_Str(force(self, Reason::Print).ptr()); });
 }
 Py_hash_t hash(PyObject* self) {
-  return guard([&] { return PyObject_Hash(force(self, "hash").ptr()); }, Py_hash_t{-1});
+  return guard([&] { return PyObject_Hash(force(self, Reason::Hash).ptr()); }, Py_hash_t{-1});
 }
 
 }  // namespace
@@ -336,11 +334,11 @@ namespace {
 void check_size(const LazyArray& array) {
   static const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (array.layout.shape.size() > numpy().most_axes) throw Unsupported("size");
+  if (array.layout.shape.size() > numpy().most_axes) throw Unsupported(Reason::Size);
   if (!array.storage->value || array.is_view) return;
   auto bytes = static_cast<double>(ir::size_of(array.layout.dtype));
   for (std::int64_t n : array.layout.shape) bytes *= static_cast<double>(n);
-  if (bytes > memory) throw Unsupported("size");
+  if (bytes > memory) throw Unsupported(Reason::Size);
 }
 
 }  // namespace
@@ -422,12 +420,12 @@ py::object real_of(PyObject* object) {
   return real;
 }
 
-py::object force(PyObject* lazy, const char* reason, const char* detail) {
+py::object force(PyObject* lazy, Reason reason, const char* detail) {
   if (Call* call = tracing_call(lazy)) call->record(tracer::Event::Kind::Force, reason, detail);
   return real_of(lazy);
 }
 
-py::object force_outcome(PyObject* lazy, const char* reason, bool truth) {
+py::object force_outcome(PyObject* lazy, Reason reason, bool truth) {
   Call* call = tracing_call(lazy);
   if (call == nullptr) return real_of(lazy);
   tracer::Event event{tracer::Event::Kind::Force, reason, {}, call->users_line(), nullptr};

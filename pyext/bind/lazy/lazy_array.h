@@ -42,9 +42,9 @@ bool is_temporary(PyObject* object);
 py::object real_of(PyObject* lazy);
 // The same for a value of one element that Python goes one way or another for, by its truth or by
 // all of it.
-py::object force_outcome(PyObject* lazy, const char* reason, bool truth);
+py::object force_outcome(PyObject* lazy, Reason reason, bool truth);
 // The same, recorded as a force for this reason.
-py::object force(PyObject* lazy, const char* reason, const char* detail = "");
+py::object force(PyObject* lazy, Reason reason, const char* detail = "");
 
 // The slots of the type, by topic.
 void add_number_slots(std::vector<PyType_Slot>& slots);    // lazy_numbers.cpp

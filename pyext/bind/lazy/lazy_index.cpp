@@ -14,7 +14,7 @@ using numpy_shim::View;
 
 std::optional<std::int64_t> slice_bound(PyObject* object) {
   if (object == Py_None) return std::nullopt;
-  if (!PyIndex_Check(object)) throw Unsupported("arguments");
+  if (!PyIndex_Check(object)) throw Unsupported(Reason::Arguments);
   const Py_ssize_t value =
       PyNumber_AsSsize_t(object, nullptr);  // out of range: clipped, as Python does
   if (value == -1 && PyErr_Occurred()) throw py::error_already_set();
@@ -36,17 +36,17 @@ IndexItem item_of(PyObject* object) {
   } else {
     const bool is_mask = PyBool_Check(object) || PyArray_IsScalar(object, Bool) ||
                          (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
-    if (is_mask) throw Unsupported("mask_index");
+    if (is_mask) throw Unsupported(Reason::MaskIndex);
     // A class of Python's has code of its own, which runs where nothing is being built.
     const bool asks_python =
         (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !is_lazy(object) && !is_number(object);
     if (!PyIndex_Check(object) || PyArray_Check(object) || asks_python ||
         (is_lazy(object) && !as_lazy(object)->array.scalar))
-      throw Unsupported("advanced_index");
+      throw Unsupported(Reason::AdvancedIndex);
     const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
     if (value == -1 && PyErr_Occurred()) {
       PyErr_Clear();
-      throw Unsupported("arguments");
+      throw Unsupported(Reason::Arguments);
     }
     item.integer = value;
   }
@@ -81,7 +81,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
                tracing_call(self),
                [&](Call& call) {
                  call.enter();
-                 if (lazy->array.scalar) throw Unsupported("advanced_index");
+                 if (lazy->array.scalar) throw Unsupported(Reason::AdvancedIndex);
                  const IndexItems items = items_of(key);
                  LazyArray view = call.session().view(
                      lazy->array, numpy_shim::basic_index(lazy->array.layout, items));
@@ -90,7 +90,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
                  return make_lazy(
                      call.session().from_result({element.node, {view.layout.dtype, {}, {}}, true}));
                },
-               [&](const std::string& reason) {
+               [&](Reason reason) {
                  return numpy_call(operator_function("getitem"), {self, key}, reason, true);
                })
         .release()
@@ -114,7 +114,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
             value ? tracing_call(self) : nullptr,
             [&](Call& call) -> py::object {
               call.enter();
-              if (lazy->array.scalar) throw Unsupported("arguments");
+              if (lazy->array.scalar) throw Unsupported(Reason::Arguments);
               if (is_mask_of(call, key, lazy->array)) {
                 const tracer::Operand number = to_operand(call, value);
                 const tracer::Operand mask = call.session().operand(as_lazy(key)->array);
@@ -125,7 +125,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
               }
               return py::none();
             },
-            [&](const std::string& reason) {
+            [&](Reason reason) {
               if (value == nullptr)
                 return numpy_call(operator_function("delitem"), {self, key}, reason, false);
               return numpy_call(operator_function("setitem"), {self, key, value}, reason, false);
@@ -184,7 +184,7 @@ PyObject* iterate(PyObject* self) {
   return guard([&]() -> PyObject* {
     const Layout& layout = as_lazy(self)->array.layout;
     if (layout.shape.size() > 1 && tracing_call(self)) return PySeqIter_New(self);
-    const py::object real = force(self, "iteration");
+    const py::object real = force(self, Reason::Iteration);
     if (!tracing_call(self) || layout.shape.size() != 1) return PyObject_GetIter(real.ptr());
     auto* made = PyObject_New(ElementsObject, the_elements_type);
     if (made == nullptr) throw py::error_already_set();
@@ -196,7 +196,8 @@ PyObject* iterate(PyObject* self) {
 
 int contains(PyObject* self, PyObject* value) {
   return guard(
-      [&] { return PySequence_Contains(force(self, "contains").ptr(), unwrap(value).ptr()); }, -1);
+      [&] { return PySequence_Contains(force(self, Reason::Contains).ptr(), unwrap(value).ptr()); },
+      -1);
 }
 
 tracer::ByteRange range_of(const LazyArray& array) {
@@ -241,13 +242,13 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
         source.layout == target.layout && target.storage->writeable && !target.read_only)
       return;
   }
-  if (depends_on_order(target, value)) throw Unsupported("overlapping_assignment");
+  if (depends_on_order(target, value)) throw Unsupported(Reason::OverlappingAssignment);
   const tracer::Operand operand = to_operand(call, value);
   // NumPy puts its scalars into signed integers by way of Python's int, which raises where the
   // value does not fit.
   if (operand.scalar && !operand.weak && ir::is_in(target.layout.dtype, ir::kInt) &&
       !numpy_shim::can_cast_safely(operand.layout.dtype, target.layout.dtype))
-    throw Unsupported("unsafe_cast");
+    throw Unsupported(Reason::UnsafeCast);
   // A temporary on the interpreter's stack: nobody else has it.
   const bool temporary =
       is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;

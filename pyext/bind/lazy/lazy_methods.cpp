@@ -21,14 +21,14 @@ template <std::size_t N>
 Args<N> parse(const std::array<const char*, N>& names, PyObject* args, PyObject* kwargs) {
   Args<N> found{};
   const auto given = static_cast<std::size_t>(PyTuple_GET_SIZE(args));
-  if (given > N) throw Unsupported("arguments");
+  if (given > N) throw Unsupported(Reason::Arguments);
   for (std::size_t i = 0; i < given; ++i)
     found[i] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
   PyObject *key, *value;
   for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
     std::size_t i = 0;
     while (i < N && PyUnicode_CompareWithASCIIString(key, names[i]) != 0) ++i;
-    if (i == N || found[i]) throw Unsupported("arguments");
+    if (i == N || found[i]) throw Unsupported(Reason::Arguments);
     found[i] = value;
   }
   return found;
@@ -36,16 +36,17 @@ Args<N> parse(const std::array<const char*, N>& names, PyObject* args, PyObject*
 
 char order_of(PyObject* object, char missing) {
   if (object == nullptr || object == Py_None) return missing;
-  if (!PyUnicode_Check(object) || PyUnicode_GET_LENGTH(object) != 1) throw Unsupported("arguments");
+  if (!PyUnicode_Check(object) || PyUnicode_GET_LENGTH(object) != 1)
+    throw Unsupported(Reason::Arguments);
   const auto letter = static_cast<char>(PyUnicode_READ_CHAR(object, 0));
   if (letter != 'C' && letter != 'F' && letter != 'A' && letter != 'K')
-    throw Unsupported("arguments");
+    throw Unsupported(Reason::Arguments);
   return letter;
 }
 
 // The method of the real type on real arrays.
 py::object numpy_method(PyObject* self, const char* name, PyObject* args, PyObject* kwargs,
-                        const std::string& reason, bool pure = true) {
+                        Reason reason, bool pure = true) {
   const py::object type = steal(PyObject_GetAttrString(self, "__class__"));
   const py::object method = steal(PyObject_GetAttrString(type.ptr(), name));
   const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
@@ -62,16 +63,14 @@ PyObject* method(PyObject* self, const char* name, PyObject* args, PyObject* kwa
                  call.enter();
                  return native(call, as_lazy(self)->array);
                },
-               [&](const std::string& reason) {
-                 return numpy_method(self, name, args, kwargs, reason);
-               })
+               [&](Reason reason) { return numpy_method(self, name, args, kwargs, reason); })
         .release()
         .ptr();
   });
 }
 
 py::object view_of(Call& call, const LazyArray& array, const View& view) {
-  if (array.scalar) throw Unsupported("arguments");
+  if (array.scalar) throw Unsupported(Reason::Arguments);
   return make_lazy(call.session().view(array, view));
 }
 
@@ -170,9 +169,9 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "astype", args, kwargs, [&](Call& call, const LazyArray& array) {
     const auto [type, order, casting, subok, copy] =
         parse<5>({"dtype", "order", "casting", "subok", "copy"}, args, kwargs);
-    if (!type) throw Unsupported("arguments");
+    if (!type) throw Unsupported(Reason::Arguments);
     const std::optional<DType> dtype = dtype_argument(type);
-    if (!dtype) throw Unsupported("dtype");
+    if (!dtype) throw Unsupported(Reason::Dtype);
     const DType from = array.layout.dtype;
     if (casting && PyUnicode_Check(casting)) {
       const std::string rule = text_of(casting);
@@ -180,13 +179,13 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
                            (rule == "same_kind" && numpy_shim::can_cast_same_kind(from, *dtype)) ||
                            (rule == "safe" && numpy_shim::can_cast_safely(from, *dtype)) ||
                            ((rule == "no" || rule == "equiv") && from == *dtype);
-      if (!allowed) throw Unsupported("arguments");
+      if (!allowed) throw Unsupported(Reason::Arguments);
     } else if (casting) {
-      throw Unsupported("arguments");
+      throw Unsupported(Reason::Arguments);
     }
     // NumPy warns that the imaginary part is lost.
     if (ir::is_in(from, ir::kComplex) && !ir::is_in(*dtype, ir::kComplex | ir::kBool))
-      throw Unsupported("arguments");
+      throw Unsupported(Reason::Arguments);
     const bool must_copy = !copy || PyObject_IsTrue(copy) != 0;
     const char letter = order_of(order, 'K');
     const ir::Dims strides = strides_for(array, *dtype, letter);
@@ -199,7 +198,7 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* transpose(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "transpose", args, kwargs, [&](Call& call, const LazyArray& array) {
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) throw Unsupported("arguments");
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) throw Unsupported(Reason::Arguments);
     PyObject* axes = args;
     if (PyTuple_GET_SIZE(args) == 1 && !PyIndex_Check(PyTuple_GET_ITEM(args, 0)))
       axes = PyTuple_GET_ITEM(args, 0);
@@ -213,7 +212,7 @@ PyObject* transpose(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* swapaxes(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "swapaxes", args, kwargs, [&](Call& call, const LazyArray& array) {
     const auto [a, b] = parse<2>({"axis1", "axis2"}, args, nullptr);
-    if (!a || !b || (kwargs && PyDict_GET_SIZE(kwargs) > 0)) throw Unsupported("arguments");
+    if (!a || !b || (kwargs && PyDict_GET_SIZE(kwargs) > 0)) throw Unsupported(Reason::Arguments);
     return view_of(call, array, numpy_shim::swapaxes(array.layout, to_integer(a), to_integer(b)));
   });
 }
@@ -231,7 +230,7 @@ PyObject* squeeze(PyObject* self, PyObject* args, PyObject* kwargs) {
 // else knows.
 py::object reshaped_view(Call& call, const LazyArray& array, const ir::Dims& shape, bool fortran) {
   const std::optional<View> view = numpy_shim::reshape_view(array.layout, shape, fortran);
-  if (!view) throw Unsupported("arguments");
+  if (!view) throw Unsupported(Reason::Arguments);
   return make_lazy(call.session().view(array, *view));
 }
 
@@ -244,7 +243,7 @@ py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& wanted, 
     if (shape.empty()) return make_lazy(array);
     return reshaped_view(call, zero_d(call, array), shape, fortran);
   }
-  if (order == 'K') throw Unsupported("arguments");
+  if (order == 'K') throw Unsupported(Reason::Arguments);
   if (const std::optional<View> view = numpy_shim::reshape_view(array.layout, shape, fortran))
     return make_lazy(call.session().view(array, *view));
   const DType dtype = array.layout.dtype;
@@ -262,9 +261,9 @@ PyObject* reshape(PyObject* self, PyObject* args, PyObject* kwargs) {
       if (PyUnicode_CompareWithASCIIString(key, "order") == 0)
         order = value;
       else
-        throw Unsupported("arguments");
+        throw Unsupported(Reason::Arguments);
     }
-    if (PyTuple_GET_SIZE(args) == 0) throw Unsupported("arguments");
+    if (PyTuple_GET_SIZE(args) == 0) throw Unsupported(Reason::Arguments);
     if (PyTuple_GET_SIZE(args) == 1) shape = PyTuple_GET_ITEM(args, 0);
     return reshaped(call, array, to_dims(shape), order_of(order, 'C'));
   });
@@ -275,7 +274,7 @@ PyObject* ravel(PyObject* self, PyObject* args, PyObject* kwargs) {
     const auto [order] = parse<1>({"order"}, args, kwargs);
     const char letter = order_of(order, 'C');
     const bool view = letter == 'C' && numpy_shim::is_c_contiguous(array.layout);
-    if (array.scalar || (!view && letter != 'C')) throw Unsupported("arguments");
+    if (array.scalar || (!view && letter != 'C')) throw Unsupported(Reason::Arguments);
     if (view) return reshaped(call, array, {-1}, 'C');
     std::int64_t n = 1;
     for (std::int64_t d : array.layout.shape) n *= d;
@@ -287,7 +286,7 @@ PyObject* flatten(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "flatten", args, kwargs, [&](Call& call, const LazyArray& array) {
     const auto [order] = parse<1>({"order"}, args, kwargs);
     const char letter = order_of(order, 'C');
-    if (letter == 'A' || letter == 'K') throw Unsupported("arguments");
+    if (letter == 'A' || letter == 'K') throw Unsupported(Reason::Arguments);
     std::int64_t n = 1;
     for (std::int64_t d : array.layout.shape) n *= d;
     return make_lazy(call.session().reshaped_copy(array, {n}, letter == 'F'));
@@ -301,16 +300,16 @@ PyObject* fill(PyObject* self, PyObject* args, PyObject* kwargs) {
                [&](Call& call) -> py::object {
                  call.enter();
                  const auto [value] = parse<1>({"value"}, args, kwargs);
-                 if (!value || as_lazy(self)->array.scalar) throw Unsupported("arguments");
+                 if (!value || as_lazy(self)->array.scalar) throw Unsupported(Reason::Arguments);
                  const bool is_0d =
                      !is_lazy(value)
                          ? !PyArray_Check(value) && !PyList_Check(value) && !PyTuple_Check(value)
                          : as_lazy(value)->array.layout.shape.empty();
-                 if (!is_0d) throw Unsupported("arguments");
+                 if (!is_0d) throw Unsupported(Reason::Arguments);
                  assign(call, as_lazy(self)->array, value);
                  return py::none();
                },
-               [&](const std::string& reason) {
+               [&](Reason reason) {
                  return numpy_method(self, "fill", args, kwargs, reason, false);
                })
         .release()
@@ -321,7 +320,7 @@ PyObject* fill(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* conjugate(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs)))
-      return numpy_method(self, "conjugate", args, kwargs, "arguments").release().ptr();
+      return numpy_method(self, "conjugate", args, kwargs, Reason::Arguments).release().ptr();
     // What is real is its own conjugate, as in ndarray.conj; the ufunc would make int8 of bool.
     if (!ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex))
       return borrow(self).release().ptr();
@@ -330,7 +329,7 @@ PyObject* conjugate(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyObject* on_real(PyObject* self, const char* name, const char* reason, PyObject* args,
+PyObject* on_real(PyObject* self, const char* name, Reason reason, PyObject* args,
                   PyObject* kwargs) {
   return guard([&] {
     const py::object real = force(self, reason);
@@ -339,35 +338,35 @@ PyObject* on_real(PyObject* self, const char* name, const char* reason, PyObject
   });
 }
 PyObject* item(PyObject* self, PyObject* args, PyObject* kwargs) {
-  if (PyTuple_GET_SIZE(args) > 0) return on_real(self, "item", "item", args, kwargs);
+  if (PyTuple_GET_SIZE(args) > 0) return on_real(self, "item", Reason::Item, args, kwargs);
   return guard([&] {
-    return PyObject_CallMethod(force_outcome(self, "item", false).ptr(), "item", nullptr);
+    return PyObject_CallMethod(force_outcome(self, Reason::Item, false).ptr(), "item", nullptr);
   });
 }
 PyObject* tolist(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return on_real(self, "tolist", "tolist", args, kwargs);
+  return on_real(self, "tolist", Reason::Tolist, args, kwargs);
 }
 PyObject* format(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return on_real(self, "__format__", "print", args, kwargs);
+  return on_real(self, "__format__", Reason::Print, args, kwargs);
 }
 // By calling the type: not every NumPy scalar has a method for it.
 PyObject* to_complex(PyObject* self, PyObject*, PyObject*) {
   return guard([&] {
-    const py::object real = force_outcome(self, "complex", false);
+    const py::object real = force_outcome(self, Reason::Complex, false);
     return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), real.ptr());
   });
 }
 PyObject* to_bytes(PyObject* self, PyObject*, PyObject*) {
   return guard([&] {
-    const py::object real = force(self, "array");
+    const py::object real = force(self, Reason::Array);
     return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyBytes_Type), real.ptr());
   });
 }
 PyObject* round_scalar(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return on_real(self, "__round__", "float", args, kwargs);
+  return on_real(self, "__round__", Reason::Float, args, kwargs);
 }
 PyObject* reduce_pickle(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return on_real(self, "__reduce__", "pickle", args, kwargs);
+  return on_real(self, "__reduce__", Reason::Pickle, args, kwargs);
 }
 
 // Module `copy` keeps the order of the elements in memory, where the method has its own default.
@@ -377,7 +376,7 @@ PyObject* module_copy(PyObject* self, PyObject*, PyObject*) {
 
 PyObject* to_ndarray(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
-    const py::object real = force(self, "array");
+    const py::object real = force(self, Reason::Array);
     py::object array = PyArray_Check(real.ptr()) ? real : steal(PyArray_FROM_O(real.ptr()));
     const auto [dtype, copy] = parse<2>({"dtype", "copy"}, args, kwargs);
     if (dtype && dtype != Py_None)
@@ -402,11 +401,11 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
                           kwargs)
           .release()
           .ptr();
-    const auto numpy_way = [&](const std::string& reason) {
+    const auto numpy_way = [&](Reason reason) {
       const py::object bound = steal(PyObject_GetAttr(ufunc, PyTuple_GET_ITEM(args, 1)));
       return numpy_call(bound.ptr(), inputs.ptr(), kwargs, reason, name != "at").release().ptr();
     };
-    if (name != "reduce" || !tracing_call(self)) return numpy_way("not_native");
+    if (name != "reduce" || !tracing_call(self)) return numpy_way(Reason::NotNative);
     try {
       const auto a = parse<7>({"array", "axis", "dtype", "out", "keepdims", "initial", "where"},
                               inputs.ptr(), kwargs);
@@ -427,7 +426,7 @@ PyObject* array_function(PyObject* self, PyObject* args, PyObject* kwargs) {
                        PyDict_Check(PyTuple_GET_ITEM(args, 3));
     PyObject* handler = array_function_handler();
     if (!plain || handler == nullptr)
-      return numpy_method(self, "__array_function__", args, kwargs, "arguments", false)
+      return numpy_method(self, "__array_function__", args, kwargs, Reason::Arguments, false)
           .release()
           .ptr();
     return PyObject_CallFunctionObjArgs(handler, PyTuple_GET_ITEM(args, 0),

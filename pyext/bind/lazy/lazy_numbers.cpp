@@ -81,7 +81,7 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
         if (immediate) call.session().force({&as_lazy(args[0])->array, 1});
         return written;
       },
-      [&](const std::string& reason) {
+      [&](Reason reason) {
         py::tuple packed(numpy_args.size());
         for (std::size_t i = 0; i < numpy_args.size(); ++i)
           packed[i] = borrow(plain_number(numpy_args[i]));
@@ -161,7 +161,9 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
     // A lazy exponent or a shortcut of old NumPys without a ufunc of its own is decided by NumPy.
     const char* shortcut = power_shortcut(a, b);
     if (decided_by_value(a, b) || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
-      return numpy_call(pow, {plain_number(a), plain_number(b)}, "promotion", true).release().ptr();
+      return numpy_call(pow, {plain_number(a), plain_number(b)}, Reason::Promotion, true)
+          .release()
+          .ptr();
     if (shortcut) return call_ufunc(numpy_ufunc(shortcut), {args, 1}).release().ptr();
     return call_ufunc(numpy_ufunc("power"), args, nullptr, pow).release().ptr();
   });
@@ -172,7 +174,9 @@ PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
   return guard([&] {
     PyObject* args[] = {a, b};
     if (decided_by_value(a, b))
-      return numpy_call(operator_function("ipow"), {a, b}, "promotion", false).release().ptr();
+      return numpy_call(operator_function("ipow"), {a, b}, Reason::Promotion, false)
+          .release()
+          .ptr();
     const char* shortcut = power_shortcut(a, b);
     if (shortcut && std::strcmp(shortcut, "_ones_like") != 0)
       return call_in_place(numpy_ufunc(shortcut), {args, 1}, operator_function("ipow"), args)
@@ -186,7 +190,7 @@ PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
 
 PyObject* matmul(PyObject* a, PyObject* b) {
   return guard([&] {
-    return numpy_call(operator_function("matmul"), {a, b}, "generalized_ufunc", true)
+    return numpy_call(operator_function("matmul"), {a, b}, Reason::GeneralizedUfunc, true)
         .release()
         .ptr();
   });
@@ -194,7 +198,7 @@ PyObject* matmul(PyObject* a, PyObject* b) {
 
 PyObject* matmul_in_place(PyObject* a, PyObject* b) {
   return guard([&] {
-    return numpy_call(operator_function("imatmul"), {a, b}, "generalized_ufunc", false)
+    return numpy_call(operator_function("imatmul"), {a, b}, Reason::GeneralizedUfunc, false)
         .release()
         .ptr();
   });
@@ -213,22 +217,22 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 }
 
 // NumPy warns of the imaginary part that it drops, which a replay would not.
-py::object real_number(PyObject* self, const char* reason) {
+py::object real_number(PyObject* self, Reason reason) {
   const bool complex = ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex);
   return complex ? force(self, reason) : force_outcome(self, reason, false);
 }
 
 int truth(PyObject* self) {
-  return guard([&] { return PyObject_IsTrue(force_outcome(self, "bool", true).ptr()); }, -1);
+  return guard([&] { return PyObject_IsTrue(force_outcome(self, Reason::Bool, true).ptr()); }, -1);
 }
 PyObject* to_int(PyObject* self) {
-  return guard([&] { return PyNumber_Long(real_number(self, "int").ptr()); });
+  return guard([&] { return PyNumber_Long(real_number(self, Reason::Int).ptr()); });
 }
 PyObject* to_float(PyObject* self) {
-  return guard([&] { return PyNumber_Float(real_number(self, "float").ptr()); });
+  return guard([&] { return PyNumber_Float(real_number(self, Reason::Float).ptr()); });
 }
 PyObject* to_index(PyObject* self) {
-  return guard([&] { return PyNumber_Index(force_outcome(self, "index", false).ptr()); });
+  return guard([&] { return PyNumber_Index(force_outcome(self, Reason::Index, false).ptr()); });
 }
 
 template <std::size_t... I>

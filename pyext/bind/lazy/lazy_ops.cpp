@@ -39,7 +39,7 @@ void check_outs(const std::vector<PyObject*>& outs) {
     for (std::size_t k = 0; k < i; ++k)
       if (outs[i] && outs[k] &&
           share_memory(*as_lazy(outs[i])->array.storage, *as_lazy(outs[k])->array.storage))
-        throw Unsupported("arguments");
+        throw Unsupported(Reason::Arguments);
 }
 
 // The keywords that have a native meaning; throws Unsupported for all others.
@@ -48,7 +48,7 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
   Parsed parsed;
   const auto inputs = static_cast<std::size_t>(ufunc.nin);
   if (args.size() < inputs || args.size() > inputs + static_cast<std::size_t>(ufunc.nout))
-    throw Unsupported("arguments");
+    throw Unsupported(Reason::Arguments);
   for (std::size_t i = inputs; i < args.size(); ++i) parsed.outs.push_back(args[i]);
   PyObject *key, *value;
   for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
@@ -57,36 +57,36 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
     };
     if (is("out")) {
       if (value == Py_None) continue;
-      if (!parsed.outs.empty()) throw Unsupported("arguments");
+      if (!parsed.outs.empty()) throw Unsupported(Reason::Arguments);
       if (PyTuple_CheckExact(value))
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
           parsed.outs.push_back(PyTuple_GET_ITEM(value, i));
       else
         parsed.outs.push_back(value);
     } else if (is("where")) {
-      if (value != Py_True) throw Unsupported("arguments");
+      if (value != Py_True) throw Unsupported(Reason::Arguments);
     } else if (is("dtype")) {
       if (value == Py_None) continue;
       parsed.options.dtype = dtype_argument(value);
-      if (!parsed.options.dtype) throw Unsupported("dtype");
+      if (!parsed.options.dtype) throw Unsupported(Reason::Dtype);
     } else if (is("casting")) {
-      if (!PyUnicode_Check(value)) throw Unsupported("arguments");
+      if (!PyUnicode_Check(value)) throw Unsupported(Reason::Arguments);
       if (PyUnicode_CompareWithASCIIString(value, "unsafe") == 0)
         parsed.options.same_kind = false;
       else if (PyUnicode_CompareWithASCIIString(value, "same_kind") != 0)
-        throw Unsupported("arguments");
+        throw Unsupported(Reason::Arguments);
     } else if (is("order")) {
       if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "K") != 0)
-        throw Unsupported("arguments");
+        throw Unsupported(Reason::Arguments);
     } else if (!is("subok")) {
-      throw Unsupported("arguments");
+      throw Unsupported(Reason::Arguments);
     }
   }
   for (PyObject*& out : parsed.outs) {
     if (out == Py_None) out = nullptr;
     if (out == nullptr) continue;
     if (!is_lazy(out) || tracing_call(out) != &call || as_lazy(out)->array.scalar)
-      throw Unsupported("foreign_object");
+      throw Unsupported(Reason::ForeignObject);
   }
   check_outs(parsed.outs);
   return parsed;
@@ -110,7 +110,7 @@ PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, 
 // NumPy's scalar types have operators of their own, which check integers for overflow and use
 // another power.
 void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands) {
-  if (ufunc.name == "power") throw Unsupported("scalar_power");
+  if (ufunc.name == "power") throw Unsupported(Reason::ScalarPower);
   static constexpr std::array kChecked = {"add",          "subtract",  "multiply",
                                           "floor_divide", "remainder", "divmod",
                                           "negative",     "absolute",  "positive"};
@@ -120,10 +120,11 @@ void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Opera
   });
   // Their product is rounded twice, where the loops may fuse one product with the sum.
   if (complex && ufunc.name != "add" && ufunc.name != "subtract" && ufunc.name != "divide")
-    throw Unsupported("scalar_operator");
+    throw Unsupported(Reason::ScalarOperator);
   const bool checked =
       std::ranges::any_of(kChecked, [&](const char* name) { return ufunc.name == name; });
-  if (checked && std::ranges::all_of(operands, is_integer)) throw Unsupported("integer_scalar");
+  if (checked && std::ranges::all_of(operands, is_integer))
+    throw Unsupported(Reason::IntegerScalar);
 }
 
 // Whether NumPy's loops round differently where their output is an operand's memory.
@@ -139,10 +140,11 @@ void check_written(const std::vector<LazyArray>& results, const std::vector<PyOb
     update_flags(as_lazy(outs[i]));
     const LazyArray& target = as_lazy(outs[i])->array;
     const DType from = results[i].layout.dtype, to = target.layout.dtype;
-    if (same_kind && !numpy_shim::can_cast_same_kind(from, to)) throw Unsupported("arguments");
+    if (same_kind && !numpy_shim::can_cast_same_kind(from, to))
+      throw Unsupported(Reason::Arguments);
     if (results[i].layout.shape != target.layout.shape && outs.size() > 1)
-      throw Unsupported("shape");
-    if (!target.storage->writeable || target.read_only) throw Unsupported("read_only");
+      throw Unsupported(Reason::Shape);
+    if (!target.storage->writeable || target.read_only) throw Unsupported(Reason::ReadOnly);
   }
 }
 
@@ -156,7 +158,7 @@ void check_one_element(std::span<const Operand> operands) {
     odd |= layout.shape.size() == 1 && ir::is_in(layout.dtype, ir::kInexact) &&
            layout.strides[0] != static_cast<std::int64_t>(ir::size_of(layout.dtype));
   }
-  if (odd) throw Unsupported("arguments");
+  if (odd) throw Unsupported(Reason::Arguments);
 }
 
 // NumPy 1 searches a loop by the size of an integer too: only those of one byte fit float16.
@@ -168,7 +170,7 @@ void check_searched(const numpy_shim::Ufunc& ufunc, std::span<const Operand> ope
     const auto& weak = operands[i].weak;
     if (!weak || !is_integer(operands[i]) || resolved.inputs[i] != DType::Float16) continue;
     const auto value = static_cast<std::int64_t>(weak->magnitude);
-    if (value < -128 || value > 255) throw Unsupported("promotion");
+    if (value < -128 || value > 255) throw Unsupported(Reason::Promotion);
   }
 }
 
@@ -185,7 +187,8 @@ void check_target(Call& call, const LazyArray& result, PyObject* out) {
   const bool backwards =
       std::ranges::any_of(target.layout.strides, [](std::int64_t stride) { return stride < 0; });
   const bool like_new = target.layout.strides == result.layout.strides;
-  if (backwards || (complex && (!like_new || numpy().major < 2))) throw Unsupported("arguments");
+  if (backwards || (complex && (!like_new || numpy().major < 2)))
+    throw Unsupported(Reason::Arguments);
 }
 
 void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
@@ -196,7 +199,7 @@ void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Opera
     return;
   const bool one = std::ranges::all_of(x.layout.shape, [](std::int64_t n) { return n == 1; });
   const bool old = numpy().major < 2 && one;  // its loops take one number another way
-  if ((square && x.scalar) || (in_place && one) || old) throw Unsupported("scalar_operator");
+  if ((square && x.scalar) || (in_place && one) || old) throw Unsupported(Reason::ScalarOperator);
 }
 
 void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
@@ -209,7 +212,7 @@ void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
     if (out == nullptr) continue;
     const Layout& layout = as_lazy(out)->array.layout;
     if (ir::is_in(layout.dtype, ir::kInexact) && !numpy_shim::is_packed_inside(layout))
-      throw Unsupported("arguments");
+      throw Unsupported(Reason::Arguments);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (is_lazy(inputs[i]) && tracing_call(inputs[i]) == &call)
@@ -234,8 +237,8 @@ py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kin
   update_flags(as_lazy(out));
   const LazyArray& target = as_lazy(out)->array;
   if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
-    throw Unsupported("arguments");
-  if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported("shape");
+    throw Unsupported(Reason::Arguments);
+  if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported(Reason::Shape);
   const Operand value = call.session().operand(result);
   call.session().assign(target, value, result.storage.use_count() == 1 ? result.storage : nullptr);
   return borrow(out);
@@ -272,7 +275,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         for (std::size_t i = 0; i < inputs.size(); ++i) {
           PyObject* arg = inputs[i];
           if (scalars && (PyList_Check(arg) || PyTuple_Check(arg)))
-            throw Unsupported("foreign_object");
+            throw Unsupported(Reason::ForeignObject);
           if (i >= 2 || !temporaries[i]) {
             operands.push_back(to_operand(call, arg));
             continue;
@@ -296,7 +299,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
             py::dict out;
             out["out"] = borrow(first);
             const py::tuple both = py::make_tuple(borrow(first), borrow(args[1 - *overwritten]));
-            return numpy_call(object, both.ptr(), out.ptr(), "arguments", true);
+            return numpy_call(object, both.ptr(), out.ptr(), Reason::Arguments, true);
           }
           parsed.options.overwritten = 0;
         }
@@ -317,7 +320,7 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         }
         return results.size() == 1 ? py::object(made[0]) : py::object(py::tuple(made));
       },
-      [&](const std::string& reason) {
+      [&](Reason reason) {
         py::tuple packed(args.size());
         for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(plain_number(args[i]));
         const int nin = reinterpret_cast<PyUFuncObject*>(object)->nin;
@@ -328,15 +331,15 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
 
 std::int64_t to_integer(PyObject* object) {
   if (PyBool_Check(object) || !PyIndex_Check(object) || PyArray_Check(object))
-    throw Unsupported("arguments");
+    throw Unsupported(Reason::Arguments);
   if (is_lazy(object)) {
     const LazyArray& array = as_lazy(object)->array;
-    if (!array.scalar || array.layout.dtype == DType::Bool) throw Unsupported("arguments");
+    if (!array.scalar || array.layout.dtype == DType::Bool) throw Unsupported(Reason::Arguments);
   }
   const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    throw Unsupported("arguments");
+    throw Unsupported(Reason::Arguments);
   }
   return value;
 }
@@ -357,7 +360,7 @@ ir::Dims to_dims(PyObject* object) {
 
 std::optional<ir::Dims> to_axes(PyObject* object) {
   if (object == nullptr || object == Py_None) return std::nullopt;
-  if (PyList_Check(object)) throw Unsupported("arguments");
+  if (PyList_Check(object)) throw Unsupported(Reason::Arguments);
   return to_dims(object);
 }
 
@@ -371,21 +374,21 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         options.axes = to_axes(args.axis);
         if (args.keepdims && args.keepdims != numpy().no_value.ptr()) {
           const int truth = is_lazy(args.keepdims) ? -1 : PyObject_IsTrue(args.keepdims);
-          if (truth < 0) throw Unsupported("arguments");
+          if (truth < 0) throw Unsupported(Reason::Arguments);
           options.keepdims = truth != 0;
         }
         if (args.dtype && args.dtype != Py_None) {
           options.dtype = dtype_argument(args.dtype);
-          if (!options.dtype) throw Unsupported("dtype");
+          if (!options.dtype) throw Unsupported(Reason::Dtype);
         }
         PyObject* out = args.out;
         if (out && PyTuple_CheckExact(out) && PyTuple_GET_SIZE(out) == 1)
           out = PyTuple_GET_ITEM(out, 0);
         if (out == Py_None) out = nullptr;
         if (out && (!is_lazy(out) || tracing_call(out) != &call))
-          throw Unsupported("foreign_object");
+          throw Unsupported(Reason::ForeignObject);
         if (args.initial && args.initial != numpy().no_value.ptr()) {
-          if (args.initial == Py_None) throw Unsupported("arguments");
+          if (args.initial == Py_None) throw Unsupported(Reason::Arguments);
           options.initial = to_operand(call, args.initial);
         }
         if (args.where && args.where != Py_True && args.where != numpy().no_value.ptr())
@@ -393,17 +396,18 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         const Operand operand = to_operand(call, x);
         // Without dtype=, the output's is the accumulator's.
         if (out && operand.layout.dtype != as_lazy(out)->array.layout.dtype)
-          throw Unsupported("arguments");
+          throw Unsupported(Reason::Arguments);
         if (out && !options.dtype) options.dtype = operand.layout.dtype;
         LazyArray result = call.session().reduce(describe_ufunc(ufunc).name, operand, options);
         if (!out) return to_python(call, std::move(result));
-        if (result.layout.shape != as_lazy(out)->array.layout.shape) throw Unsupported("shape");
+        if (result.layout.shape != as_lazy(out)->array.layout.shape)
+          throw Unsupported(Reason::Shape);
         const bool immediate = call.take_immediate();
         const py::object written = write_into(call, std::move(result), out, true);
         if (immediate) call.session().force({&as_lazy(out)->array, 1});
         return written;
       },
-      [&](const std::string& reason) {
+      [&](Reason reason) {
         py::dict kwargs;
         kwargs["axis"] = args.axis ? borrow(args.axis) : py::none();
         const auto set = [&](const char* name, PyObject* value) {
@@ -429,14 +433,14 @@ py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* 
       Call::active(),
       [&](Call& call) {
         call.enter();
-        if (out && out != Py_None) throw Unsupported("arguments");
+        if (out && out != Py_None) throw Unsupported(Reason::Arguments);
         std::optional<std::int64_t> at;
         if (axis && axis != Py_None) at = to_integer(axis);
         const bool keep =
             keepdims && keepdims != numpy().no_value.ptr() && PyObject_IsTrue(keepdims) == 1;
         return to_python(call, call.session().arg_reduce(largest, to_operand(call, x), at, keep));
       },
-      [&](const std::string& reason) {
+      [&](Reason reason) {
         py::dict kwargs;
         if (axis) kwargs["axis"] = borrow(axis);
         if (out) kwargs["out"] = borrow(out);

@@ -9,7 +9,7 @@
 namespace ufuse::pyext {
 namespace {
 
-py::object fall_back(const char* function, const py::tuple& args, const std::string& reason) {
+py::object fall_back(const char* function, const py::tuple& args, Reason reason) {
   return numpy_call(numpy().module.attr(function).ptr(), args.ptr(), nullptr, reason, true);
 }
 
@@ -20,19 +20,19 @@ py::object full(py::handle shape, py::handle value, py::handle dtype) {
       [&](Call& call) {
         call.enter();
         const std::optional<DType> type = dtype_argument(dtype.ptr());
-        if (!type) throw Unsupported("dtype");
+        if (!type) throw Unsupported(Reason::Dtype);
         const ir::Dims dims = to_dims(shape.ptr());
         for (std::int64_t d : dims)
-          if (d < 0) throw Unsupported("shape");
+          if (d < 0) throw Unsupported(Reason::Shape);
         const Layout layout{*type, dims, numpy_shim::c_strides(dims, ir::size_of(*type))};
         if (value.is_none()) return make_lazy(call.session().empty(layout));
         const LazyArray target = call.session().empty(layout);
         const tracer::Operand operand = to_operand(call, value.ptr());
-        if (!operand.weak && !operand.layout.shape.empty()) throw Unsupported("arguments");
+        if (!operand.weak && !operand.layout.shape.empty()) throw Unsupported(Reason::Arguments);
         call.session().assign(target, operand);
         return to_python(call, target);
       },
-      [&](const std::string& reason) {
+      [&](Reason reason) {
         if (value.is_none()) return fall_back("empty", py::make_tuple(shape, dtype), reason);
         return fall_back("full", py::make_tuple(shape, value, dtype), reason);
       });
@@ -45,14 +45,12 @@ py::object where(py::handle condition, py::handle x, py::handle y) {
         call.enter();
         const tracer::Operand operands[] = {to_operand(call, condition.ptr()),
                                             to_operand(call, x.ptr()), to_operand(call, y.ptr())};
-        if (operands[0].weak) throw Unsupported("arguments");
+        if (operands[0].weak) throw Unsupported(Reason::Arguments);
         PyObject* const values[] = {x.ptr(), y.ptr()};
         check_promotion(call, values, std::span(operands).subspan(1));
         return to_python(call, call.session().where(operands[0], operands[1], operands[2]));
       },
-      [&](const std::string& reason) {
-        return fall_back("where", py::make_tuple(condition, x, y), reason);
-      });
+      [&](Reason reason) { return fall_back("where", py::make_tuple(condition, x, y), reason); });
 }
 
 template <class MakeView>
@@ -63,10 +61,10 @@ py::object view(py::handle object, MakeView make_view, const char* function,
       [&](Call& call) {
         call.enter();
         const LazyArray& array = as_lazy(object.ptr())->array;
-        if (array.scalar) throw Unsupported("arguments");
+        if (array.scalar) throw Unsupported(Reason::Arguments);
         return make_lazy(call.session().view(array, make_view(array.layout)));
       },
-      [&](const std::string& reason) { return fall_back(function, args, reason); });
+      [&](Reason reason) { return fall_back(function, args, reason); });
 }
 
 py::object broadcast_to(py::handle object, py::handle shape) {
@@ -81,7 +79,7 @@ py::object broadcast_to(py::handle object, py::handle shape) {
         view.read_only = true;
         return make_lazy(std::move(view));
       },
-      [&](const std::string& reason) {
+      [&](Reason reason) {
         return fall_back("broadcast_to", py::make_tuple(object, shape), reason);
       });
 }

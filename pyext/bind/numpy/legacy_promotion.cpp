@@ -80,7 +80,7 @@ void check_promotion(Call& call, std::span<PyObject* const> objects,
           legacy_promotion(objects, operands, [&](std::size_t i) { return unwrap(objects[i]); });
     }
   }
-  if (!chosen || *chosen != numpy_shim::result_type(operands)) throw Unsupported("promotion");
+  if (!chosen || *chosen != numpy_shim::result_type(operands)) throw Unsupported(Reason::Promotion);
 }
 
 }  // namespace ufuse::pyext

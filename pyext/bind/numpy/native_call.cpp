@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "numpy_shim/surface.h"
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/sites/callbacks.h"
@@ -22,10 +23,10 @@ Operand weak_operand(PyObject* number) {
 }
 
 [[noreturn]] void reject_array(PyObject* object) {
-  if (!PyArray_CheckExact(object)) throw Unsupported("subclass");
+  if (!PyArray_CheckExact(object)) throw Unsupported(Reason::Subclass);
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   const bool plain = PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
-  throw Unsupported(plain ? "dtype" : "layout");
+  throw Unsupported(plain ? Reason::Dtype : Reason::Layout);
 }
 
 void collect(PyObject* object, std::vector<PyObject*>& lazies) {
@@ -153,23 +154,11 @@ std::string name_of(PyObject* func) {
   return text_of(name.ptr());
 }
 
-// Where `out` stands among the arguments of NumPy's functions and methods, which have no native
-// form for all arguments, the array of a method being the first; a ufunc's comes by its name
-// (__array_ufunc__).
+// Whether `out` is given without its name, by the name of the function or method; a ufunc's always
+// comes with it (__array_ufunc__).
 bool has_out_in_its_place(std::string_view name, PyObject* args) {
-  struct Row {
-    std::string_view name;
-    Py_ssize_t place;
-  };
-  constexpr std::array kRows = {Row{"all", 2},         Row{"any", 2},     Row{"argmax", 2},
-                                Row{"argmin", 2},      Row{"choose", 2},  Row{"compress", 3},
-                                Row{"concatenate", 2}, Row{"cumprod", 3}, Row{"cumsum", 3},
-                                Row{"dot", 2},         Row{"max", 2},     Row{"min", 2},
-                                Row{"prod", 3},        Row{"round", 2},   Row{"sum", 3},
-                                Row{"take", 3},        Row{"trace", 5}};
-  const auto row = std::ranges::find(kRows, name, &Row::name);
-  return row != kRows.end() && row->place < PyTuple_GET_SIZE(args) &&
-         PyTuple_GET_ITEM(args, row->place) != Py_None;
+  const auto place = numpy_shim::writes_of(name).out_place;
+  return place && *place < PyTuple_GET_SIZE(args) && PyTuple_GET_ITEM(args, *place) != Py_None;
 }
 
 // Whether a function is given code that it may call: whatever that does, the function does.
@@ -246,7 +235,7 @@ LazyArray to_array(Call& call, PyObject* object) {
                                   false, tracer::Role::Captured);
     }
   }
-  throw Unsupported("foreign_object");
+  throw Unsupported(Reason::ForeignObject);
 }
 
 py::object to_python(Call& call, LazyArray array) {
@@ -293,8 +282,12 @@ py::object unwrap(PyObject* object) {
   return replaced(object);
 }
 
-py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason,
-                      bool pure) {
+Reason reason_of(std::string_view id) {
+  if (const auto reason = reason_named(id)) return *reason;
+  throw py::value_error("no row of reasons.def: " + std::string(id));
+}
+
+py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason reason, bool pure) {
   Call* call = Call::active();
   // A function that runs as plain NumPy leaves nothing to record, whatever it calls.
   std::optional<Call::Aside> aside;
@@ -307,7 +300,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args) &&
           !is_given_code(args, kwargs);
   if (call) {
-    call->record(tracer::Event::Kind::NumpyCall, reason.c_str(), name);
+    call->record(tracer::Event::Kind::NumpyCall, reason, name);
     if (!pure) {
       call->session().flush();
       call->share_containers();
@@ -339,8 +332,8 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const st
   return WrappedResult(*call, lazies).of(std::move(result));
 }
 
-py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,
-                      const std::string& reason, bool pure) {
+py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args, Reason reason,
+                      bool pure) {
   py::tuple packed(args.size());
   std::size_t i = 0;
   for (PyObject* arg : args) packed[i++] = borrow(arg);

@@ -36,20 +36,22 @@ py::object unwrap(PyObject* object);
 // A ufunc or a method of one.
 bool is_of_ufunc(PyObject* func);
 
+// A row of reasons.def by its id; throws Python's ValueError where there is none.
+Reason reason_of(std::string_view id);
+
 // func(*args, **kwargs) on real objects, recorded with its reason; arrays that nobody else holds
 // come back lazy. Not pure: the call may change memory, so all that is pending is computed before.
 // An `out=` is never pure.
-py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, const std::string& reason,
+py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason reason, bool pure);
+py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args, Reason reason,
                       bool pure);
-py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args,
-                      const std::string& reason, bool pure);
 
 // Raise InternalErrors instead of answering with NumPy (UFUSE_DEBUG is set, or jit's debug).
 bool is_debugging();
 
 template <class Native, class Numpy>
 py::object native_or(Call* call, Native native, Numpy numpy) {
-  std::string reason = "user_call";
+  Reason reason = Reason::UserCall;
   const auto stopped = call ? call->stop_if_slow() : std::nullopt;
   if (stopped) call = nullptr;
   if (call != nullptr) {
@@ -60,10 +62,10 @@ py::object native_or(Call* call, Native native, Numpy numpy) {
     } catch (const Unsupported& unsupported) {
       reason = unsupported.reason();
     } catch (const UserError&) {
-      reason = "arguments";
+      reason = Reason::Arguments;
     } catch (const InternalError&) {
       if (is_debugging()) throw;
-      reason = "internal_error";
+      reason = Reason::InternalError;
     }
     call->session().disown_since(mark);
     call->take_immediate();

@@ -129,7 +129,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
     call->holders().add(names.ptr(), name);
     return;
   }
-  call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
+  call->record(tracer::Event::Kind::NumpyCall, Reason::UserCall, Py_TYPE(object)->tp_name);
   call->settle();
   const py::object real = unwrap(given);
   check(PyObject_SetAttr(object, name, real.ptr()));

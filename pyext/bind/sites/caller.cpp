@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "numpy_shim/surface.h"
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_ops.h"
@@ -16,8 +17,7 @@ PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) < 3) throw py::type_error("call_numpy needs func, reason and pure");
     const py::object rest = steal(PyTuple_GetSlice(args, 3, PyTuple_GET_SIZE(args)));
-    const char* reason = PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1));
-    if (reason == nullptr) throw py::error_already_set();
+    const Reason reason = reason_of(text_of(PyTuple_GET_ITEM(args, 1)));
     const int pure = PyObject_IsTrue(PyTuple_GET_ITEM(args, 2));
     if (pure < 0) throw py::error_already_set();
     return numpy_call(PyTuple_GET_ITEM(args, 0), rest.ptr(), kwargs, reason, pure == 1)
@@ -72,12 +72,12 @@ PyObject* call_handled(PyObject*, PyObject* args, PyObject* kwargs) {
     PyObject* func = PyTuple_GET_ITEM(args, 0);
     const py::object rest = steal(PyTuple_GetSlice(args, 3, PyTuple_GET_SIZE(args)));
     if (any_may_override(rest.ptr(), kwargs))
-      return numpy_call(func, rest.ptr(), kwargs, "foreign_object", false).release().ptr();
+      return numpy_call(func, rest.ptr(), kwargs, Reason::ForeignObject, false).release().ptr();
     PyObject* result = PyObject_Call(PyTuple_GET_ITEM(args, 1), rest.ptr(), kwargs);
     if (result != Py_NotImplemented) return result;
     Py_DECREF(result);
     const bool pure = PyTuple_GET_ITEM(args, 2) == Py_True;
-    return numpy_call(func, rest.ptr(), kwargs, "arguments", pure).release().ptr();
+    return numpy_call(func, rest.ptr(), kwargs, Reason::Arguments, pure).release().ptr();
   });
 }
 
@@ -90,7 +90,7 @@ PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
     const auto lazy = [](PyObject* object) { return is_lazy(object); };
     if (any_inside(rest.ptr(), Into::All, lazy) ||
         (kwargs != nullptr && any_inside(kwargs, Into::All, lazy)))
-      return numpy_call(func, rest.ptr(), kwargs, "user_call", false).release().ptr();
+      return numpy_call(func, rest.ptr(), kwargs, Reason::UserCall, false).release().ptr();
     return PyObject_Call(func, rest.ptr(), kwargs);
   });
 }
@@ -172,9 +172,11 @@ PyMethodDef kFunctions[] = {
 namespace {
 
 // An attribute of the lazy array's type that calls the method of its real type.
-py::object numpy_method(const std::string& name, bool pure) {
+py::object numpy_method(const numpy_shim::SurfaceRow& row) {
+  const std::string name(row.name);
   const py::cpp_function call(
-      [name, pure](const py::args& args, const py::kwargs& kwargs) {
+      [name, reason = reason_of(row.what), pure = !row.writes.argument](const py::args& args,
+                                                                        const py::kwargs& kwargs) {
         if (args.empty())
           throw py::type_error("descriptor '" + name +
                                "' of 'numpy.ndarray' object needs an argument");
@@ -182,10 +184,20 @@ py::object numpy_method(const std::string& name, bool pure) {
         if (!py::hasattr(type, name.c_str()))  // NumPy scalars lack some: the object says so
           return py::object(unwrap(args[0].ptr()).attr(name.c_str()));
         const py::object method = type.attr(name.c_str());
-        return numpy_call(method.ptr(), args.ptr(), kwargs.ptr(), "not_native", pure);
+        return numpy_call(method.ptr(), args.ptr(), kwargs.ptr(), reason, pure);
       },
       py::name(name.c_str()));
   return steal(PyInstanceMethod_New(call.ptr()));
+}
+
+// The methods that NumPy's arrays have and that run as NumPy's own calls, by name.
+py::dict numpy_methods() {
+  py::dict methods;
+  for (const numpy_shim::SurfaceRow& row : numpy_shim::surface())
+    if (row.module == "ndarray" && row.form == numpy_shim::Form::NumPy &&
+        PyObject_HasAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), row.name.data()))
+      methods[py::str(row.name.data(), row.name.size())] = numpy_method(row);
+  return methods;
 }
 
 // NumPy 1's implement_array_function; the second callable is what it would get as `func`.
@@ -193,7 +205,7 @@ py::object implement(py::handle func, py::handle implementation, py::handle,
                      const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
   const py::tuple asked = steal(PySequence_Tuple(relevant.ptr()));
   if (any_may_override(asked.ptr(), nullptr))
-    return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), "foreign_object", false);
+    return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), Reason::ForeignObject, false);
   return steal(PyObject_Call(implementation.ptr(), args.ptr(), kwargs.ptr()));
 }
 
@@ -209,8 +221,8 @@ py::object into_array(const py::object& result) {
 
 void bind_caller(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
-  m.def("numpy_method", numpy_method, py::arg("name"), py::arg("pure"),
-        "A method of the lazy array that runs NumPy's.");
+  m.def("numpy_methods", numpy_methods,
+        "The methods of arrays that run as NumPy's own calls, by name, for the lazy array.");
   m.def(
       "instance_method",
       [](py::handle callable) { return steal(PyInstanceMethod_New(callable.ptr())); },

@@ -37,7 +37,7 @@ PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject
     if (Py_TYPE(self) == users_type)
       return steal(PyObject_CallObject(operator_function(name), args.ptr())).release().ptr();
     const bool pure = !writes && PyArray_CheckExact(object_of(self));
-    return numpy_call(operator_function(name), args.ptr(), nullptr, "user_call", pure)
+    return numpy_call(operator_function(name), args.ptr(), nullptr, Reason::UserCall, pure)
         .release()
         .ptr();
   });
@@ -184,7 +184,7 @@ py::object value_beside(PyObject* object, PyObject* value) {
                                                            any_inside(value, Into::All, is_lazy)
                                                      : is_other(object);
   if (!is_written) return borrow(is_array_or_number(object) ? value : seen_number(value));
-  call->record(tracer::Event::Kind::NumpyCall, "user_call", Py_TYPE(object)->tp_name);
+  call->record(tracer::Event::Kind::NumpyCall, Reason::UserCall, Py_TYPE(object)->tp_name);
   call->settle();
   return unwrap(seen_number(value));
 }

@@ -415,7 +415,7 @@ PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (is_lazy(object)) {
       const LazyObject* lazy = as_lazy(object);
       if (lazy->array.scalar && lazy->array.layout.dtype == DType::Bool)
-        return force_outcome(object, "bool", true);
+        return force_outcome(object, Reason::Bool, true);
       return borrow(lazy->real ? lazy->real : object);
     }
     const Call* call = Call::active();

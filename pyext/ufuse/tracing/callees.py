@@ -520,23 +520,8 @@ def caller(function: Callable[..., Any], reason: str, pure: bool | None = None) 
     return Caller(function, reason, is_pure(function) if pure is None else pure)
 
 
-# C functions of NumPy that write to an argument.
-_WRITERS = frozenset(
-    [
-        "copyto",
-        "put",
-        "place",
-        "_place",
-        "_insert",  # np.place of NumPy 1
-        "putmask",
-        "fill_diagonal",
-        "put_along_axis",
-        "shuffle",
-        "at",
-        "sort",
-        "partition",
-    ]
-)
+# Names of NumPy's functions and methods that write to an argument.
+_WRITERS = frozenset(name for _, name, _, _, writes in _core.surface() if writes)
 
 
 # Whose functions may write to what they are given: `output=`, `overwrite_a=`, `copy=False`.

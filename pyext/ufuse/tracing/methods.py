@@ -17,35 +17,6 @@ from ufuse import _core
 
 from . import handlers, twin
 
-# Methods without native form. Calling them through NumPy keeps what they return traced; those that
-# write are told apart, because what is pending has to be computed before.
-_PURE_METHODS = [
-    "argpartition",
-    "argsort",
-    "choose",
-    "compress",
-    "cumprod",
-    "cumsum",
-    "dot",
-    "nonzero",
-    "repeat",
-    "round",
-    "searchsorted",
-    "take",
-    "tobytes",
-    "trace",
-]
-_WRITING_METHODS = [
-    "byteswap",
-    "itemset",
-    "partition",
-    "put",
-    "resize",
-    "setfield",
-    "setflags",
-    "sort",
-]
-
 
 def _array_wrap(self: Any, arr: Any, /, context: Any = None, return_scalar: bool = False) -> Any:
     """What NumPy's ``ndarray.__array_wrap__`` gives for an exact ndarray: the array itself."""
@@ -98,10 +69,7 @@ def _table() -> dict[str, Any]:
         )
         for method, name in names.items()
     }
-    for pure, group in ((True, _PURE_METHODS), (False, _WRITING_METHODS)):
-        for name in group:
-            if hasattr(np.ndarray, name):
-                made[name] = _core.numpy_method(name, pure)
+    made.update(_core.numpy_methods())
     made["__array_wrap__"] = _array_wrap
     made["__reduce_ex__"] = _reduced
     if hasattr(np.ndarray, "__array_prepare__"):

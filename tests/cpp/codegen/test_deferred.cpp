@@ -31,7 +31,9 @@ class Named : public ir::Executable {
 };
 
 std::string origin(const Deferred& deferred) { return deferred.report().groups[0].origin; }
-std::string reason(const Deferred& deferred) { return deferred.report().groups[0].reason; }
+std::optional<Reason> reason(const Deferred& deferred) {
+  return deferred.report().groups[0].reason;
+}
 
 std::unique_ptr<Deferred> deferred_on(Jit& jit, const std::vector<std::string>& sources) {
   ir::Report report;
@@ -77,7 +79,7 @@ TEST_CASE("deferred: a caller who waits looks around, and may leave") {
   CHECK_THROWS_AS(deferred->await(leaving), int);
   CHECK_FALSE(deferred->settled());
   CHECK(origin(*deferred) == "meanwhile");
-  CHECK(reason(*deferred) == "compiling");
+  CHECK(reason(*deferred) == Reason::Compiling);
   CHECK(deferred->run({}).fp == 1);
   deferred->await(patience(60'000));  // the build has gone on
   CHECK(origin(*deferred) == "loops");
@@ -120,7 +122,7 @@ TEST_CASE("deferred: nobody waits for a slow compiler") {
   for (int i = 0; i < 20; ++i) {
     const auto deferred = deferred_on(jit, {add_kernel(0)});
     deferred->await(patience(5000));
-    CHECK(reason(*deferred) == "slow_compiler");
+    CHECK(reason(*deferred) == Reason::SlowCompiler);
     CHECK_FALSE(deferred->settled());
   }
   CHECK(Clock::now() - start < milliseconds(4000));
@@ -132,7 +134,7 @@ TEST_CASE("deferred: a source that cannot be compiled is asked for once") {
   const auto deferred = deferred_on(jit, {"no C++"});
   CHECK_THROWS_AS(deferred->wait(), CompileError);
   CHECK(deferred->settled());
-  CHECK(reason(*deferred).empty());
+  CHECK(!reason(*deferred));
   CHECK(contains(deferred->report().groups[0].note, "the C++ compiler failed"));
   CHECK(deferred->run({}).fp == 1);
   CHECK(jit.stats().failed == 1);
@@ -155,7 +157,7 @@ TEST_CASE("deferred: after trouble with the compiler the loops come later") {
     }
     return reached();
   };
-  CHECK(runs_until([&] { return reason(*deferred) == "compiler_trouble"; }));
+  CHECK(runs_until([&] { return reason(*deferred) == Reason::CompilerTrouble; }));
   std::ofstream(well.c_str()) << "yes";
   CHECK(runs_until([&] { return origin(*deferred) == "loops"; }));
 }

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "ir/interp/interpreter.h"
+#include "ir/support/reasons.h"
 #include "numpy_shim/layout.h"
 #include "numpy_shim/view.h"
-#include "tracer/reasons.h"
 #include "tracer/session.h"
 
 namespace ufuse::tracer {
@@ -395,7 +395,7 @@ TEST_CASE_FIXTURE(Fixture, "a pure call leaves a plan, a forced value does not")
 
   Fixture other;
   const LazyArray z = other.apply("add", other.argument(0, 4), 1);
-  other.session.record({Event::Kind::Force, "bool", {}, {}, nullptr});
+  other.session.record({Event::Kind::Force, Reason::Bool, {}, {}, nullptr});
   other.session.finish({&z, 1});
   CHECK(other.session.plan() == nullptr);
 }
@@ -404,7 +404,7 @@ TEST_CASE_FIXTURE(Fixture, "a value that Python is told stands between the runs 
   const LazyArray x = argument(0, 4);
   const LazyArray y = apply("multiply", x, 2), first = slice(y, 0, 1);
   session.force({&first, 1});
-  session.record_outcome({Event::Kind::Force, "bool", {}, {}, nullptr}, first, true);
+  session.record_outcome({Event::Kind::Force, Reason::Bool, {}, {}, nullptr}, first, true);
   const LazyArray z = apply("add", y, 1);
   session.finish({&z, 1});
   const std::shared_ptr<const Plan> plan = session.plan();
@@ -423,7 +423,7 @@ TEST_CASE_FIXTURE(Fixture, "no plan writes memory of the caller's before Python 
   const LazyArray x = argument(0, 4), y = apply("multiply", x, 2), first = slice(x, 0, 1);
   session.assign(x, session.operand(y));
   session.force({&first, 1});
-  session.record_outcome({Event::Kind::Force, "bool", {}, {}, nullptr}, first, true);
+  session.record_outcome({Event::Kind::Force, Reason::Bool, {}, {}, nullptr}, first, true);
   session.finish({});
   CHECK(session.plan() == nullptr);
 }
@@ -438,9 +438,9 @@ TEST_CASE_FIXTURE(Fixture, "read-only targets and complex values are NumPy's aff
 }
 
 TEST_CASE("every reason has a sentence of its own") {
-  for (const Reason& reason : reasons()) {
+  for (const ReasonRow& reason : reasons()) {
     CHECK(reason.sentence.ends_with('.'));
-    CHECK(std::ranges::count(reasons(), reason.id, &Reason::id) == 1);
+    CHECK(std::ranges::count(reasons(), reason.id, &ReasonRow::id) == 1);
   }
 }
 
