@@ -139,6 +139,10 @@ void Graph::index(std::uint64_t hash, std::uint32_t node) {
   links_[node] = {hash, std::exchange(heads_[head_of(hash)], node)};
 }
 
+bool is_index_map(Op op) {
+  return op == Op::Broadcast || op == Op::Transpose || op == Op::Slice || op == Op::Reshape;
+}
+
 bool is_elementwise_row(Op op) {
   const auto i = static_cast<std::size_t>(op);
   return i >= kFirstRow && i < kFirstRow + std::size(kOps);

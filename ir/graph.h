@@ -140,6 +140,7 @@ struct OpInfo {
   bool raises_fp;               // may raise a flag that NumPy reports (inexact dtypes only)
   std::string_view expression;  // scalar C++
 };
+bool is_index_map(Op op);         // takes its operand at another index, and computes nothing
 bool is_elementwise_row(Op op);   // has a row in ops.def
 const OpInfo& op_info(Op op);     // of a row in ops.def
 std::string_view op_name(Op op);  // of any op, as printed

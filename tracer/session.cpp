@@ -34,11 +34,6 @@ std::uint64_t key_of(const void* data, const Layout& layout) {
   return hash;
 }
 
-bool is_index_map(ir::Op op) {
-  return op == ir::Op::Broadcast || op == ir::Op::Transpose || op == ir::Op::Slice ||
-         op == ir::Op::Reshape;
-}
-
 }  // namespace
 
 Session::Session(Host& host, ir::LoopTable& loops, std::uint8_t report_mask)

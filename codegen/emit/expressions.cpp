@@ -60,10 +60,12 @@ std::string KernelPrinter::expression(const Stmt& s) const {
   const ir::DType d = dtype(s.result);
   const std::string type = type_of(d);
   if (s.helper != Stmt::Helper::None) {
-    static constexpr const char* kNames[] = {"", "rt::root_less", "rt::arg_key<false>",
-                                             "rt::arg_key<true>", "rt::opaque"};
+    static constexpr const char* kNames[] = {
+        "",           "rt::root_less", "rt::arg_key<false>", "rt::arg_key<true>",
+        "rt::opaque", "rt::unknown"};
     std::string arguments = operand(s.args[0]);
     if (s.args.size() > 1) arguments += ", " + operand(s.args[1]);
+    if (s.helper == Stmt::Helper::Unknown) arguments = use(s.args[0]) + ", unset";
     return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");
   }
   if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";

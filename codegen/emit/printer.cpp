@@ -120,6 +120,9 @@ int KernelPrinter::grain() const {
 void KernelPrinter::preliminaries() {
   if (std::ranges::any_of(k_.buffers, &Buffer::streamable))
     line("const bool stream = args->stream;");
+  bool has_unknown = false;
+  walk(k_.body, [&](const Stmt& s) { has_unknown |= s.helper == Stmt::Helper::Unknown; });
+  if (has_unknown) line("const rt::u8 unset = rt::unset();");
   std::set<int> symbols;
   const auto need = [&](const Number& n) {
     if (!n.literal()) symbols.insert(n.symbol);

@@ -85,8 +85,10 @@ struct Stmt {
   };
   // What a Compute does that is no row of ops.def (codegen/runtime/folds.h): comparing square roots
   // without taking them; integers whose order is that in which argmin and argmax prefer floats; a
-  // constant that the compiler must not compute with, since 0/0 has to raise its flag at run time.
-  enum class Helper : std::uint8_t { None, RootLess, ArgMinKey, ArgMaxKey, Opaque };
+  // constant that the compiler must not compute with, since 0/0 has to raise its flag at run time;
+  // a truth or integer of which the compiler must not find out that it is always the same, since it
+  // would leave out what that makes needless, flags and all.
+  enum class Helper : std::uint8_t { None, RootLess, ArgMinKey, ArgMaxKey, Opaque, Unknown };
   Kind kind = Kind::Compute;
   ValueId result = -1;
   std::vector<ValueId> results;  // Call: by output slot, -1 where nobody asks

@@ -45,6 +45,8 @@ class Lowerer {
   ValueId need(ir::NodeId node, ir::DType dtype, const Index& index);
   std::vector<ValueId> operands(const ir::Node& n, const Index& index);
   bool may_warn(ir::NodeId node);
+  bool may_be_constant(ir::NodeId node, const Index& index);
+  void keep_warnings(const ir::Node& n, const Index& index, std::vector<ValueId>& args);
   int fold_depth(ir::NodeId node);
   // For people: each node once, operands first.
   void note(ir::NodeId node, std::string op);

@@ -118,4 +118,9 @@ ValueId Nest::opaque(ValueId v) {
   return is_in(dtype(v), ir::kFloat) ? compute(Stmt::Helper::Opaque, dtype(v), {v}) : v;
 }
 
+ValueId Nest::unknown(ValueId v) {
+  const bool exact = is_in(dtype(v), ir::kBool | ir::kInteger);
+  return exact ? compute(Stmt::Helper::Unknown, dtype(v), {v}) : v;
+}
+
 }  // namespace ufuse::codegen::loop

@@ -91,6 +91,8 @@ class Nest {
   ValueId constant(ir::DType dtype, ir::Scalar bits);
   // A constant that the compiler must not compute with.
   ValueId opaque(ValueId v);
+  // A truth or integer that the compiler must not take for a constant.
+  ValueId unknown(ValueId v);
 
  private:
   Kernel kernel_;

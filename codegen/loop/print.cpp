@@ -62,8 +62,8 @@ class LoopPrinter {
       case Stmt::Kind::Load:
         return line(typed(s.result) + " = load " + access(s.access));
       case Stmt::Kind::Compute: {
-        static constexpr const char* kHelpers[] = {"", "root_less", "argmin_key", "argmax_key",
-                                                   "opaque"};
+        static constexpr const char* kHelpers[] = {"",           "root_less", "argmin_key",
+                                                   "argmax_key", "opaque",    "unknown"};
         const bool row = s.helper == Stmt::Helper::None;
         std::string text =
             typed(s.result) + " = " +

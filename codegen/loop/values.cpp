@@ -54,6 +54,7 @@ ValueId Lowerer::make(NodeId node, const Index& index) {
       return fold(node, n, index);
     default: {
       std::vector<ValueId> args = operands(n, index);
+      keep_warnings(n, index, args);
       note(node, std::string(ir::op_name(n.op)));
       return nest_.compute(n.op, n.dtype, std::move(args));
     }
@@ -149,6 +150,45 @@ bool Lowerer::may_warn(NodeId node) {
   const bool warns =
       raises_flags(n) || std::ranges::any_of(n.inputs, [&](NodeId in) { return may_warn(in); });
   return may_warn_[node.value] = warns;
+}
+
+// Whether a compiler may find out that a truth or integer is the same for all elements: `x < x`,
+// `sqrt(x) < abs(y)`. Not so of what lies in memory, comes from a call or is handed in at run time;
+// nor where two such values are compared, or anything with a number that is handed in.
+bool Lowerer::may_be_constant(NodeId node, const Index& index) {
+  const auto below_maps = [&](NodeId id) {
+    while (!r_.places.contains(id.value) && is_index_map(g_[id].op)) id = g_[id].inputs[0];
+    return id;
+  };
+  const auto is_param = [&](NodeId id) { return g_[below_maps(id)].op == Op::Param; };
+  const auto is_given = [&](NodeId id) {
+    id = below_maps(id);
+    return r_.places.contains(id.value) || g_[id].op == Op::Param || g_[id].op == Op::Ufunc;
+  };
+  if (is_given(node)) return false;
+  const ir::Node n = g_[node];
+  if (!ir::is_elementwise_row(n.op) || ir::op_info(n.op).result != ir::ResultRule::Bool)
+    return true;
+  const NodeId x = n.inputs[0];
+  if (n.op == Op::LogicalNot) return may_be_constant(x, index);
+  if (n.inputs.size() == 1) return !is_given(x);
+  const NodeId y = n.inputs[1];
+  const bool are_given = (is_given(x) && is_given(y)) || is_param(x) || is_param(y);
+  return !are_given || value(x, index) == value(y, index);
+}
+
+// An operand that decides alone (`where(False, x, y)`, `False & x`, `0 * x`) stays unknown to the
+// compiler, where what it may make needless warns.
+void Lowerer::keep_warnings(const ir::Node& n, const Index& index, std::vector<ValueId>& args) {
+  const bool decides = n.op == Op::Where || n.op == Op::LogicalAnd || n.op == Op::LogicalOr ||
+                       n.op == Op::BitAnd || n.op == Op::BitOr ||
+                       (n.op == Op::Multiply && is_in(n.dtype, ir::kInteger));
+  if (!decides) return;
+  for (std::size_t i = 0; i < (n.op == Op::Where ? 1 : args.size()); ++i) {
+    bool others_warn = false;
+    for (std::size_t k = 0; k < args.size(); ++k) others_warn |= k != i && may_warn(n.inputs[k]);
+    if (others_warn && may_be_constant(n.inputs[i], index)) args[i] = nest_.unknown(args[i]);
+  }
 }
 
 int Lowerer::fold_depth(NodeId node) {

@@ -17,9 +17,6 @@ namespace {
 using ir::NodeId;
 using ir::Op;
 
-bool is_map(const ir::Node& n) {
-  return n.op == Op::Broadcast || n.op == Op::Transpose || n.op == Op::Slice || n.op == Op::Reshape;
-}
 bool is_leaf(const ir::Node& n) {
   return n.op == Op::Input || n.op == Op::Param || n.op == Op::Const;
 }
@@ -78,7 +75,7 @@ class Cutter {
 
   // The value whose memory is kept where `id` is wanted later.
   NodeId base(NodeId id) const {
-    while (is_map(g_[id])) id = g_[id].inputs[0];
+    while (is_index_map(g_[id].op)) id = g_[id].inputs[0];
     return id;
   }
 
@@ -106,7 +103,7 @@ class Cutter {
     std::vector<double> crossing(count + 1, 0);  // first as changes from one position to the next
     for (std::size_t p = 0; p < count; ++p) {
       const NodeId id = order_[p];
-      if (is_map(g_[id]) || is_written_[id.value] || last_use_[id.value] <= p) continue;
+      if (is_index_map(g_[id].op) || is_written_[id.value] || last_use_[id.value] <= p) continue;
       const double bytes = static_cast<double>(element_count(g_[id].shape)) *
                            static_cast<double>(ir::size_of(g_[id].dtype));
       crossing[p] += bytes;
@@ -132,7 +129,7 @@ class Cutter {
     for (std::size_t p = 0; p < order_.size(); ++p) {
       const NodeId id = order_[p];
       const std::size_t part = part_at(p);
-      if (!is_map(g_[id]) && !is_written_[id.value] && last_use_[id.value] > ends[part])
+      if (!is_index_map(g_[id].op) && !is_written_[id.value] && last_use_[id.value] > ends[part])
         result[part].kept.push_back(id);
     }
     for (std::size_t k = 0; k < g_.outputs.size(); ++k) {

@@ -85,10 +85,6 @@ std::optional<Dims> reshape_strides(const Dims& shape, const Dims& strides, cons
 
 namespace {
 
-bool is_map(Op op) {
-  return op == Op::Broadcast || op == Op::Transpose || op == Op::Slice || op == Op::Reshape;
-}
-
 // `place` seen through the map `n`.
 std::optional<Place> through(const ir::Node& n, const Place& place) {
   Place to = place;
@@ -118,7 +114,7 @@ std::optional<Place> view_of(const ir::Graph& g, const Places& places, NodeId no
   std::vector<NodeId> maps;  // from the node to what has memory
   auto found = places.find(node.value);
   for (; found == places.end(); found = places.find(node.value)) {
-    if (!is_map(g[node].op)) return std::nullopt;
+    if (!is_index_map(g[node].op)) return std::nullopt;
     maps.push_back(node);
     node = g[node].inputs[0];
   }
@@ -159,7 +155,7 @@ bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
         open.insert(open.end(), n.inputs.begin(), n.inputs.end());
         break;
       default:
-        if (is_map(n.op)) open.push_back(n.inputs[0]);
+        if (is_index_map(n.op)) open.push_back(n.inputs[0]);
     }
   }
   return false;

@@ -363,3 +363,33 @@ def test_strides_of_one_element(dtype):
         check(lambda x: (np.log1p(x), np.tanh(x), x**1.3, x * 2, x * x), pair[:1][::-1])
         check(lambda x: (np.log1p(x), np.tanh(x), x**1.3, x * 2, x * x), pair[::2])
         check(lambda x: np.tanh((x + 1)[::-2][:1]), pair)
+
+
+# What a compiler may find out to be the same for all elements makes other values needless. NumPy
+# computes them all, and warns.
+NEEDLESS = [
+    lambda x, i: np.where(x < x, np.sqrt(x), x),
+    lambda x, i: np.where(i == i, x, np.sqrt(x)),
+    lambda x, i: np.where(~(i >= i), x, 1 / (x - x)),
+    lambda x, i: np.where((x < 0) & (x > 0) & (x < x), np.sqrt(x), x),
+    lambda x, i: np.where(np.zeros(x.shape, bool), np.sqrt(x), x),
+    lambda x, i: np.where(np.ones(x.shape, bool), x, np.log(x)),
+    lambda x, i: np.where(np.sqrt(x) < -np.abs(x), np.sqrt(x), x),
+    lambda x, i: np.where(i.astype("u1") < np.uint8(0), np.sqrt(x), x),
+    lambda x, i: (np.sqrt(x) > 0) & (x < x),
+    lambda x, i: np.logical_or(i == i, np.sqrt(x) > 0),
+    lambda x, i: np.logical_and(i - i, 1 / (i - i) > 0),
+    lambda x, i: (i - i) * np.sqrt(x).astype(int),
+    lambda x, i: (i ^ i) & (x / 0).astype(int),
+    lambda x, i: (i | ~i) | np.sqrt(x).astype(int),
+    lambda x, i: np.sqrt(x) * np.where(x < x, np.sqrt(x - 100), 2.0),
+]
+
+
+@pytest.mark.parametrize("f", NEEDLESS)
+def test_values_that_a_compiler_might_leave_out_warn(f):
+    x = np.random.default_rng(1).normal(size=40)
+    i = np.arange(40)
+    check(f, x, i)
+    check(f, x.astype("f4"), i.astype("i2"))
+    check(f, np.abs(x) + 1, i + 1)
