@@ -161,9 +161,9 @@ bool start_openmp() {
   return true;
 }
 
-void shorten_waits() {
+void set_wait(int milliseconds) {
   if (std::getenv("KMP_BLOCKTIME") || std::getenv("OMP_WAIT_POLICY")) return;
-  kmp_set_blocktime(kWaitMs);
+  kmp_set_blocktime(milliseconds);
 }
 
 int creatable_threads(int wanted) {

@@ -10,11 +10,10 @@ namespace ufuse::codegen {
 // Starts libomp in this process unless it runs; false: it cannot be started now.
 bool start_openmp();
 
-// How long the team that runs this thread's loops waits for the next one before it sleeps. libomp's
-// own 200 ms take the cores from whoever works in between: other libraries' threads, above all
-// BLAS's. What the environment says of it holds.
-constexpr int kWaitMs = 1;
-void shorten_waits();
+// How long the team that runs this thread's loops waits for the next one before it sleeps, where
+// the environment does not say it. libomp's own 200 ms take the cores from whoever works in
+// between.
+void set_wait(int milliseconds);
 
 // Of `wanted` threads that libomp would create, with the stacks that it would give them, how many
 // the system would create now. libomp runs.

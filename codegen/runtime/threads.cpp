@@ -27,8 +27,11 @@ namespace {
 constexpr double kWorthAwake = 20e3, kWorthAsleep = 150e3;  // ns of work on one thread
 // Linux lets a program that computes keep its core for about 4 ms while another waits for it.
 constexpr double kWorthWaiting = 20e6;
-constexpr std::int64_t kAwake = kWaitMs * 1'000'000;  // ns after a region
-constexpr std::int64_t kAskAgain = 10'000'000'000;    // ns after threads could not be created
+// How long teams wait for the next loop: a core of a virtual machine that has slept for longer than
+// some milliseconds takes as long to wake; BLAS's threads want the cores at once.
+constexpr int kWaitMs = 25, kShortWaitMs = 1;
+constexpr std::int64_t kOthersStay = 1'000'000'000;  // ns
+constexpr std::int64_t kAskAgain = 10'000'000'000;   // ns after threads could not be created
 constexpr int kMostThreads = 1 << 16;
 
 // CPUs' worth of time that the container may use: "quota period" in cgroup v2's cpu.max, two files
@@ -84,7 +87,7 @@ int threads_by_default() {
 // The team that libomp keeps for a thread that has run loops.
 struct Team {
   unsigned generation = 0;  // a forked child has none of its threads
-  bool is_known = false;    // to libomp, with how long it waits
+  int wait_ms = 0;          // as libomp has been told
   int size = 1;
   std::int64_t refused_ns = -kAskAgain;  // when it was found that it cannot grow
 };
@@ -102,7 +105,9 @@ Threads::Threads(std::function<int()> taken, Clock clock)
       clock_(clock),
       default_limit_(threads_by_default()),
       limit_(default_limit_),
-      last_parallel_ns_(-kAwake) {}
+      last_parallel_ns_(-kAskAgain),
+      others_ns_(-kAskAgain),
+      wait_ms_(kWaitMs) {}
 
 void Threads::set_limit(int threads) {
   limit_.store(threads < 1 ? default_limit_ : threads, std::memory_order_relaxed);
@@ -113,12 +118,23 @@ int Threads::choose(double work_ns) {
   if (most <= 1 || work_ns < kWorthAwake) return 1;
   if (work_ns < kWorthWaiting) most -= taken_();
   if (most <= 1) return 1;
+  const std::int64_t awake = wait_ms_.load(std::memory_order_relaxed) * 1'000'000;  // after a loop
   if (work_ns < kWorthAsleep &&
-      clock_() - last_parallel_ns_.load(std::memory_order_relaxed) > kAwake)
+      clock_() - last_parallel_ns_.load(std::memory_order_relaxed) > awake)
     return 1;
+  choose_wait();
   const int count = granted(most);
   if (count > 1) last_parallel_ns_.store(clock_(), std::memory_order_relaxed);
   return count;
+}
+
+void Threads::choose_wait() {
+  const std::int64_t now = clock_();
+  if (others_compute_.load(std::memory_order_relaxed) &&
+      others_compute_.exchange(false, std::memory_order_relaxed))
+    others_ns_.store(now, std::memory_order_relaxed);
+  const bool alone = now - others_ns_.load(std::memory_order_relaxed) > kOthersStay;
+  wait_ms_.store(alone ? kWaitMs : kShortWaitMs, std::memory_order_relaxed);
 }
 
 int Threads::granted(int wanted) {
@@ -129,7 +145,8 @@ int Threads::granted(int wanted) {
     note_ = "OpenMP cannot be started: no shared memory, file or memory is left for it";
     return 1;
   }
-  if (!std::exchange(team.is_known, true)) shorten_waits();
+  const int wait = wait_ms_.load(std::memory_order_relaxed);
+  if (std::exchange(team.wait_ms, wait) != wait) set_wait(wait);
   if (omp_in_parallel()) return 1;
   if (wanted <= team.size || clock_() - team.refused_ns < kAskAgain)
     return std::min(wanted, team.size);

@@ -30,20 +30,28 @@ class Threads {
   // The count for rt::Threads: limit() when `work_ns` (estimate for one thread) outweighs waking
   // the team, else 1; fewer where the system gives no more, or where cores are taken: a thread that
   // has to wait for a core makes all others wait. Always 1 inside a parallel region of
-  // the caller's. A team that ran in the last millisecond is still awake, and cheap.
+  // the caller's. A team that ran a moment ago is still awake, and cheap.
   int choose(double work_ns);
+
+  // Somebody else computes between loops, perhaps with threads of its own, as BLAS has: for a
+  // second from the next loop on, teams sleep almost at once instead of keeping cores awake.
+  static void leave_cores() { others_compute_.store(true, std::memory_order_relaxed); }
 
   // Why a loop got fewer threads than limit(); empty: none did.
   std::string note() const;
 
  private:
   int granted(int wanted);
+  void choose_wait();
+
+  static inline std::atomic<bool> others_compute_ = false;  // since a team was last asked for
 
   const std::function<int()> taken_;
   const Clock clock_;
   const int default_limit_;
   std::atomic<int> limit_;
-  std::atomic<std::int64_t> last_parallel_ns_;
+  std::atomic<std::int64_t> last_parallel_ns_, others_ns_;
+  std::atomic<int> wait_ms_;  // of teams, from the last loop on
   mutable std::mutex note_mutex_;
   std::string note_;
 };

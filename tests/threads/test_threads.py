@@ -475,16 +475,20 @@ def test_environment_written_while_loops_are_built():
 
 
 RESTS = """
+import sys
 import time
 import numpy as np
 import ufuse
 ufuse.set_num_threads(2)
 x = np.arange(2e6)
-f = ufuse.jit(lambda x: np.sqrt(x) + x, compile="wait")
+if sys.argv[1] == "alone":
+    f = ufuse.jit(lambda x: np.sqrt(x) + x, compile="wait")
+else:
+    f = ufuse.jit(lambda x: np.sqrt(x) + x + np.sort(x[:9])[0], compile="wait")
 used = []
 for _ in range(5):
     f(x)
-    time.sleep(0.01)
+    time.sleep(0.05 if sys.argv[1] == "alone" else 0.01)
     before = time.process_time()
     time.sleep(0.1)
     used.append(time.process_time() - before)
@@ -492,10 +496,11 @@ print(min(used))
 """
 
 
-def test_threads_rest_soon_after_a_loop():
-    """Otherwise they would take the cores from BLAS."""
+@pytest.mark.parametrize("case", ["alone", "beside others"])
+def test_threads_rest_soon_after_a_loop(case):
+    """Otherwise they would take the cores from others, from BLAS above all."""
     done = subprocess.run(
-        [sys.executable, "-c", RESTS],
+        [sys.executable, "-c", RESTS, case],
         env={name: text for name, text in os.environ.items() if name[:4] not in ("KMP_", "OMP_")},
         capture_output=True,
         text=True,

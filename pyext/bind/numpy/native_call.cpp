@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "codegen/runtime/threads.h"
 #include "numpy_shim/surface.h"
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/lazy_number.h"
@@ -318,6 +319,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
     if (call) call->session().prune_computed();
     std::optional<RealVariables> variables;
     if (call && !pure) variables.emplace(*call);
+    codegen::Threads::leave_cores();
     result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
   }
   if (!call || Call::active() != call) return result;

@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "codegen/runtime/threads.h"
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
@@ -203,6 +204,7 @@ py::object run_traced(State& state, PyObject* const* args, std::size_t flags, Py
 // Null where it raises.
 PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   ++state.plainly;
+  codegen::Threads::leave_cores();
   return PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords);
 }
 

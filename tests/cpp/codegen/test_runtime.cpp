@@ -323,7 +323,17 @@ TEST_CASE("threads: enough work gets all of them") {
   CHECK(threads.choose(1e9) == 3);
   CHECK(threads.choose(100e3) == 3);  // it has just worked
   threads_time += 2'000'000;
+  CHECK(threads.choose(100e3) == 3);
+  threads_time += 30'000'000;
   CHECK(threads.choose(100e3) == 1);  // it sleeps again
+  Threads::leave_cores();
+  CHECK(threads.choose(1e9) == 3);
+  threads_time += 2'000'000;
+  CHECK(threads.choose(100e3) == 1);  // it sleeps sooner
+  threads_time += 2'000'000'000;
+  CHECK(threads.choose(1e9) == 3);
+  threads_time += 2'000'000;
+  CHECK(threads.choose(100e3) == 3);
   taken = 1;
   CHECK(threads.choose(1e6) == 2);
   taken = 2;
