@@ -173,7 +173,9 @@ bool Lowerer::may_be_constant(NodeId node, const Index& index) {
   if (n.op == Op::LogicalNot) return may_be_constant(x, index);
   if (n.inputs.size() == 1) return !is_given(x);
   const NodeId y = n.inputs[1];
-  const bool are_given = (is_given(x) && is_given(y)) || is_param(x) || is_param(y);
+  // `p & (x < x)` is known although p is not.
+  const bool compares = n.op != Op::LogicalAnd && n.op != Op::LogicalOr && n.op != Op::LogicalXor;
+  const bool are_given = (is_given(x) && is_given(y)) || (compares && (is_param(x) || is_param(y)));
   return !are_given || value(x, index) == value(y, index);
 }
 

@@ -376,6 +376,8 @@ NEEDLESS = [
     lambda x, i: np.where(np.ones(x.shape, bool), x, np.log(x)),
     lambda x, i: np.where(np.sqrt(x) < -np.abs(x), np.sqrt(x), x),
     lambda x, i: np.where(i.astype("u1") < np.uint8(0), np.sqrt(x), x),
+    lambda x, i: np.where(np.logical_and(x[0] < 100, x < x), np.sqrt(x), x),
+    lambda x, i: np.where(np.logical_or(np.bool_(len(x) > 0), i == i), x, np.sqrt(x)),
     lambda x, i: (np.sqrt(x) > 0) & (x < x),
     lambda x, i: np.logical_or(i == i, np.sqrt(x) > 0),
     lambda x, i: np.logical_and(i - i, 1 / (i - i) > 0),
