@@ -29,21 +29,26 @@ def timed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[flo
     return time.perf_counter() - start, (result, own)
 
 
-def measure_plain(program: Any) -> dict[str, Any]:
-    """What NumPy's calls take at the place of the first calls of ``measure``."""
+def first_calls(
+    plain: Callable[..., Any], function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> dict[str, Any]:
+    """NumPy's result and times once it is warm; then a function's times, beside that result."""
     from bench.compare import compare
 
-    plain = program.build(lambda function: function)
-    arguments = program.arguments()
     _, expected = timed(plain, arguments)
-    for _ in range(NUMPYS_CALLS):
-        timed(plain, arguments)
-    firsts = []
+    found: dict[str, Any] = {"expected": expected, "firsts": [], "results": []}
+    found["numpys"] = [timed(plain, arguments)[0] for _ in range(NUMPYS_CALLS)]
     for _ in range(FIRST_CALLS):
-        seconds, actual = timed(plain, arguments)
-        firsts.append(seconds)
-        compare(expected, actual)
-    return {"first": firsts}
+        seconds, actual = timed(function, arguments)
+        found["firsts"].append(seconds)
+        found["results"].append(compare(expected, actual))
+    return found
+
+
+def measure_plain(program: Any) -> dict[str, Any]:
+    """What NumPy's calls take at the place of the first calls of ``measure``."""
+    plain = program.build(lambda function: function)
+    return {"first": first_calls(plain, plain, program.arguments())["firsts"]}
 
 
 def measure(program: Any, settle: float, budget: float) -> dict[str, Any]:
@@ -61,13 +66,8 @@ def measure(program: Any, settle: float, budget: float) -> dict[str, Any]:
 
     plain, ours = program.build(lambda function: function), program.build(decorate)
     arguments = program.arguments()
-    _, expected = timed(plain, arguments)
-    numpys = [timed(plain, arguments)[0] for _ in range(NUMPYS_CALLS)]
-    firsts, results = [], []
-    for _ in range(FIRST_CALLS):
-        seconds, actual = timed(ours, arguments)
-        firsts.append(seconds)
-        results.append(compare(expected, actual))
+    found = first_calls(plain, ours, arguments)
+    expected, numpys, results = found["expected"], found["numpys"], found["results"]
     begin = time.perf_counter()
     while time.perf_counter() - begin < settle:
         timed(ours, arguments)
@@ -83,7 +83,7 @@ def measure(program: Any, settle: float, budget: float) -> dict[str, Any]:
     worst = next(result for result in ("different", "close", "identical") if result in results)
     return {
         "numpy": median(numpys),
-        "first": firsts,
+        "first": found["firsts"],
         "steady": median(steady),
         "result": worst,
         "stats": [function.stats()._asdict() for function in made],

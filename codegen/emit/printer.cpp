@@ -121,18 +121,18 @@ void KernelPrinter::preliminaries() {
   if (std::ranges::any_of(k_.buffers, &Buffer::streamable))
     line("const bool stream = args->stream;");
   bool has_unknown = false;
-  walk(k_.body, [&](const Stmt& s) { has_unknown |= s.helper == Stmt::Helper::Unknown; });
-  if (has_unknown) line("const rt::u8 unset = rt::unset();");
   std::set<int> symbols;
   const auto need = [&](const Number& n) {
     if (!n.literal()) symbols.insert(n.symbol);
   };
   walk(k_.body, [&](const Stmt& s) {
+    has_unknown |= s.helper == Stmt::Helper::Unknown;
     for (const loop::Term& t : s.access.terms) need(t.stride);
     for (const auto& f : s.access.fixed) need(f.second);
     for (VarId v : s.vars)
       if (v != k_.parallel || s.kind != Stmt::Kind::Loop) need(k_.vars[index(v)].extent);
   });
+  if (has_unknown) line("const rt::u8 unset = rt::unset();");
   for (int s : symbols)
     line("const rt::Index n" + std::to_string(s) + " = args->sizes[" + std::to_string(s) + "];");
   for (std::size_t i = 0; i < k_.buffers.size(); ++i) {

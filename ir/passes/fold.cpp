@@ -15,9 +15,7 @@ namespace {
 
 // The constant that every element of a node equals.
 std::optional<Scalar> uniform_value(const Graph& g, NodeId id) {
-  while (g[id].op == Op::Broadcast || g[id].op == Op::Reshape || g[id].op == Op::Transpose ||
-         g[id].op == Op::Slice)
-    id = g[id].inputs[0];
+  while (is_index_map(g[id].op)) id = g[id].inputs[0];
   if (g[id].op != Op::Const) return std::nullopt;
   return g[id].constant;
 }

@@ -165,6 +165,10 @@ const char* kind_name(tracer::Event::Kind kind) {
   return "";
 }
 
+std::string id_or_empty(std::optional<Reason> reason) {
+  return reason ? std::string(id_of(*reason)) : std::string();
+}
+
 std::shared_ptr<Call> described_call() {
   if (Call* call = Call::active()) return call->shared_from_this();
   return Call::last();
@@ -178,7 +182,7 @@ py::list events() {
     const Place place = call->place_of(event.origin);
     py::dict row;
     row["kind"] = kind_name(event.kind);
-    row["reason"] = event.reason ? std::string(id_of(*event.reason)) : std::string();
+    row["reason"] = id_or_empty(event.reason);
     row["detail"] = event.detail;
     row["file"] = place.file;
     row["line"] = place.line;
@@ -223,7 +227,7 @@ py::list reports() {
       made["loops"] = *group.loops;
       made["origin"] = group.origin;
       made["compile_ms"] = group.compile_ms;
-      made["reason"] = group.reason ? std::string(id_of(*group.reason)) : std::string();
+      made["reason"] = id_or_empty(group.reason);
       made["note"] = readable(note_of(group, run.note));
       groups.append(made);
     }
