@@ -61,9 +61,17 @@ bool has_descriptors() {
   return count == files.size();
 }
 
-// libomp registers itself in a file of shared memory that is named after the process, and ends the
-// process where it cannot write there; an empty file, which a process of the same number left
-// behind when it was killed at that very point, is a bus error.
+// libomp registers itself in a file of shared memory that is named after the process. An empty one,
+// which a process of the same number left behind when it was killed at that very point, is a bus
+// error.
+void remove_empty_registration() {
+  const std::string left =
+      "/dev/shm/__KMP_REGISTERED_LIB_" + std::to_string(getpid()) + "_" + std::to_string(getuid());
+  struct stat file {};
+  if (stat(left.c_str(), &file) == 0 && file.st_size == 0) unlink(left.c_str());
+}
+
+// libomp ends the process where it cannot write that file.
 bool can_register() {
   constexpr std::uint64_t kRoom = 4096;
   rlimit files{};
@@ -71,10 +79,7 @@ bool can_register() {
   struct statvfs memory {};
   if (access("/dev/shm", W_OK) != 0 || statvfs("/dev/shm", &memory) != 0) return false;
   if (memory.f_bavail * memory.f_frsize < kRoom) return false;
-  const std::string left =
-      "/dev/shm/__KMP_REGISTERED_LIB_" + std::to_string(getpid()) + "_" + std::to_string(getuid());
-  struct stat file {};
-  if (stat(left.c_str(), &file) == 0 && file.st_size == 0) unlink(left.c_str());
+  remove_empty_registration();
   return true;
 }
 
@@ -156,6 +161,10 @@ bool start_openmp() {
   const std::uint64_t generation = fork_generation();  // it starts anew in a child
   if (started == generation) return true;
   if (!can_register() || !has_descriptors() || !has_address_space(kForStart)) return false;
+  // Once libomp runs, it starts anew in each forked child, before fork() returns. Handlers are
+  // called in the order in which they were added.
+  [[maybe_unused]] static const int added =
+      pthread_atfork(nullptr, nullptr, remove_empty_registration);
   omp_get_max_threads();
   started = generation;
   return true;
