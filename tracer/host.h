@@ -35,9 +35,11 @@ class Host {
   // been written then.
   virtual ir::RunStatus run(Session& session, std::span<const Want> wants,
                             const ir::Executable& executable, const ir::RunArgs& args) = 0;
-  // Computes the wants node by node with NumPy, into their memory, and tells the session what NumPy
-  // would have warned of.
-  virtual void replay(Session& session, std::span<const Want> wants) = 0;
+  // Computes the targets node by node with NumPy, into their memory, and tells the session what
+  // NumPy would have warned of. Targets that are not `given` may get other new memory of their
+  // layout.
+  virtual void replay(Session& session, std::span<Want> targets,
+                      const std::vector<bool>& given) = 0;
   // A RuntimeWarning at a line of the user's.
   virtual void warn(const Origin& origin, const std::string& message) = 0;
 };

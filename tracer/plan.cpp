@@ -87,8 +87,8 @@ void Session::record_memory(const Storages& made) {
   made_.push_back(std::move(owners));
 }
 
-void Session::record_run(const std::vector<bool>& given) {
-  const RecordedRun& run = *last_run_;
+void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
+                         const std::vector<bool>& given) {
   pure_ = run.executable && draft_.runs.size() < kMaxRuns;
   if (!pure_) return;
   PlanRun row{run.executable, {}, {}, {}, {}, run.report_mask, run.may_redo};
@@ -101,8 +101,8 @@ void Session::record_run(const std::vector<bool>& given) {
   for (const ParamRow& param : run.params)
     row.params.push_back({param.dtype, param.bits, param.argument, param.number});
   std::vector<Made> made;
-  for (std::size_t i = 0; i < run.wants.size(); ++i) {
-    const Want& want = run.wants[i];
+  for (std::size_t i = 0; i < wants.size(); ++i) {
+    const Want& want = wants[i];
     PlanOutput output{run.layouts[i], std::nullopt, {}, run.direct[i] != 0, run.alias[i]};
     if (given[i]) {
       output.target = place_of(want.memory);

@@ -295,7 +295,13 @@ void Session::run(std::vector<Want>& wants) {
             {},
             current_.origin,
             nullptr});
-    host_.replay(*this, targets);
+    // Where no loop had the choice, NumPy need not fill memory that is merely free to be used again.
+    for (std::size_t i = 0; i < wants.size() && !request.executable; ++i) {
+      if (!wants[i].storage || !wants[i].storage->spare) continue;
+      wants[i].memory = {};
+      was_given[i] = false;
+    }
+    host_.replay(*this, targets, was_given);
   }
 
   for (NodeId id : computed_now) info_[id.value].computed = true;
@@ -318,10 +324,7 @@ void Session::run(std::vector<Want>& wants) {
     if (!is_free(graph_[want.node]) || graph_[want.node].op == ir::Op::Input)
       computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
   }
-  request.wants = wants;
-  last_run_ = std::move(request);
-  if (pure_) record_run(was_given);
-  for (Want& want : last_run_->wants) want.memory = {};  // it lives no longer than its storage
+  if (pure_) record_run(request, wants, was_given);
 }
 
 void Session::overwritten(const ByteRange& range) {
@@ -420,7 +423,6 @@ void Session::abort_with(std::span<const LazyArray> wanted) {
 
 void Session::end() {
   restart();
-  last_run_.reset();
   for (const auto& weak : storages_)
     if (const auto storage = weak.lock()) storage->session = nullptr;
   storages_.clear();

@@ -257,13 +257,6 @@ std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc,
   return arrays;
 }
 
-bool Session::is_sole_holder(const LazyArray& array) const {
-  long holders = 1;
-  if (last_run_)
-    for (const Want& want : last_run_->wants) holders += want.storage == array.storage;
-  return array.storage.use_count() == holders;
-}
-
 void Session::reuse_memory(const LazyArray& result, const LazyArray& operand) {
   Storage& storage = *result.storage;
   if (!operand.storage->memory || storage.layout != operand.storage->layout) return;

@@ -92,8 +92,6 @@ class Session final : public numpy_shim::Context {
   // Operations. Throw Unsupported where NumPy must be asked.
   std::vector<LazyArray> call(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
                               const numpy_shim::UfuncOptions& options = {});
-  // Whether nothing of this session but the array itself refers to its storage.
-  bool is_sole_holder(const LazyArray& array) const;
   // A result of an operator that is put where its operand was, an array that nobody will look at
   // any more.
   void reuse_memory(const LazyArray& result, const LazyArray& operand);
@@ -135,6 +133,8 @@ class Session final : public numpy_shim::Context {
   void forget_memory();
   // What has been computed and nothing pending needs is let go of; between operations.
   void prune_computed();
+  // Values may have lost their last holder: their memory goes before the next operation.
+  void prune_soon() { holds_more_ = true; }
   // The end: results, dirty arguments and what is still referenced, in one request. Afterwards the
   // arrays are concrete.
   void finish(std::span<const LazyArray> results);
@@ -225,6 +225,20 @@ class Session final : public numpy_shim::Context {
     const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   };
 
+  // What a request ran, for the plan.
+  struct RecordedRun {
+    std::shared_ptr<const ir::Executable> executable;
+    std::vector<InputRow> inputs;
+    std::vector<ParamRow> params;
+    std::vector<Layout> layouts;  // in which the run writes them
+    std::vector<int> alias;
+    std::vector<char> direct;  // whether it writes to given memory itself
+    std::uint32_t report_mask = 0;
+    bool may_redo = false;
+    // What the flags of the run are about, when it computes one thing only and they tell all.
+    std::optional<NodeId> sole;
+  };
+
   std::shared_ptr<Storage> make_storage(const Layout& layout);
   LazyArray whole(std::shared_ptr<Storage> storage, bool scalar = false);
   NodeId input_of(const LazyArray& array);
@@ -254,7 +268,8 @@ class Session final : public numpy_shim::Context {
   void restart();
   void end();
   void record_memory(const Storages& made);
-  void record_run(const std::vector<bool>& given);
+  void record_run(const RecordedRun& run, std::span<const Want> wants,
+                  const std::vector<bool>& given);
   std::optional<PlanPlace> place_of(const Memory& memory) const;
   void record_plan(std::span<const LazyArray> results);
 
@@ -292,21 +307,6 @@ class Session final : public numpy_shim::Context {
   bool computing_ = false;
   std::chrono::nanoseconds in_requests_{0};
   std::int64_t largest_before_ = 0;  // value of the graphs before this one, bytes
-  // What the last request ran, for the plan.
-  struct RecordedRun {
-    std::shared_ptr<const ir::Executable> executable;
-    std::vector<InputRow> inputs;
-    std::vector<ParamRow> params;
-    std::vector<Want> wants;
-    std::vector<Layout> layouts;  // in which the run writes them
-    std::vector<int> alias;
-    std::vector<char> direct;  // whether it writes to given memory itself
-    std::uint32_t report_mask = 0;
-    bool may_redo = false;
-    // What the flags of the run are about, when it computes one thing only and they tell all.
-    std::optional<NodeId> sole;
-  };
-  std::optional<RecordedRun> last_run_;
   // The plan so far, and what its runs made. Owners are held weakly: a loop's arrays may die.
   Plan draft_;
   struct Made {

@@ -327,9 +327,8 @@ void Call::leave(std::size_t depth) {
 bool Call::is_slow() const {
   // Measured: an operation that is recorded costs up to 2.5 us more than NumPy's, and a run 10.
   constexpr std::int64_t kOperation = 2'500, kRun = 10'000;
-  // Nobody minds less; a recording that may be replayed is worth more. More than this share of the
-  // loops' time is not won back by fusing them.
-  constexpr std::int64_t kWorthIt = 50'000'000, kWorthRecording = 120'000'000, kShare = 2;
+  // Nobody minds less. More than this share of the loops' time is not won back by fusing them.
+  constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
   constexpr std::int64_t kLookEach = 32;
   if (operations_ % kLookEach != 0) return false;
   // Whether a recording is worth its time does not depend on how busy the machine is.
@@ -339,8 +338,7 @@ bool Call::is_slow() const {
   // Who waits for loops wants them all.
   const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
   const std::int64_t overhead = operations_ * kOperation + runs + preparing;
-  return overhead >= (session_.is_pure() ? kWorthRecording : kWorthIt) &&
-         overhead >= kShare * in_loops_;
+  return overhead >= kWorthIt && overhead >= kShare * in_loops_;
 }
 
 std::int64_t Call::set_most_operations(std::int64_t operations) {
@@ -598,10 +596,11 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   return status;
 }
 
-void Call::replay(tracer::Session& session, std::span<const tracer::Want> wants) {
+void Call::replay(tracer::Session& session, std::span<tracer::Want> targets,
+                  const std::vector<bool>& given) {
   const AtWork computing;
   const std::int64_t start = steady_ns();
-  replay_with_numpy(*this, session, wants);
+  replay_with_numpy(*this, session, targets, given);
   in_numpy_ += steady_ns() - start;
 }
 

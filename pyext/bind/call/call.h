@@ -250,7 +250,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
                                                 const ir::RunArgs& layouts) override;
   ir::RunStatus run(tracer::Session& session, std::span<const tracer::Want> wants,
                     const ir::Executable& executable, const ir::RunArgs& args) override;
-  void replay(tracer::Session& session, std::span<const tracer::Want> wants) override;
+  void replay(tracer::Session& session, std::span<tracer::Want> targets,
+              const std::vector<bool>& given) override;
   void warn(const tracer::Origin& origin, const std::string& message) override;
 
  private:

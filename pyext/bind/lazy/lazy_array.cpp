@@ -386,7 +386,7 @@ bool is_temporary(PyObject* object) {
   const tracer::Storage& storage = *array.storage;
   if (call == nullptr || array.scalar || array.is_view || array.read_only || !array.is_whole() ||
       storage.role != tracer::Role::Temporary || !storage.writeable ||
-      !call->session().is_sole_holder(array))
+      array.storage.use_count() != 1)
     return false;
   if (!storage.memory) return true;
   auto* owner = static_cast<PyObject*>(storage.memory.owner.get());

@@ -323,6 +323,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
     result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
   }
   if (!call || Call::active() != call) return result;
+  call->session().prune_soon();  // of what the caller hands over and keeps nowhere
   if (!pure) {
     call->session().flush();  // what the call itself has traced: through an iterator, a callback
     call->session().forget_memory();

@@ -379,6 +379,14 @@ void keep_from(std::span<const tracer::Want> wants, std::vector<py::object>& val
   }
 }
 
+// Whether memory is an array's alone, and nobody else knows the array.
+bool is_own_array(PyObject* object, const Layout& layout) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  return PyArray_CheckExact(object) && Py_REFCNT(object) == 1 &&
+         PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA | NPY_ARRAY_BEHAVED) &&
+         layout_of(array) == layout;
+}
+
 void note(Session& session, const std::vector<Replay::Raised>& raised) {
   for (std::size_t i = 0; i < raised.size();) {
     const NodeId node = raised[i].node;
@@ -395,12 +403,21 @@ std::vector<py::object> numpy_values(Call& call, Session& session,
   return Replay(call, session, wants).values(wants);
 }
 
-void replay_with_numpy(Call& call, Session& session, std::span<const tracer::Want> wants) {
-  Replay replay(call, session, wants);
-  std::vector<py::object> values = replay.values(wants);
-  keep_from(wants, values);
-  for (std::size_t i = 0; i < wants.size(); ++i) {
-    const py::object target = array_on(wants[i].layout, wants[i].memory.data, true, nullptr);
+void replay_with_numpy(Call& call, Session& session, std::span<tracer::Want> targets,
+                       const std::vector<bool>& given) {
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    if (!given[i]) targets[i].memory = {};  // NumPy makes its own
+  Replay replay(call, session, targets);
+  std::vector<py::object> values = replay.values(targets);
+  keep_from(targets, values);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (!given[i] && is_own_array(values[i].ptr(), targets[i].layout)) {
+      PyObject* array = values[i].ptr();
+      targets[i].memory = memory_of(array, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
+      continue;
+    }
+    if (!given[i]) targets[i].memory = call.allocate(targets[i].layout);
+    const py::object target = array_on(targets[i].layout, targets[i].memory.data, true, nullptr);
     // Not through Python, which handles signals: all are written, or none.
     if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
                          reinterpret_cast<PyArrayObject*>(values[i].ptr())) < 0)

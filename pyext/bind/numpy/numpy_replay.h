@@ -27,7 +27,8 @@ class WarningLog {
 };
 
 // Fills the wants' memory, and tells the session what its nodes warn of.
-void replay_with_numpy(Call& call, tracer::Session& session, std::span<const tracer::Want> wants);
+void replay_with_numpy(Call& call, tracer::Session& session, std::span<tracer::Want> targets,
+                       const std::vector<bool>& given);
 
 // What NumPy gives for the wants. The arrays may be views of the operands' memory. The session is
 // told nothing.

@@ -60,7 +60,7 @@ class TestHost final : public Host {
     return status;
   }
   void warn(const Origin&, const std::string& message) override { told.push_back(message); }
-  void replay(Session&, std::span<const Want> wants) override {
+  void replay(Session&, std::span<Want> wants, const std::vector<bool>&) override {
     ++replays;
     for (const Want& want : wants) replayed_into.push_back(want.memory.data);
   }
