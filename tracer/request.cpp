@@ -295,7 +295,8 @@ void Session::run(std::vector<Want>& wants) {
             {},
             current_.origin,
             nullptr});
-    // Where no loop had the choice, NumPy need not fill memory that is merely free to be used again.
+    // Where no loop had the choice, NumPy need not fill memory that is merely free to be used
+    // again.
     for (std::size_t i = 0; i < wants.size() && !request.executable; ++i) {
       if (!wants[i].storage || !wants[i].storage->spare) continue;
       wants[i].memory = {};
