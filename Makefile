@@ -8,7 +8,7 @@
 #
 #   make dev     build the Python module only, for quick rounds of edit and run
 #   make golden  write the golden files anew: read the diff before you commit it
-#   make instructions  count what ufuse does beside the loops, with valgrind, and compare with what is known
+#   make instructions  count the instructions of loops and of what is done beside them, and compare with what is known
 #   make peers   install numba, JAX, numexpr and PyTorch for `make bench`
 #   make format  format all files
 #   make debian13  build and test on Debian 13, in a root of its own (needs root)
