@@ -1,6 +1,6 @@
 """Do loops that have become native do what Python does, wherever they begin and wherever they exit?
 
-Each function runs plainly and looped (`ufuse.programs`), with a program from the first round that
+Each function runs plainly and looped (`ufuse.source.heads`), with a program from the first round that
 can have one, and once more for each number of statements after which the program is told to exit.
 Results, arguments, warnings and exceptions are compared.
 """
@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from same import same
 from ufuse import _core
-from ufuse.programs.looped import looped
+from ufuse.source import heads
+from ufuse.tracing.twin import looped
 
 
 @contextlib.contextmanager
@@ -57,15 +58,13 @@ def check(function, *args, native=True, most=60):
     expected = outcome(function, args)
     made = looped(function)
     assert made is not None
-    loops = [each.__self__ for each in made.__code__.co_consts if hasattr(each, "__self__")]
-    loops = [each for each in loops if isinstance(each, _core.Loop)]
+    loops = heads.loops_of(made.__code__)
     with told(eager=True):
         alike(outcome(made, args), expected)
         if native:
             facts = [each.facts for each in loops]
             assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
         for statements in range(1, most):
-            made = looped(function)
             with told(eager=True, exits_after=statements):
                 alike(outcome(made, args), expected)
 

@@ -57,14 +57,17 @@ PyObject* unbound = nullptr;
 
 HeadObject* head_of(PyObject* self) { return reinterpret_cast<HeadObject*>(self); }
 
-// The local variables of the function that runs the loop.
+// The variables and names of the function that runs the loop.
 class Locals {
  public:
   Locals() {
     PyFrameObject* frame = PyEval_GetFrame();
-    if (frame != nullptr) locals_ = py::reinterpret_steal<py::object>(PyFrame_GetLocals(frame));
-    if (!locals_) throw py::error_already_set();
+    if (frame == nullptr) throw InternalError("a loop runs in no function");
+    locals_ = steal(PyFrame_GetLocals(frame));
+    names.globals = steal(PyFrame_GetGlobals(frame));
+    names.builtins = steal(PyFrame_GetBuiltins(frame));
   }
+  Names names;
   py::object get(const py::object& name) const {
     PyObject* value = PyObject_GetItem(locals_.ptr(), name.ptr());
     if (value == nullptr) PyErr_Clear();
@@ -144,7 +147,7 @@ bool look(HeadObject& head) {
   const Locals locals;
   Variables variables;
   for (const py::object& name : loop.names) variables.push_back(locals.get(name));
-  Version* version = loop.version_for(entered_with(head, variables));
+  Version* version = loop.version_for(entered_with(head, variables), locals.names);
   if (version == nullptr) return false;
   if (!version->kernel) {
     if (eager) version->build.wait();
@@ -223,6 +226,7 @@ class Run {
   Run(HeadObject& head, LoopState& loop)
       : head_(head), loop_(loop), version_(*head.version), frame_(version_.program, version_.layout) {
     const Locals locals;
+    names_ = locals.names;
     for (const py::object& name : loop.names) variables_.push_back(locals.get(name));
   }
 
@@ -361,7 +365,7 @@ class Run {
         !program_tests().eager)
       loop_.why_not = "it had to be left to Python too often";
     if (at_head || !loop_.why_not.empty() || !is_left(head_)) return resume();
-    Version* again = loop_.version_for(entered_with(head_, variables_));
+    Version* again = loop_.version_for(entered_with(head_, variables_), names_);
     return again == &version_ || resume();
   }
 
@@ -376,7 +380,7 @@ class Run {
 
   // The rest of a round that the program has begun. False where that ends the loop.
   bool finish_round(const Exit& exit) {
-    const py::object function = loop_.continuation(exit.statement);
+    const py::object function = loop_.continuation(names_.globals, exit.statement);
     py::dict given;
     for (std::size_t i = 0; i < variables_.size(); ++i)
       if (variables_[i]) given[loop_.names[i]] = variables_[i];
@@ -436,6 +440,7 @@ class Run {
   LoopState& loop_;
   Version& version_;
   Frame frame_;
+  Names names_;
   Variables variables_, entered_;
   std::vector<py::object> held_;
   Way way_ = Way::Ended;

@@ -32,12 +32,11 @@ PyTypeObject* loop_type = nullptr;
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guard([&]() -> PyObject* {
-    PyObject *function, *tree, *variables, *outside, *assigned, *resume, *read_function;
-    if (!PyArg_ParseTuple(args, "OOOOOOO", &function, &tree, &variables, &outside, &assigned,
-                          &resume, &read_function))
+    PyObject *tree, *variables, *outside, *assigned, *resume, *read_function;
+    if (!PyArg_ParseTuple(args, "OOOOOO", &tree, &variables, &outside, &assigned, &resume,
+                          &read_function))
       throw py::error_already_set();
     auto state = std::make_unique<LoopState>();
-    state->function = steal(PyWeakref_NewRef(function, nullptr));
     state->text.variables = read_names(variables);
     state->text.outside = read_names(outside);
     state->outside = borrow(outside);
@@ -93,16 +92,19 @@ Version::Version(Entered e, std::unique_ptr<ProgramWorld> w, ir::program::Progra
 
 LoopState& loop_state(PyObject* loop) { return *reinterpret_cast<LoopObject*>(loop)->state; }
 
-py::object LoopState::continuation(int statement) {
-  py::object& known = continuations[statement];
-  if (!known) known = resume(statement);
+py::object LoopState::continuation(const py::object& globals, int statement) {
+  auto& [of, known] = continuations[statement];
+  if (!known || !of.is(globals)) {
+    known = resume(globals, statement);
+    of = globals;
+  }
   return known;
 }
 
-Version* LoopState::version_for(const Entered& entered) {
+Version* LoopState::version_for(const Entered& entered, const Names& names) {
   if (!why_not.empty()) return nullptr;
   for (const auto& version : versions)
-    if (is_same(version->entered, entered)) {
+    if (is_same(version->entered, entered) && version->world->is_of(names.globals)) {
       if (version->world->is_current()) return version.get();
       std::erase(versions, version);
       break;
@@ -111,9 +113,7 @@ Version* LoopState::version_for(const Entered& entered) {
     why_not = "its variables have too many types";
     return nullptr;
   }
-  const py::object owner = steal(PyObject_CallNoArgs(function.ptr()));
-  if (owner.is_none()) return nullptr;
-  auto world = std::make_unique<ProgramWorld>(owner, outside, read_function);
+  auto world = std::make_unique<ProgramWorld>(names.globals, names.builtins, outside, read_function);
   try {
     ir::program::Program program = numpy_shim::program::typed(text, entered, *world);
 #ifndef NDEBUG
@@ -155,9 +155,9 @@ void bind_loop(py::module_& m) {
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
       {Py_tp_doc,
-       const_cast<char*>("Loop(function, tree, variables, outside, assigned, resume, "
+       const_cast<char*>("Loop(tree, variables, outside, assigned, resume, "
                          "read_function)\n\nA loop that may become native, as "
-                         "ufuse.programs.reading reads it.")},
+                         "ufuse.source.reading reads it.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Loop", sizeof(LoopObject), 0, Py_TPFLAGS_DEFAULT, slots};
   const py::object type = steal(PyType_FromSpec(&spec));

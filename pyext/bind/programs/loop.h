@@ -36,24 +36,29 @@ struct Version {
           ir::program::Program program);
 };
 
+// Where the function that runs a loop looks up names.
+struct Names {
+  py::object globals, builtins;
+};
+
 struct LoopState {
   numpy_shim::program::Loop text;
   std::vector<py::object> names;     // of the variables
   py::object outside;                // the other names
   std::vector<int> assigned;         // variables, in the order in which they are handed back
-  py::object function;               // a weak reference
   py::object resume;                 // gives the function that goes on from a statement
   py::object read_function;
-  std::unordered_map<int, py::object> continuations;
+  std::unordered_map<int, std::pair<py::object, py::object>> continuations;
   std::vector<std::unique_ptr<Version>> versions;
   std::int64_t python_ns = 0;  // of rounds that Python ran
   std::string why_not;         // it stays Python's; empty: it may become native
   int why_line = 0, changes = 0;
 
-  py::object continuation(int statement);
+  // The function that goes on from a statement, among these global names.
+  py::object continuation(const py::object& globals, int statement);
   // The program for variables of these types, if there is one or one may be made. What is wrong
   // with the loop otherwise is remembered.
-  Version* version_for(const numpy_shim::program::Entered& entered);
+  Version* version_for(const numpy_shim::program::Entered& entered, const Names& names);
 };
 
 // What tests ask for.

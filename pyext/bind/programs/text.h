@@ -1,4 +1,4 @@
-// The text of a loop as `ufuse.programs.reading` hands it over, nested tuples, as numpy_shim reads
+// The text of a loop as `ufuse.source.reading` hands it over, nested tuples, as numpy_shim reads
 // it.
 #pragma once
 

@@ -34,21 +34,17 @@ bool is_math(PyObject* object) {
 
 }  // namespace
 
-ProgramWorld::ProgramWorld(py::object function, py::object names, py::object read_function)
-    : own_{std::move(function), py::tuple(std::move(names))},
+ProgramWorld::ProgramWorld(py::object globals, py::object builtins, py::object names,
+                           py::object read_function)
+    : own_{std::move(globals), std::move(builtins), py::tuple(std::move(names))},
       read_function_(std::move(read_function)) {}
 
 ir::LoopTable& ProgramWorld::loops() { return loop_table(); }
 bool ProgramWorld::nep50() const { return numpy().nep50; }
 
 py::object ProgramWorld::Entry::find() const {
-  PyObject* found = nullptr;
-  if (PyCell_Check(where.ptr())) {
-    found = PyCell_GET(where.ptr());
-  } else {
-    found = PyDict_GetItemWithError(where.ptr(), name.ptr());
-    if (found == nullptr && behind) found = PyDict_GetItemWithError(behind.ptr(), name.ptr());
-  }
+  PyObject* found = PyDict_GetItemWithError(where.ptr(), name.ptr());
+  if (found == nullptr && behind) found = PyDict_GetItemWithError(behind.ptr(), name.ptr());
   return found == nullptr ? py::object() : borrow(found);
 }
 
@@ -66,18 +62,10 @@ py::object ProgramWorld::value(int number) const {
 
 Given ProgramWorld::outside(const Function* function, int name) {
   const Source& source = function == nullptr ? own_ : sources_.at(function);
-  auto* f = as_function(source.function);
-  const py::object wanted = source.names[static_cast<std::size_t>(name)];
   Entry entry;
-  const py::object free = steal(PyObject_GetAttrString(f->func_code, "co_freevars"));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(free.ptr()); ++i)
-    if (PyUnicode_Compare(PyTuple_GET_ITEM(free.ptr(), i), wanted.ptr()) == 0)
-      entry.where = borrow(PyTuple_GET_ITEM(f->func_closure, i));
-  if (!entry.where) {
-    entry.where = borrow(f->func_globals);
-    entry.behind = borrow(f->func_builtins);
-  }
-  entry.name = wanted;
+  entry.where = source.globals;
+  entry.behind = source.builtins;
+  entry.name = source.names[static_cast<std::size_t>(name)];
   return known(std::move(entry));
 }
 
@@ -156,12 +144,13 @@ Given ProgramWorld::read(PyObject* object) {
     const py::object text = read_function_(borrow(object));
     if (text.is_none()) return given;
     const auto parts = text.cast<py::tuple>();
+    auto* f = reinterpret_cast<PyFunctionObject*>(object);
     auto function = std::make_shared<Function>();
     function->variables = read_names(parts[0]);
     function->parameters = parts[1].cast<std::size_t>();
     function->outside = read_names(parts[2]);
     function->body = read_statements(parts[3]);
-    sources_.emplace(function.get(), Source{borrow(object), py::tuple(parts[2])});
+    sources_.emplace(function.get(), Source{borrow(f->func_globals), borrow(f->func_builtins), py::tuple(parts[2])});
     codes_.emplace_back(borrow(object), borrow(PyFunction_GET_CODE(object)));
     functions_.emplace(object, std::move(function));
   }

@@ -15,9 +15,9 @@ namespace ufuse::pyext {
 
 class ProgramWorld final : public numpy_shim::program::World {
  public:
-  // `names`: of the loop, outside its function's variables. `read_function` reads the text of a
-  // function that the loop calls.
-  ProgramWorld(py::object function, py::object names, py::object read_function);
+  // `globals`, `builtins`: of the loop's function; `names`: those that the loop uses and that are no
+  // variables. `read_function` reads the text of a function that the loop calls.
+  ProgramWorld(py::object globals, py::object builtins, py::object names, py::object read_function);
 
   numpy_shim::program::Given outside(const numpy_shim::program::Function* function,
                                      int name) override;
@@ -26,6 +26,7 @@ class ProgramWorld final : public numpy_shim::program::World {
   ir::LoopTable& loops() override;
   bool nep50() const override;
 
+  bool is_of(const py::object& globals) const { return own_.globals.is(globals); }
   // Whether all names stand for what they stood for.
   bool is_current() const;
   // What stands outside under this number (Given::object); unset where there is nothing any more.
@@ -37,8 +38,8 @@ class ProgramWorld final : public numpy_shim::program::World {
  private:
   // Where a name is looked up.
   struct Entry {
-    py::object where;  // a dictionary or a cell
-    py::object name;   // unset for a cell
+    py::object where;
+    py::object name;
     py::object behind; // the builtins, for a global name
     py::object held;   // what has to be there; unset where only its type matters
     numpy_shim::program::Given given;
@@ -48,7 +49,7 @@ class ProgramWorld final : public numpy_shim::program::World {
   numpy_shim::program::Given read(PyObject* object);
 
   struct Source {
-    py::object function;
+    py::object globals, builtins;
     py::tuple names;
   };
   Source own_;

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ufuse import _core
-from ufuse.source import sites
+from ufuse.source import heads, sites
 from ufuse.source.names import is_fixed, is_pure
 from ufuse.source.scan import Scan, scan
 from ufuse.source.text import NoSource
@@ -226,6 +226,8 @@ def is_instrumented(function: types.FunctionType) -> bool:
     return sites.is_made(function.__code__)
 
 
+# The code with heads and no call sites, of each original code.
+_looped: sites.PerCode[types.CodeType] = sites.PerCode()
 # The code of twins, of each original code.
 _codes: sites.PerCode[sites.Instrumented] = sites.PerCode()
 
@@ -285,6 +287,22 @@ def with_code(
     made.__annotations__ = original.__annotations__
     made.__dict__.update(original.__dict__)
     return made
+
+
+def looped(function: types.FunctionType) -> types.FunctionType | None:
+    """The function as it is, whose loops may go on natively; None where it has no such loops.
+
+    Raises
+    ------
+    NoSource
+        Where the function's source is not known for certain.
+    """
+    with locking.tables:
+        code = _looped.get(function.__code__)
+        if code is None:
+            code = sites.instrumented(function, sites.HEADS_ONLY).code
+            _looped.set(function.__code__, code)
+    return with_code(function, code) if heads.loops_of(code) else None
 
 
 def twin_of(function: types.FunctionType) -> Twin:

@@ -141,12 +141,18 @@ class _Reader:
         return "Augment", (target,), self.expression(node.value), op, (), ()
 
     def read_For(self, node: ast.For) -> Node:
+        self.look_at_end(node)
         over = self.expression(node.iter)
         target = self.target(node.target)
         body, other = self.block(node, node.body), self.block(node, node.orelse)
         return "For", (target,), over, "", body, other
 
+    def look_at_end(self, node: Loop) -> None:
+        if jumps(node.orelse):
+            raise Unreadable("`break` or `continue` in an `else`", node.lineno)
+
     def read_While(self, node: ast.While) -> Node:
+        self.look_at_end(node)
         test = self.expression(node.test)
         return "While", (), test, "", self.block(node, node.body), self.block(node, node.orelse)
 
@@ -323,6 +329,17 @@ def read_function(definition: ast.FunctionDef, local: frozenset[str]) -> Text:
 def _text(reader: _Reader, tree: Any) -> Text:
     names = tuple(reader.variables), tuple(reader.outside), tuple(reader.assigned)
     return Text(tree, *names, tuple(reader.statements), tuple(reader.ways))
+
+
+def jumps(block: list[ast.stmt]) -> bool:
+    """Whether statements break or continue a loop around them."""
+    for each in block:
+        if isinstance(each, (ast.Break, ast.Continue)):
+            return True
+        inner = [] if isinstance(each, (ast.For, ast.While)) else getattr(each, "body", [])
+        if jumps(inner) or jumps(getattr(each, "orelse", [])):
+            return True
+    return False
 
 
 def loops(body: list[ast.stmt]) -> Iterator[Loop]:
