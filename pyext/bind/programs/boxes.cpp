@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/numpy/numpy_facts.h"
 
 namespace ufuse::pyext {
@@ -86,6 +88,20 @@ Given given_of(PyObject* object) {
       if (given.parts.back().kind == Given::Kind::Other) return {};
     }
   }
+  return given;
+}
+
+Given given_of_traced(PyObject* object) {
+  if (object == nullptr) return given_of(object);
+  if (is_number(object)) return given_of(as_number(object)->value);
+  if (!is_lazy(object)) return given_of(object);
+  const LazyArray& array = as_lazy(object)->array;
+  if (array.scalar) return number(array.layout.dtype, Box::NumPy);
+  Given given;
+  given.kind = Given::Kind::Array;
+  given.dtype = array.layout.dtype;
+  given.rank = static_cast<int>(array.layout.shape.size());
+  given.writeable = !array.read_only && array.storage->writeable;
   return given;
 }
 

@@ -13,6 +13,8 @@ namespace ufuse::pyext {
 
 // A number, an array or a tuple of these; anything else is Other. `object` may be null: Unbound.
 numpy_shim::program::Given given_of(PyObject* object);
+// The same of a variable of a call that is being traced: a lazy array is what it stands for.
+numpy_shim::program::Given given_of_traced(PyObject* object);
 
 class Frame {
  public:

@@ -13,10 +13,13 @@
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/gil.h"
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/programs/boxes.h"
 #include "pyext/bind/programs/loop.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/signals.h"
+#include "pyext/bind/sites/variables.h"
 
 namespace ufuse::pyext {
 
@@ -33,6 +36,8 @@ enum class Way : long { Ended, Broke, Returned, Raised, Resumed };
 // What Python's rounds of a loop have taken before it is compiled, in all its runs.
 constexpr std::int64_t kWorthCompiling = 5'000'000;
 constexpr std::int64_t kLookEach = 500'000;  // ns
+// Or how many operations it would record in a traced call.
+constexpr std::int64_t kManyOperations = 1'000;
 constexpr std::int64_t kFirstLook = 16;      // rounds
 constexpr std::int64_t kMostRounds = 1 << 20;
 // Other threads get the lock, and signals are handled, after so long.
@@ -46,7 +51,9 @@ struct HeadObject {
   enum Over : int { Range, Array, Iterator, While } over;
   PyObject* iterable;  // the range, array or iterator
   long long next, step, left;      // Range
-  Py_ssize_t position;             // Array
+  Py_ssize_t position;             // Array; of a lazy one, how many elements have been handed out
+  PyObject* lazy;                  // Iterator: over this lazy array; else null
+  std::int64_t operations;         // that the call had recorded at the beginning
   std::int64_t countdown, began, counted, rounds;
   bool enters;  // the program runs the rest
   Version* version;
@@ -80,7 +87,9 @@ class Locals {
 
 using Variables = std::vector<py::object>;  // by number; unset: without a value
 
-Entered entered_with(const HeadObject& head, const Variables& variables) {
+using GivenOf = Given (*)(PyObject*);
+Entered entered_with(const HeadObject& head, const Variables& variables,
+                     GivenOf given_of = pyext::given_of) {
   Entered entered;
   entered.has_chances = program_tests().exits_after != 0;
   for (const py::object& value : variables) entered.variables.push_back(given_of(value.ptr()));
@@ -91,6 +100,9 @@ Entered entered_with(const HeadObject& head, const Variables& variables) {
   } else if (head.over == HeadObject::Array) {
     entered.over = Entered::Over::Array;
     entered.array = given_of(head.iterable);
+  } else if (head.lazy != nullptr) {
+    entered.over = Entered::Over::Array;
+    entered.array = given_of(head.lazy);
   }
   return entered;
 }
@@ -126,6 +138,36 @@ bool ignores_underflow() {
   return known->ignores;
 }
 
+Variables variables_in(const Locals& locals, const LoopState& loop) {
+  Variables variables;
+  for (const py::object& name : loop.names) variables.push_back(locals.get(name));
+  return variables;
+}
+
+// A loop in a call that is being traced: where it can be a program and is long, tracing stops. False
+// where it goes on.
+bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t rounds) {
+  if (!is_at_traced_code() || (head.over == HeadObject::Iterator && head.lazy == nullptr))
+    return false;
+  const std::int64_t recorded = call.operations() - head.operations;
+  const std::int64_t expected =
+      head.over == HeadObject::Range ? recorded * (rounds + head.left) / rounds : recorded;
+  if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
+  const Locals locals;
+  const Variables variables = variables_in(locals, loop);
+  if (loop.version_for(entered_with(head, variables, given_of_traced), locals.names) == nullptr)
+    return false;
+  const auto lazies = call.stop(Reason::NativeLoop);
+  if (!lazies) return false;
+  if (head.lazy != nullptr) {
+    const py::object real = unwrap(head.lazy);
+    Py_CLEAR(head.lazy);
+    Py_SETREF(head.iterable, real.inc_ref().ptr());
+    head.over = HeadObject::Array;
+  }
+  return true;
+}
+
 // Looks whether the program can run the rest.
 bool look(HeadObject& head) {
   LoopState& loop = loop_state(head.loop);
@@ -134,20 +176,20 @@ bool look(HeadObject& head) {
   loop.python_ns += now - head.counted;
   // So many rounds as take about kLookEach.
   const std::int64_t taken = std::max<std::int64_t>(now - head.began, 1);
-  head.countdown = std::clamp<std::int64_t>(head.rounds * kLookEach / taken, 1, kMostRounds);
+  const std::int64_t rounds = head.rounds;
+  head.countdown = std::clamp<std::int64_t>(rounds * kLookEach / taken, 1, kMostRounds);
   const bool eager = program_tests().eager;
   if (eager) head.countdown = 0;
   head.rounds += head.countdown;
   head.counted = now;
-  if (!loop.why_not.empty() || head.over == HeadObject::Iterator) {
+  if (!loop.why_not.empty() || (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
     head.countdown = kMostRounds;
     return false;
   }
+  if (Call* call = Call::active(); call && !stops_tracing(head, loop, *call, rounds)) return false;
   if ((loop.python_ns < kWorthCompiling && !eager) || !is_left(head)) return false;
   const Locals locals;
-  Variables variables;
-  for (const py::object& name : loop.names) variables.push_back(locals.get(name));
-  Version* version = loop.version_for(entered_with(head, variables), locals.names);
+  Version* version = loop.version_for(entered_with(head, variables_in(locals, loop)), locals.names);
   if (version == nullptr) return false;
   if (!version->kernel) {
     if (eager) version->build.wait();
@@ -198,6 +240,7 @@ PyObject* next_of(PyObject* self) {
       return PySequence_GetItem(head.iterable, head.position++);
     }
     case HeadObject::Iterator:
+      head.position += head.lazy != nullptr;
       return Py_TYPE(head.iterable)->tp_iternext(head.iterable);
     case HeadObject::While:
       Py_RETURN_NONE;
@@ -227,7 +270,7 @@ class Run {
       : head_(head), loop_(loop), version_(*head.version), frame_(version_.program, version_.layout) {
     const Locals locals;
     names_ = locals.names;
-    for (const py::object& name : loop.names) variables_.push_back(locals.get(name));
+    variables_ = variables_in(locals, loop);
   }
 
   // The variables that the loop assigns, how it has gone on, and a value.
@@ -463,6 +506,7 @@ void destroy(PyObject* self) {
   PyObject_GC_UnTrack(self);
   Py_CLEAR(head.loop);
   Py_CLEAR(head.iterable);
+  Py_CLEAR(head.lazy);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -471,6 +515,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(head_of(self)->loop);
   Py_VISIT(head_of(self)->iterable);
+  Py_VISIT(head_of(self)->lazy);
   return 0;
 }
 
@@ -509,6 +554,7 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   self->loop = loop;
   self->countdown = program_tests().eager ? 0 : kFirstLook;
   self->rounds = kFirstLook;
+  if (const Call* call = Call::active()) self->operations = call->operations();
   const bool is_while =
       loop_state(loop).text.statement.kind == numpy_shim::program::Statement::Kind::While;
   if (is_while) {
@@ -521,6 +567,7 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
     self->over = HeadObject::Array;
   } else {
     self->over = HeadObject::Iterator;
+    if (is_lazy(iterable)) self->lazy = Py_NewRef(iterable);
     iterable = PyErr_Occurred() ? nullptr : PyObject_GetIter(iterable);
     if (iterable == nullptr) {
       Py_DECREF(self);

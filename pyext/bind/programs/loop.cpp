@@ -2,6 +2,7 @@
 #include "pyext/bind/programs/loop.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
@@ -18,6 +19,12 @@ namespace {
 // Types that come again and again anew are not worth it.
 constexpr std::size_t kMostVersions = 8;
 constexpr int kMostChanges = 64;
+
+// Of functions that live as long as their loops.
+std::unordered_set<PyObject*>& continuation_codes() {
+  static auto* codes = new std::unordered_set<PyObject*>;
+  return *codes;
+}
 
 bool is_same(const Entered& a, const Entered& b) {
   return a.variables == b.variables && a.over == b.over && a.array == b.array &&
@@ -97,6 +104,7 @@ py::object LoopState::continuation(const py::object& globals, int statement) {
   if (!known || !of.is(globals)) {
     known = resume(globals, statement);
     of = globals;
+    continuation_codes().insert(PyFunction_GET_CODE(known.ptr()));
   }
   return known;
 }
@@ -136,6 +144,33 @@ Version* LoopState::version_for(const Entered& entered, const Names& names) {
 ProgramTests& program_tests() {
   static ProgramTests tests;
   return tests;
+}
+
+void hide_loops() {
+  if (continuation_codes().empty()) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const auto is_continuation = [](PyObject* entry) {
+    auto* frame = reinterpret_cast<PyTracebackObject*>(entry)->tb_frame;
+    const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    return continuation_codes().contains(code.ptr());
+  };
+  PyTracebackObject* before = nullptr;
+  for (PyObject* entry = trace; entry != nullptr;) {
+    auto* at = reinterpret_cast<PyTracebackObject*>(entry);
+    PyObject* next = reinterpret_cast<PyObject*>(at->tb_next);
+    if (next != nullptr && is_continuation(next)) {
+      Py_INCREF(next);
+      if (before != nullptr)
+        Py_SETREF(before->tb_next, reinterpret_cast<PyTracebackObject*>(next));
+      else
+        Py_SETREF(trace, next);
+    } else {
+      before = at;
+    }
+    entry = next;
+  }
+  PyErr_Restore(type, value, trace);
 }
 
 void bind_loop(py::module_& m) {

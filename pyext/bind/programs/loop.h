@@ -68,6 +68,10 @@ struct ProgramTests {
 };
 ProgramTests& program_tests();
 
+// Without the frame of a looped function at the loop, where the frame of a continuation comes next:
+// the traceback of the exception that is set.
+void hide_loops();
+
 // `_core.Loop` objects.
 LoopState& loop_state(PyObject* loop);
 void bind_loop(py::module_& m);

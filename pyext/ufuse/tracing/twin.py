@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import collections
+import contextlib
 import functools
 import operator
 import types
@@ -297,12 +298,22 @@ def looped(function: types.FunctionType) -> types.FunctionType | None:
     NoSource
         Where the function's source is not known for certain.
     """
+    if not heads.loops_of(instrumented(function).code):
+        return None
     with locking.tables:
         code = _looped.get(function.__code__)
         if code is None:
             code = sites.instrumented(function, sites.HEADS_ONLY).code
             _looped.set(function.__code__, code)
     return with_code(function, code) if heads.loops_of(code) else None
+
+
+def plain(function: Any) -> Any:
+    """What answers calls that are not traced: the function, whose loops may go on natively."""
+    if isinstance(function, types.FunctionType):
+        with contextlib.suppress(NoSource):
+            return looped(function) or function
+    return function
 
 
 def twin_of(function: types.FunctionType) -> Twin:
