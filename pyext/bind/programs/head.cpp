@@ -39,6 +39,7 @@ constexpr std::int64_t kLookEach = 500'000;  // ns
 // Or how many operations it would record in a traced call.
 constexpr std::int64_t kManyOperations = 1'000;
 constexpr std::int64_t kFirstLook = 16;      // rounds
+constexpr std::int64_t kBeginning = 10'000;  // ns: to look and to begin a program
 constexpr std::int64_t kMostRounds = 1 << 20;
 // Other threads get the lock, and signals are handled, after so long.
 constexpr std::int64_t kAskEach = 5'000'000;
@@ -54,13 +55,17 @@ struct HeadObject {
   Py_ssize_t position;             // Array; of a lazy one, how many elements have been handed out
   PyObject* lazy;                  // Iterator: over this lazy array; else null
   std::int64_t operations;         // that the call had recorded at the beginning
-  std::int64_t countdown, began, counted, rounds;
+  // Rounds until the next look, how many there are between two, and since the beginning; when it was
+  // looked last.
+  std::int64_t countdown, rounds, all_rounds, counted;
   bool enters;  // the program runs the rest
   Version* version;
 };
 
 PyTypeObject* head_type = nullptr;
 PyObject* unbound = nullptr;
+
+void look_again_after(HeadObject& head, std::int64_t rounds) { head.countdown = head.rounds = rounds; }
 
 HeadObject* head_of(PyObject* self) { return reinterpret_cast<HeadObject*>(self); }
 
@@ -151,7 +156,8 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
     return false;
   const std::int64_t recorded = call.operations() - head.operations;
   const std::int64_t expected =
-      head.over == HeadObject::Range ? recorded * (rounds + head.left) / rounds : recorded;
+      head.over == HeadObject::Range && rounds > 0 ? recorded * (rounds + head.left) / rounds
+                                                   : recorded;
   if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
@@ -172,18 +178,17 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
 bool look(HeadObject& head) {
   LoopState& loop = loop_state(head.loop);
   const std::int64_t now = steady_ns();
-  if (head.began == 0) head.began = head.counted = now;
   loop.python_ns += now - head.counted;
+  loop.python_rounds += head.rounds;
   // So many rounds as take about kLookEach.
-  const std::int64_t taken = std::max<std::int64_t>(now - head.began, 1);
-  const std::int64_t rounds = head.rounds;
-  head.countdown = std::clamp<std::int64_t>(rounds * kLookEach / taken, 1, kMostRounds);
+  const std::int64_t rounds = head.all_rounds += head.rounds;
+  const std::int64_t round = loop.python_rounds ? loop.python_ns / loop.python_rounds : kLookEach / kFirstLook;
   const bool eager = program_tests().eager;
-  if (eager) head.countdown = 0;
-  head.rounds += head.countdown;
+  look_again_after(head,
+                   eager ? 0 : std::clamp<std::int64_t>(kLookEach / (round + 1), 1, kMostRounds));
   head.counted = now;
   if (!loop.why_not.empty() || (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
-    head.countdown = kMostRounds;
+    look_again_after(head, kMostRounds);
     return false;
   }
   if (Call* call = Call::active(); call && !stops_tracing(head, loop, *call, rounds)) return false;
@@ -196,6 +201,7 @@ bool look(HeadObject& head) {
     if (version->build.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
     try {
       version->kernel = version->build.get().kernel;
+      loop.is_ready = true;
     } catch (const CompileError& error) {
       loop.why_not = error.what();
       return false;
@@ -415,9 +421,8 @@ class Run {
   // Python does the next rounds.
   bool resume() {
     head_.enters = false;
-    head_.countdown = 0;
-    head_.rounds = 0;
-    head_.began = 0;
+    look_again_after(head_, 1);
+    head_.counted = steady_ns();
     return end(Way::Resumed);
   }
 
@@ -494,7 +499,8 @@ PyObject* run_loop(PyObject*, PyObject* self) {
   HeadObject& head = *head_of(self);
   LoopState& loop = loop_state(head.loop);
   if (!head.enters) {
-    if (head.began != 0) loop.python_ns += steady_ns() - head.counted;
+    loop.python_ns += steady_ns() - head.counted;
+    loop.python_rounds += head.rounds - head.countdown;
     Py_RETURN_NONE;
   }
   return guard([&] { return Run(head, loop).result().release().ptr(); });
@@ -545,6 +551,26 @@ bool read_range(PyObject* range, HeadObject& head) {
   return true;
 }
 
+// After how many rounds a new head looks for the first time: at once where the program is there, and
+// all rounds would take Python longer than it takes to begin the program.
+std::int64_t first_look(const HeadObject& head) {
+  const LoopState& loop = loop_state(head.loop);
+  if (program_tests().eager) return 0;
+  if (!loop.is_ready || loop.python_rounds == 0) return kFirstLook;
+  const std::int64_t round = std::max<std::int64_t>(loop.python_ns / loop.python_rounds, 1);
+  const std::int64_t worth = kBeginning / round;
+  const std::int64_t left = head.over == HeadObject::Range ? head.left
+                            : head.over == HeadObject::Array
+                                ? PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0)
+                                : worth;
+  return left > worth ? 0 : kMostRounds;
+}
+
+void begin_counting(HeadObject& head) {
+  look_again_after(head, first_look(head));
+  head.counted = steady_ns();
+}
+
 }  // namespace
 
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
@@ -552,8 +578,6 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   if (self == nullptr) return nullptr;
   Py_INCREF(loop);
   self->loop = loop;
-  self->countdown = program_tests().eager ? 0 : kFirstLook;
-  self->rounds = kFirstLook;
   if (const Call* call = Call::active()) self->operations = call->operations();
   const bool is_while =
       loop_state(loop).text.statement.kind == numpy_shim::program::Statement::Kind::While;
@@ -574,10 +598,12 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
       return nullptr;
     }
     self->iterable = iterable;
+    begin_counting(*self);
     return reinterpret_cast<PyObject*>(self);
   }
   Py_INCREF(iterable);
   self->iterable = iterable;
+  begin_counting(*self);
   return reinterpret_cast<PyObject*>(self);
 }
 

@@ -50,7 +50,9 @@ struct LoopState {
   py::object read_function;
   std::unordered_map<int, std::pair<py::object, py::object>> continuations;
   std::vector<std::unique_ptr<Version>> versions;
-  std::int64_t python_ns = 0;  // of rounds that Python ran
+  // What Python's rounds have taken, and how many they were.
+  std::int64_t python_ns = 0, python_rounds = 0;
+  bool is_ready = false;  // a program has been built
   std::string why_not;         // it stays Python's; empty: it may become native
   int why_line = 0, changes = 0;
 

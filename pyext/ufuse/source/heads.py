@@ -21,7 +21,7 @@ from typing import Any
 from ufuse import _core
 
 from . import reading
-from .text import UNREADABLE, NoSource, compiled, nested, source_of
+from .text import UNREADABLE, Definition, NoSource, compiled, nested, source_of
 
 # How a loop has gone on natively, or a round to its end.
 _ENDED, _BROKE, _RETURNED, _RAISED, _RESUMED = range(5)
@@ -55,12 +55,13 @@ class Loops:
         What is read of each loop; its statements are copies.
     """
 
-    def __init__(self, definition: ast.AST, code: types.CodeType) -> None:
+    def __init__(self, definition: Definition, code: types.CodeType) -> None:
         self.texts: list[reading.Text] = []
         self._numbers: dict[int, int] = {}
         self._names = _names(code)
-        for loop in reading.loops(getattr(definition, "body", ())):
-            self._read(loop)
+        if not isinstance(definition, ast.Lambda):
+            for loop in reading.loops(definition.body):
+                self._read(loop)
 
     def _read(self, loop: reading.Loop) -> None:
         try:
@@ -77,9 +78,9 @@ class Loops:
         """What ``_core.Loop`` takes of each."""
         return tuple(text[:4] for text in self.texts)
 
-    def put_heads(self, definition: ast.AST) -> None:
+    def put_heads(self, definition: Definition) -> None:
         """Change the loops in the function, which may have been changed inside meanwhile."""
-        if self.texts and not isinstance(definition, ast.Lambda):
+        if self.texts:
             _Heads(self._numbers, self.texts).inside(definition)
 
 
