@@ -24,7 +24,7 @@ def told(**options):
     _core.test_programs(*before)
 
 
-def outcome(function, args):
+def outcome(function, args, name=__file__):
     """What a call gives, leaves and tells."""
     args = [each.copy() if isinstance(each, np.ndarray) else each for each in args]
     with warnings.catch_warnings(record=True) as told:
@@ -35,7 +35,7 @@ def outcome(function, args):
             frames = []
             trace = error.__traceback__
             while trace is not None:
-                if trace.tb_frame.f_code.co_filename == __file__:
+                if trace.tb_frame.f_code.co_filename == name:
                     frames.append(trace.tb_lineno)
                 trace = trace.tb_next
             result = type(error), str(error), frames[-1]
@@ -54,19 +54,19 @@ def alike(ours, theirs):
             assert type(a) is type(b) and repr(a) == repr(b)
 
 
-def check(function, *args, native=True, most=60):
-    expected = outcome(function, args)
+def check(function, *args, native=True, most=60, name=__file__):
+    expected = outcome(function, args, name)
     made = looped(function)
-    assert made is not None
+    assert made is not None, "it has no loop that can be read"
     loops = heads.loops_of(made.__code__)
     with told(eager=True):
-        alike(outcome(made, args), expected)
+        alike(outcome(made, args, name), expected)
         if native:
             facts = [each.facts for each in loops]
             assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
         for statements in range(1, most):
             with told(eager=True, exits_after=statements):
-                alike(outcome(made, args), expected)
+                alike(outcome(made, args, name), expected)
 
 
 RNG = np.random.default_rng(5)
