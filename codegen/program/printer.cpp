@@ -27,9 +27,11 @@ class ProgramPrinter {
     line("extern \"C\" unsigned ufuse_kernel(const rt::Args* args) {");
     ++depth_;
     line("rt::u64* const frame = (rt::u64*)args->buffers[0];");
-    line("bool (*const ask)(void*) = (bool (*)(void*))frame[" + std::to_string(FrameLayout::kAsk) + "];");
+    line("bool (*const ask)(void*) = (bool (*)(void*))frame[" + std::to_string(FrameLayout::kAsk) +
+         "];");
     line("int unasked = rt::kRoundsUnasked;");
-    if (p_.has_chances) line("rt::u64 chances = frame[" + std::to_string(FrameLayout::kChances) + "];");
+    if (p_.has_chances)
+      line("rt::u64 chances = frame[" + std::to_string(FrameLayout::kChances) + "];");
     line("unsigned exit = 0;");
     declare();
     read();
@@ -120,10 +122,12 @@ class ProgramPrinter {
     }
   }
   void read() {
-    each_place([&](const std::string& word, const std::string& name) { line(name + " = " + word + ";"); });
+    each_place(
+        [&](const std::string& word, const std::string& name) { line(name + " = " + word + ";"); });
   }
   void write() {
-    each_place([&](const std::string& word, const std::string& name) { line(word + " = " + name + ";"); });
+    each_place(
+        [&](const std::string& word, const std::string& name) { line(word + " = " + name + ";"); });
   }
 
   // ---- Steps ----
@@ -235,7 +239,8 @@ class ProgramPrinter {
         return branch(s);
       case Count:
         note(s);
-        return loop(s, "for (; " + name(s.result) + " < " + name(s.args[0]) + "; ++" + name(s.result) + ")");
+        return loop(s, "for (; " + name(s.result) + " < " + name(s.args[0]) + "; ++" +
+                           name(s.result) + ")");
       case Repeat:
         note(s);
         return loop(s, "for (;;)");
@@ -260,8 +265,9 @@ class ProgramPrinter {
     if (it == rows_.end()) rows_.push_back(s.row);
     std::string given;
     for (Reg r : s.args) given += ", " + name(r);
-    exit_where("rt::call_loop(args->loops[" + std::to_string(row) + "], " + name(s.result) + given + ")",
-               s.exit);
+    exit_where(
+        "rt::call_loop(args->loops[" + std::to_string(row) + "], " + name(s.result) + given + ")",
+        s.exit);
   }
 
   void view(const Step& s) {

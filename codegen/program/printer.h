@@ -12,8 +12,9 @@
 namespace ufuse::codegen {
 
 struct PrintedProgram {
-  std::string text;                 // without what all programs start with
-  std::vector<std::uint32_t> rows;  // of the LoopTable, in the order in which the text asks for them
+  std::string text;  // without what all programs start with
+  std::vector<std::uint32_t>
+      rows;  // of the LoopTable, in the order in which the text asks for them
 };
 PrintedProgram print_cpp(const ir::program::Program& program, const FrameLayout& frame);
 

@@ -120,9 +120,10 @@ class Printer {
     };
     switch (s.kind) {
       case Constant:
-        return line(result + print_scalar(p_.registers[static_cast<std::size_t>(s.result)].dtype,
-                                          s.constant) +
-                    type());
+        return line(
+            result +
+            print_scalar(p_.registers[static_cast<std::size_t>(s.result)].dtype, s.constant) +
+            type());
       case Copy:
         return line(result + reg(s.args[0]));
       case Cast:
@@ -255,7 +256,8 @@ class Checker {
       case Compute: {
         const OpInfo& op = op_info(s.op);
         need(s.args.size() == static_cast<std::size_t>(op.arity), "an op with its operands");
-        for (Reg r : s.args) need(is_accepted(dtype(r), op.accepts), "operands that the op accepts");
+        for (Reg r : s.args)
+          need(is_accepted(dtype(r), op.accepts), "operands that the op accepts");
         for (Reg r : s.args) is(r, dtype(s.args.back()));
         const DType of = dtype(s.args.back());
         return is(s.result, op.result == ResultRule::Same   ? of

@@ -49,11 +49,11 @@ struct Where {
   enum class Kind : std::uint8_t {
     Unbound,
     Nothing,  // None
-    Same,    // what variable `reg` held when the program was entered
-    Number,  // reg, box, numpy
-    Array,   // reg is an ArrayReg
-    Tuple,   // parts
-    OneOf,   // parts, of which the register `reg` has the position
+    Same,     // what variable `reg` held when the program was entered
+    Number,   // reg, box, numpy
+    Array,    // reg is an ArrayReg
+    Tuple,    // parts
+    OneOf,    // parts, of which the register `reg` has the position
   };
   Kind kind = Kind::Unbound;
   int reg = kNone;

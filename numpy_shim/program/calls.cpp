@@ -72,7 +72,8 @@ Value Writer::builtin(const std::string& name, const Expr& e) {
   if (name == "len") {
     const Value v = value(e.parts[1]);
     if (v.kind == Value::Kind::Tuple) return python_int(static_cast<std::int64_t>(v.parts.size()));
-    if (v.kind != Value::Kind::Array || v.rank == 0) fail("the length of something else than an array");
+    if (v.kind != Value::Kind::Array || v.rank == 0)
+      fail("the length of something else than an array");
     Value n = python_number(DType::Int64, length(v, 0));
     n.non_negative = true;
     return n;
@@ -107,8 +108,8 @@ Value Writer::extreme(bool largest, const Expr& e) {
     if (is_in(best.dtype, ir::kComplex)) fail("complex numbers are put in order");
     const Primitive p = largest ? Primitive::MaximumFirst : Primitive::MinimumFirst;
     best.reg = compute_primitive(p, best.dtype, {best.reg, next.reg});
-    best.non_negative = largest ? best.non_negative || next.non_negative
-                                : best.non_negative && next.non_negative;
+    best.non_negative =
+        largest ? best.non_negative || next.non_negative : best.non_negative && next.non_negative;
     best.known.reset();
   }
   return best;
@@ -120,12 +121,13 @@ Value Writer::math(const std::string& name, const Expr& e) {
   if (is_in(v.dtype, ir::kComplex)) fail("a complex number is made real");
   if (name == "log" && is_in(v.dtype, ir::kInteger)) {
     // Of integers beyond 2**53 Python takes the logarithm in another way.
-    v = python_number(DType::Float64,
-                      primitive(Primitive::ExactFloat, DType::Float64, {cast_to(v.reg, DType::Int64)}));
+    v = python_number(DType::Float64, primitive(Primitive::ExactFloat, DType::Float64,
+                                                {cast_to(v.reg, DType::Int64)}));
   }
   if ((name == "floor" || name == "ceil") && is_in(v.dtype, ir::kFloat)) {
     const Primitive p = name == "floor" ? Primitive::FloorToInt : Primitive::CeilToInt;
-    return python_number(DType::Int64, primitive(p, DType::Int64, {cast_to(v.reg, DType::Float64)}));
+    return python_number(DType::Int64,
+                         primitive(p, DType::Int64, {cast_to(v.reg, DType::Float64)}));
   }
   const auto row = of_one_float().find(name);
   if (row == of_one_float().end()) fail("`math." + name + "` is called");
@@ -165,7 +167,8 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   const DType dtype = resolved.outputs[0];
   if (resolved.op) {
     const Reg r = compute(*resolved.op, dtype, args);
-    if (is_in(resolved.inputs[0], ir::kInexact) && ir::op_info(*resolved.op).raises_fp) finite(r, args);
+    if (is_in(resolved.inputs[0], ir::kInexact) && ir::op_info(*resolved.op).raises_fp)
+      finite(r, args);
     return numpy_number(dtype, r);
   }
   const UfuncLoop& loop = f.loops[resolved.loop];
@@ -195,13 +198,15 @@ Value Writer::cast(DType dtype, const Expr& e) {
 // The function's text in the place of the call. What cannot be done in it is done by Python from
 // the beginning of the statement with the call, so it may not have changed anything.
 Value Writer::inlined(const std::shared_ptr<const Function>& function, const Expr& e) {
-  if (std::ranges::find(inlining_, function.get()) != inlining_.end()) fail("a function calls itself");
+  if (std::ranges::find(inlining_, function.get()) != inlining_.end())
+    fail("a function calls itself");
   if (e.parts.size() - 1 != function->parameters)
     fail("a function is called with another number of arguments than it has");
   std::vector<Value> arguments;
   for (std::size_t i = 1; i < e.parts.size(); ++i) arguments.push_back(own_copy(value(e.parts[i])));
   const int instance =
-      marks_.instances.try_emplace({&e, scope_.instance}, static_cast<int>(marks_.instances.size()) + 1)
+      marks_.instances
+          .try_emplace({&e, scope_.instance}, static_cast<int>(marks_.instances.size()) + 1)
           .first->second;
   const Scope scope = std::exchange(
       scope_, Scope{instance, function.get(), &function->variables, &function->outside});

@@ -13,7 +13,8 @@ Value Writer::item(const Expr& e) {
     const auto count = static_cast<std::int64_t>(base.parts.size());
     if (!index.is_int() || !index.known || *index.known < -count || *index.known >= count)
       fail("an item of a tuple whose position is not written in the text");
-    return base.parts[static_cast<std::size_t>(*index.known < 0 ? *index.known + count : *index.known)];
+    return base
+        .parts[static_cast<std::size_t>(*index.known < 0 ? *index.known + count : *index.known)];
   }
   if (base.kind != Value::Kind::Array) fail("something else than an array or a tuple is indexed");
   const At where = at(base, e.parts[1]);
@@ -93,12 +94,12 @@ void Writer::slice(const Value& array, int axis, const Value& slice, At& where) 
   const Reg last = down ? integer(-1) : all;
   const auto bound = [&](const Value& part, Reg otherwise) {
     if (part.kind == Value::Kind::Nothing) return otherwise;
-    return compute_primitive(Primitive::SliceBound, DType::Int64,
-                             {number(part, 0).reg, all, by});
+    return compute_primitive(Primitive::SliceBound, DType::Int64, {number(part, 0).reg, all, by});
   };
   const Reg start = bound(slice.parts[0], first), stop = bound(slice.parts[1], last);
-  where.args.insert(where.args.end(),
-                    {start, by, compute_primitive(Primitive::Rounds, DType::Int64, {start, stop, by})});
+  where.args.insert(
+      where.args.end(),
+      {start, by, compute_primitive(Primitive::Rounds, DType::Int64, {start, stop, by})});
   where.slices.push_back(true);
   ++where.left;
 }
@@ -148,7 +149,8 @@ Reg Writer::to_store(const Value& v, DType dtype) {
   if (v.box == Box::Python && v.dtype == DType::Int64 && to_integer)
     return primitive(Primitive::Fits, dtype, {v.reg});
   if (v.box == Box::Either && to_integer) fail("a number of Python's or NumPy's is assigned");
-  if (is_in(v.dtype, ir::kFloat) && to_integer) return primitive(Primitive::TruncateTo, dtype, {v.reg});
+  if (is_in(v.dtype, ir::kFloat) && to_integer)
+    return primitive(Primitive::TruncateTo, dtype, {v.reg});
   const Reg made = cast_to(v.reg, dtype);
   const bool narrows = ir::size_of(ir::real_part(dtype)) < ir::size_of(ir::real_part(v.dtype)) &&
                        is_in(v.dtype, ir::kInexact);
@@ -161,8 +163,7 @@ Reg Writer::to_store(const Value& v, DType dtype) {
 Value Writer::attribute(const Expr& e) {
   const Value base = value(e.parts[0]);
   const std::string& name = e.name;
-  if (base.kind == Value::Kind::Given)
-    return outside(world_.attribute(base.given, name), name);
+  if (base.kind == Value::Kind::Given) return outside(world_.attribute(base.given, name), name);
   const auto dimension = [&](int axis) {
     Value v = python_number(DType::Int64, length(base, axis));
     v.non_negative = true;
@@ -178,7 +179,8 @@ Value Writer::attribute(const Expr& e) {
     if (name == "ndim") return python_int(base.rank);
     if (name == "size") {
       Value v = python_int(1);
-      for (int axis = 0; axis < base.rank; ++axis) v = integer_binary(Operator::Multiply, v, dimension(axis));
+      for (int axis = 0; axis < base.rank; ++axis)
+        v = integer_binary(Operator::Multiply, v, dimension(axis));
       v.non_negative = true;
       return v;
     }

@@ -140,7 +140,8 @@ Value Writer::binary(Operator op, const Value& left, const Value& right) {
 
 Value Writer::python_binary(Operator op, const Value& a, const Value& b) {
   if (a.dtype == DType::Int64 && b.dtype == DType::Int64) return integer_binary(op, a, b);
-  const DType dtype = is_complex(a.dtype) || is_complex(b.dtype) ? DType::Complex128 : DType::Float64;
+  const DType dtype =
+      is_complex(a.dtype) || is_complex(b.dtype) ? DType::Complex128 : DType::Float64;
   const Reg x = cast_to(a.reg, dtype), y = cast_to(b.reg, dtype);
   if (dtype == DType::Complex128) return python_number(dtype, complex_binary(op, x, y, dtype));
   if (is_bitwise(op) || op == Operator::LeftShift || op == Operator::RightShift)
@@ -222,7 +223,8 @@ Value Writer::integer_binary(Operator op, const Value& a, const Value& b) {
       break;
     case Operator::Divide:
       if (of_numpy) throw InternalError("a quotient in an integer dtype");
-      return python_number(DType::Float64, primitive(Primitive::TrueDivide, DType::Float64, {a.reg, b.reg}));
+      return python_number(DType::Float64,
+                           primitive(Primitive::TrueDivide, DType::Float64, {a.reg, b.reg}));
     case Operator::LeftShift:
       if (a.box == Box::Either) fail("a shift of a number that may be Python's or NumPy's");
       if (of_numpy)

@@ -1,5 +1,5 @@
-// What does the text of a loop say? Python's statements and expressions, before anything is known of
-// types. pyext reads it from Python's syntax tree, and answers what names stand for (`World`);
+// What does the text of a loop say? Python's statements and expressions, before anything is known
+// of types. pyext reads it from Python's syntax tree, and answers what names stand for (`World`);
 // typing.h makes a Program of it.
 #pragma once
 
@@ -43,24 +43,24 @@ enum class Operator : std::uint8_t {
 
 struct Expr {
   enum class Kind : std::uint8_t {
-    Int,       // integer
-    Float,     // real
-    Complex,   // real, imag
-    Bool,      // integer
-    Nothing,   // None, and what a slice leaves out
-    Local,     // integer: the variable's number
-    Outside,   // integer: the number of a global, builtin or enclosing name
-    Attribute, // parts[0].name
-    Unary,     // op parts[0]
-    Binary,    // parts[0] op parts[1]
-    Compare,   // parts[0] ops[0] parts[1] ops[1] parts[2] ...
-    And,       // parts
+    Int,        // integer
+    Float,      // real
+    Complex,    // real, imag
+    Bool,       // integer
+    Nothing,    // None, and what a slice leaves out
+    Local,      // integer: the variable's number
+    Outside,    // integer: the number of a global, builtin or enclosing name
+    Attribute,  // parts[0].name
+    Unary,      // op parts[0]
+    Binary,     // parts[0] op parts[1]
+    Compare,    // parts[0] ops[0] parts[1] ops[1] parts[2] ...
+    And,        // parts
     Or,
-    Choice,    // parts[1] if parts[0] else parts[2]
-    Item,      // parts[0][parts[1]]
-    Slice,     // parts: start, stop, step
-    Tuple,     // parts
-    Call,      // parts[0](parts[1], ...)
+    Choice,  // parts[1] if parts[0] else parts[2]
+    Item,    // parts[0][parts[1]]
+    Slice,   // parts: start, stop, step
+    Tuple,   // parts
+    Call,    // parts[0](parts[1], ...)
   };
   Kind kind = Kind::Nothing;
   std::int64_t integer = 0;
@@ -75,15 +75,15 @@ struct Statement;
 using Statements = std::vector<Statement>;
 struct Statement {
   enum class Kind : std::uint8_t {
-    Assign,    // targets = value
-    Augment,   // targets[0] op= value
-    For,       // for targets[0] in value: body, other
-    While,     // while value: body, other
-    If,        // if value: body, other
-    Assert,    // value
+    Assign,   // targets = value
+    Augment,  // targets[0] op= value
+    For,      // for targets[0] in value: body, other
+    While,    // while value: body, other
+    If,       // if value: body, other
+    Assert,   // value
     Break,
     Continue,
-    Return,    // value
+    Return,  // value
     Pass,
     Raise,     // left to Python
     Evaluate,  // value
@@ -115,17 +115,17 @@ struct Loop {
 struct Given {
   enum class Kind : std::uint8_t {
     Unbound,
-    Nothing,    // None
-    Number,     // dtype, box; and `known`, where it never changes
-    Array,      // dtype, rank
-    Tuple,      // parts
-    Object,     // a module, or what else has attributes: `object` is the world's number of it
-    Builtin,    // `name`
-    Math,       // `name` of the module math
-    Ufunc,      // ufunc
-    DType,      // a scalar type of NumPy's: dtype
-    Function,   // function
-    Other,      // nothing that a program can use; it may hold it
+    Nothing,   // None
+    Number,    // dtype, box; and `known`, where it never changes
+    Array,     // dtype, rank
+    Tuple,     // parts
+    Object,    // a module, or what else has attributes: `object` is the world's number of it
+    Builtin,   // `name`
+    Math,      // `name` of the module math
+    Ufunc,     // ufunc
+    DType,     // a scalar type of NumPy's: dtype
+    Function,  // function
+    Other,     // nothing that a program can use; it may hold it
   };
   Kind kind = Kind::Other;
   ir::DType dtype = ir::DType::Int64;

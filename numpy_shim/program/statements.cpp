@@ -367,7 +367,7 @@ Value Writer::element(const Iteration& over, Reg position) {
 void Writer::inner_for(const Statement& s) {
   if (jumps(s.other)) fail("`break` or `continue` in the `else` of a loop");
   const Iteration over = iteration(s.value);
-  const Rounds rounds{s.number,  fresh(DType::Int64), over.count,
+  const Rounds rounds{s.number,   fresh(DType::Int64), over.count,
                       over.start, over.step,           over.array.array};
   copy(rounds.position, integer(0));
   const auto begin = [&] {
@@ -600,7 +600,8 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
     }
     case Expr::Kind::Tuple: {
       if (value.kind != Value::Kind::Tuple) fail("something else than a tuple is taken apart");
-      if (value.parts.size() != target.parts.size()) fail("a tuple of another length is taken apart");
+      if (value.parts.size() != target.parts.size())
+        fail("a tuple of another length is taken apart");
       for (std::size_t i = 0; i < value.parts.size(); ++i)
         plan_target(target.parts[i], value.parts[i], into);
       return;
@@ -608,7 +609,8 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
     case Expr::Kind::Item: {
       const Value array = this->value(target.parts[0]);
       if (scope_.instance != 0) fail("a function that it calls changes an array");
-      if (array.kind != Value::Kind::Array) fail("an item of something else than an array is assigned");
+      if (array.kind != Value::Kind::Array)
+        fail("an item of something else than an array is assigned");
       const At where = at(array, target.parts[1]);
       if (!where.is_element) fail("part of an array is assigned as a whole");
       Target made;

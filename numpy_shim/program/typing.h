@@ -1,4 +1,5 @@
-// From the text of a loop to a Program: what are the types, and what do the operators mean for them?
+// From the text of a loop to a Program: what are the types, and what do the operators mean for
+// them?
 //
 // The text is run once with types in the place of values, as they are when the loop is entered.
 // Where a type changes in the first rounds of an inner loop, these rounds are written out, until it
@@ -34,9 +35,9 @@ class TypesChange : public NotNative {
 struct Entered {
   std::vector<Given> variables;  // by number
   enum class Over : std::uint8_t { Range, Array, Nothing } over = Over::Nothing;
-  Given array;                   // Over::Array
-  bool counts_up = false;        // Over::Range: what is left of it is never negative
-  bool has_chances = false;      // for tests: the program may be told to exit at any statement
+  Given array;               // Over::Array
+  bool counts_up = false;    // Over::Range: what is left of it is never negative
+  bool has_chances = false;  // for tests: the program may be told to exit at any statement
 };
 
 ir::program::Program typed(const Loop& loop, const Entered& entered, World& world);

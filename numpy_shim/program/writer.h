@@ -113,8 +113,8 @@ class Writer {
   Value element(const Iteration& over, Reg position);
   void inner_for(const Statement& s);
   template <class Begin>
-  void inner_rounds(const Statement& s, const Rounds& rounds, int outside,
-                    std::vector<Env>& broken, const Begin& begin);
+  void inner_rounds(const Statement& s, const Rounds& rounds, int outside, std::vector<Env>& broken,
+                    const Begin& begin);
   template <class Begin>
   Steps one_round(const Statement& s, const Rounds& rounds, int outside, bool once,
                   std::vector<Env>& broken, const Begin& begin);

@@ -19,9 +19,9 @@ from ufuse.tracing.twin import looped
 
 @contextlib.contextmanager
 def told(**options):
-    before = _core.test_programs(**options)
+    before = _core.choose_programs(**options)
     yield
-    _core.test_programs(*before)
+    _core.choose_programs(*before)
 
 
 def outcome(function, args, name=__file__):
@@ -51,7 +51,8 @@ def alike(ours, theirs):
         elif isinstance(b, (np.ndarray, np.generic)):
             same(a, b)
         else:
-            assert type(a) is type(b) and repr(a) == repr(b)
+            assert type(a) is type(b)
+            assert repr(a) == repr(b)
 
 
 def check(function, *args, native=True, most=60, name=__file__):
@@ -139,10 +140,10 @@ def mandelbrot(n):
             c = complex(-2 + 3 * i / n, -1.5 + 3 * j / n)
             z = 0j
             for k in range(20):
-                if abs(z) > 2:
+                if abs(z) > 2 or k == 19:
+                    count += k
                     break
                 z = z * z + c
-            count += k
     return count, z
 
 
@@ -371,6 +372,7 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0].__name__}")
 def test_it_is_what_python_does(case):
     check(*case)

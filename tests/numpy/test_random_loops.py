@@ -173,6 +173,7 @@ def compiled(seed):
     return names["f"], text
 
 
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
 def test_random_loop(seed):
     function, text = compiled(seed)

@@ -128,7 +128,8 @@ void Frame::put(const Where& where, PyObject* object) {
     for (int axis = 0; axis < rank; ++axis) {
       const auto k = static_cast<std::size_t>(axis);
       words[FrameLayout::kLengths + k] = static_cast<std::uint64_t>(PyArray_DIM(array, axis));
-      words[FrameLayout::strides(rank) + k] = static_cast<std::uint64_t>(PyArray_STRIDE(array, axis));
+      words[FrameLayout::strides(rank) + k] =
+          static_cast<std::uint64_t>(PyArray_STRIDE(array, axis));
     }
   } else if (where.kind == Where::Kind::Number) {
     const DType dtype = program_.registers[static_cast<std::size_t>(where.reg)].dtype;
@@ -178,10 +179,12 @@ py::object Frame::get(const Where& where, const std::vector<py::object>& entered
       for (int axis = 0; axis < of.rank; ++axis) {
         const auto k = static_cast<std::size_t>(axis);
         layout.shape.push_back(static_cast<std::int64_t>(words[FrameLayout::kLengths + k]));
-        layout.strides.push_back(static_cast<std::int64_t>(words[FrameLayout::strides(of.rank) + k]));
+        layout.strides.push_back(
+            static_cast<std::int64_t>(words[FrameLayout::strides(of.rank) + k]));
       }
       const bool writeable = PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) != 0;
-      return array_on(layout, reinterpret_cast<void*>(words[FrameLayout::kData]), writeable, object);
+      return array_on(layout, reinterpret_cast<void*>(words[FrameLayout::kData]), writeable,
+                      object);
     }
     case Tuple: {
       py::tuple made(where.parts.size());

@@ -15,9 +15,9 @@
 #include "pyext/bind/gil.h"
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/numpy/native_call.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/boxes.h"
 #include "pyext/bind/programs/loop.h"
-#include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/sites/variables.h"
 
@@ -50,13 +50,13 @@ constexpr std::int64_t kManyExits = 64, kWorse = 2;
 struct HeadObject {
   PyObject_HEAD PyObject* loop;
   enum Over : int { Range, Array, Iterator, While } over;
-  PyObject* iterable;  // the range, array or iterator
-  long long next, step, left;      // Range
-  Py_ssize_t position;             // Array; of a lazy one, how many elements have been handed out
-  PyObject* lazy;                  // Iterator: over this lazy array; else null
-  std::int64_t operations;         // that the call had recorded at the beginning
-  // Rounds until the next look, how many there are between two, and since the beginning; when it was
-  // looked last.
+  PyObject* iterable;          // the range, array or iterator
+  long long next, step, left;  // Range
+  Py_ssize_t position;         // Array; of a lazy one, how many elements have been handed out
+  PyObject* lazy;              // Iterator: over this lazy array; else null
+  std::int64_t operations;     // that the call had recorded at the beginning
+  // Rounds until the next look, how many there are between two, and since the beginning; when it
+  // was looked last.
   std::int64_t countdown, rounds, all_rounds, counted;
   bool enters;  // the program runs the rest
   Version* version;
@@ -65,7 +65,9 @@ struct HeadObject {
 PyTypeObject* head_type = nullptr;
 PyObject* unbound = nullptr;
 
-void look_again_after(HeadObject& head, std::int64_t rounds) { head.countdown = head.rounds = rounds; }
+void look_again_after(HeadObject& head, std::int64_t rounds) {
+  head.countdown = head.rounds = rounds;
+}
 
 HeadObject* head_of(PyObject* self) { return reinterpret_cast<HeadObject*>(self); }
 
@@ -149,15 +151,15 @@ Variables variables_in(const Locals& locals, const LoopState& loop) {
   return variables;
 }
 
-// A loop in a call that is being traced: where it can be a program and is long, tracing stops. False
-// where it goes on.
+// A loop in a call that is being traced: where it can be a program and is long, tracing stops.
+// False where it goes on.
 bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t rounds) {
   if (!is_at_traced_code() || (head.over == HeadObject::Iterator && head.lazy == nullptr))
     return false;
   const std::int64_t recorded = call.operations() - head.operations;
-  const std::int64_t expected =
-      head.over == HeadObject::Range && rounds > 0 ? recorded * (rounds + head.left) / rounds
-                                                   : recorded;
+  const std::int64_t expected = head.over == HeadObject::Range && rounds > 0
+                                    ? recorded * (rounds + head.left) / rounds
+                                    : recorded;
   if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
@@ -182,7 +184,8 @@ bool look(HeadObject& head) {
   loop.python_rounds += head.rounds;
   // So many rounds as take about kLookEach.
   const std::int64_t rounds = head.all_rounds += head.rounds;
-  const std::int64_t round = loop.python_rounds ? loop.python_ns / loop.python_rounds : kLookEach / kFirstLook;
+  const std::int64_t round =
+      loop.python_rounds ? loop.python_ns / loop.python_rounds : kLookEach / kFirstLook;
   const bool eager = program_tests().eager;
   look_again_after(head,
                    eager ? 0 : std::clamp<std::int64_t>(kLookEach / (round + 1), 1, kMostRounds));
@@ -220,7 +223,8 @@ bool enters(HeadObject& head) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   const auto error = py::reinterpret_steal<py::object>(value);
-  loop_state(head.loop).why_not = "internal error: " + text_of(steal(PyObject_Str(error.ptr())).ptr());
+  loop_state(head.loop).why_not =
+      "internal error: " + text_of(steal(PyObject_Str(error.ptr())).ptr());
   Py_XDECREF(type);
   Py_XDECREF(trace);
   return false;
@@ -273,7 +277,10 @@ bool ask(void* context) {
 class Run {
  public:
   Run(HeadObject& head, LoopState& loop)
-      : head_(head), loop_(loop), version_(*head.version), frame_(version_.program, version_.layout) {
+      : head_(head),
+        loop_(loop),
+        version_(*head.version),
+        frame_(version_.program, version_.layout) {
     const Locals locals;
     names_ = locals.names;
     variables_ = variables_in(locals, loop);
@@ -286,7 +293,8 @@ class Run {
     const auto count = static_cast<Py_ssize_t>(loop_.assigned.size());
     py::tuple made(count + 2);
     for (Py_ssize_t i = 0; i < count; ++i) {
-      const py::object& value = variables_[static_cast<std::size_t>(loop_.assigned[static_cast<std::size_t>(i)])];
+      const py::object& value =
+          variables_[static_cast<std::size_t>(loop_.assigned[static_cast<std::size_t>(i)])];
       made[static_cast<std::size_t>(i)] = value ? value : borrow(unbound);
     }
     made[static_cast<std::size_t>(count)] = py::int_(static_cast<long>(way_));
@@ -392,7 +400,8 @@ class Run {
     const auto& rounds = version_.program.head;
     if (!rounds) return;
     // Of a round that has begun Python does the rest.
-    const bool within = exit.kind != Exit::Kind::Interrupted && exit.kind != Exit::Kind::Exhausted &&
+    const bool within = exit.kind != Exit::Kind::Interrupted &&
+                        exit.kind != Exit::Kind::Exhausted &&
                         exit.statement != loop_.text.statement.number;
     const bool begun = within || exit.kind == Exit::Kind::Broke;
     const std::int64_t done = frame_.integer(rounds->position) + (begun ? 1 : 0);
@@ -436,8 +445,8 @@ class Run {
       given[py::str(".rest" + std::to_string(rounds.loop))] = rest(rounds);
     entered_.clear();
     const auto empty = py::tuple(0);
-    const auto made = py::reinterpret_steal<py::object>(
-        PyObject_Call(function.ptr(), empty.ptr(), given.ptr()));
+    const auto made =
+        py::reinterpret_steal<py::object>(PyObject_Call(function.ptr(), empty.ptr(), given.ptr()));
     if (!made) {
       raise();
       take_variables_of_traceback(function);
@@ -459,8 +468,7 @@ class Run {
       const std::int64_t start = frame_.integer(rounds.start), step = frame_.integer(rounds.step);
       const py::object range = borrow(reinterpret_cast<PyObject*>(&PyRange_Type));
       const auto all = range(start, start + count * step, step);
-      return steal(PyObject_GetIter(
-          steal(PySequence_GetSlice(all.ptr(), position, count)).ptr()));
+      return steal(PyObject_GetIter(steal(PySequence_GetSlice(all.ptr(), position, count)).ptr()));
     }
     const py::object array = frame_.get(
         {.kind = ir::program::Where::Kind::Array, .reg = rounds.array, .parts = {}}, entered_);
@@ -551,8 +559,8 @@ bool read_range(PyObject* range, HeadObject& head) {
   return true;
 }
 
-// After how many rounds a new head looks for the first time: at once where the program is there, and
-// all rounds would take Python longer than it takes to begin the program.
+// After how many rounds a new head looks for the first time: at once where the program is there,
+// and all rounds would take Python longer than it takes to begin the program.
 std::int64_t first_look(const HeadObject& head) {
   const LoopState& loop = loop_state(head.loop);
   if (program_tests().eager) return 0;
@@ -614,14 +622,14 @@ void bind_head(py::module_& m) {
                                 {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
                                 {Py_tp_iternext, reinterpret_cast<void*>(next_of)},
                                 {0, nullptr}};
-  static PyType_Spec spec = {"ufuse._core.Head", sizeof(HeadObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
-                                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             slots};
+  static PyType_Spec spec = {
+      "ufuse._core.Head", sizeof(HeadObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   const py::object type = steal(PyType_FromSpec(&spec));
   head_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   m.attr("Head") = type;
-  unbound = steal(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))).release().ptr();
+  unbound =
+      steal(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))).release().ptr();
   m.attr("unbound") = borrow(unbound);
   static PyMethodDef method = {"run_loop", run_loop, METH_O,
                                "Run the rest of a loop natively. None where its head has ended."};

@@ -50,8 +50,8 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     state->text.statement = read_statement(tree);
     for (py::handle name : borrow(variables)) state->names.push_back(borrow(name.ptr()));
     for (const std::string& name : read_names(assigned))
-      state->assigned.push_back(static_cast<int>(
-          std::ranges::find(state->text.variables, name) - state->text.variables.begin()));
+      state->assigned.push_back(static_cast<int>(std::ranges::find(state->text.variables, name) -
+                                                 state->text.variables.begin()));
     state->resume = borrow(resume);
     state->read_function = borrow(read_function);
     PyObject* self = type->tp_alloc(type, 0);
@@ -74,7 +74,8 @@ PyObject* facts(PyObject* self, void*) {
     py::list versions;
     for (const auto& version : state.versions)
       versions.append(py::dict(
-          py::arg("source") = version->printed.text, py::arg("program") = ir::program::print(version->program),
+          py::arg("source") = version->printed.text,
+          py::arg("program") = ir::program::print(version->program),
           py::arg("ready") = version->kernel != nullptr, py::arg("native_ns") = version->native_ns,
           py::arg("python_ns") = version->python_ns, py::arg("exits") = version->exits));
     return py::dict(py::arg("line") = state.text.statement.line, py::arg("why_not") = state.why_not,
@@ -88,9 +89,8 @@ PyObject* facts(PyObject* self, void*) {
 PyMethodDef kMethods[] = {
     {"head", make_head, METH_O, "What the loop goes over in the place of an iterable, or of None."},
     {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef kAttributes[] = {
-    {"facts", facts, nullptr, "What has become of the loop.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef kAttributes[] = {{"facts", facts, nullptr, "What has become of the loop.", nullptr},
+                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
 
@@ -121,7 +121,8 @@ Version* LoopState::version_for(const Entered& entered, const Names& names) {
     why_not = "its variables have too many types";
     return nullptr;
   }
-  auto world = std::make_unique<ProgramWorld>(names.globals, names.builtins, outside, read_function);
+  auto world =
+      std::make_unique<ProgramWorld>(names.globals, names.builtins, outside, read_function);
   try {
     ir::program::Program program = numpy_shim::program::typed(text, entered, *world);
 #ifndef NDEBUG
@@ -175,7 +176,7 @@ void hide_loops() {
 
 void bind_loop(py::module_& m) {
   m.def(
-      "test_programs",
+      "choose_programs",
       [](bool eager, std::uint64_t exits_after) {
         const ProgramTests before = program_tests();
         program_tests() = {eager, exits_after};
@@ -189,10 +190,9 @@ void bind_loop(py::module_& m) {
       {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
       {Py_tp_methods, kMethods},
       {Py_tp_getset, kAttributes},
-      {Py_tp_doc,
-       const_cast<char*>("Loop(tree, variables, outside, assigned, resume, "
-                         "read_function)\n\nA loop that may become native, as "
-                         "ufuse.source.reading reads it.")},
+      {Py_tp_doc, const_cast<char*>("Loop(tree, variables, outside, assigned, resume, "
+                                    "read_function)\n\nA loop that may become native, as "
+                                    "ufuse.source.reading reads it.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Loop", sizeof(LoopObject), 0, Py_TPFLAGS_DEFAULT, slots};
   const py::object type = steal(PyType_FromSpec(&spec));

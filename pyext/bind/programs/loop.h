@@ -1,4 +1,5 @@
-// A loop of a function's, and the programs that have been made of it for the types of its variables.
+// A loop of a function's, and the programs that have been made of it for the types of its
+// variables.
 //
 // While Python runs the loop, its heads (head.cpp) count what it takes; once that is worth a
 // compiler's work the loop is typed, and its program compiled in the background. One of these
@@ -43,17 +44,17 @@ struct Names {
 
 struct LoopState {
   numpy_shim::program::Loop text;
-  std::vector<py::object> names;     // of the variables
-  py::object outside;                // the other names
-  std::vector<int> assigned;         // variables, in the order in which they are handed back
-  py::object resume;                 // gives the function that goes on from a statement
+  std::vector<py::object> names;  // of the variables
+  py::object outside;             // the other names
+  std::vector<int> assigned;      // variables, in the order in which they are handed back
+  py::object resume;              // gives the function that goes on from a statement
   py::object read_function;
   std::unordered_map<int, std::pair<py::object, py::object>> continuations;
   std::vector<std::unique_ptr<Version>> versions;
   // What Python's rounds have taken, and how many they were.
   std::int64_t python_ns = 0, python_rounds = 0;
   bool is_ready = false;  // a program has been built
-  std::string why_not;         // it stays Python's; empty: it may become native
+  std::string why_not;    // it stays Python's; empty: it may become native
   int why_line = 0, changes = 0;
 
   // The function that goes on from a statement, among these global names.
@@ -65,8 +66,8 @@ struct LoopState {
 
 // What tests ask for.
 struct ProgramTests {
-  bool eager = false;              // programs are compiled at once, and waited for
-  std::uint64_t exits_after = 0;   // so many statements; 0: only where they have to
+  bool eager = false;             // programs are compiled at once, and waited for
+  std::uint64_t exits_after = 0;  // so many statements; 0: only where they have to
 };
 ProgramTests& program_tests();
 

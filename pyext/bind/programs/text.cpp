@@ -37,29 +37,28 @@ const Names<Statement::Kind>& kinds_of_statements() {
 
 const Names<Operator>& operators() {
   using enum Operator;
-  static const Names<Operator> names = {
-      {"Add", Add},
-      {"Subtract", Subtract},
-      {"Multiply", Multiply},
-      {"Divide", Divide},
-      {"FloorDivide", FloorDivide},
-      {"Remainder", Remainder},
-      {"Power", Power},
-      {"LeftShift", LeftShift},
-      {"RightShift", RightShift},
-      {"BitAnd", BitAnd},
-      {"BitOr", BitOr},
-      {"BitXor", BitXor},
-      {"Negative", Negative},
-      {"Positive", Positive},
-      {"Invert", Invert},
-      {"Not", Not},
-      {"Less", Less},
-      {"LessEqual", LessEqual},
-      {"Greater", Greater},
-      {"GreaterEqual", GreaterEqual},
-      {"Equal", Equal},
-      {"NotEqual", NotEqual}};
+  static const Names<Operator> names = {{"Add", Add},
+                                        {"Subtract", Subtract},
+                                        {"Multiply", Multiply},
+                                        {"Divide", Divide},
+                                        {"FloorDivide", FloorDivide},
+                                        {"Remainder", Remainder},
+                                        {"Power", Power},
+                                        {"LeftShift", LeftShift},
+                                        {"RightShift", RightShift},
+                                        {"BitAnd", BitAnd},
+                                        {"BitOr", BitOr},
+                                        {"BitXor", BitXor},
+                                        {"Negative", Negative},
+                                        {"Positive", Positive},
+                                        {"Invert", Invert},
+                                        {"Not", Not},
+                                        {"Less", Less},
+                                        {"LessEqual", LessEqual},
+                                        {"Greater", Greater},
+                                        {"GreaterEqual", GreaterEqual},
+                                        {"Equal", Equal},
+                                        {"NotEqual", NotEqual}};
   return names;
 }
 

@@ -77,8 +77,8 @@ Given ProgramWorld::attribute(const Given& object, const std::string& name) {
   const py::object module = value(object.object);
   if (!module || !PyModule_Check(module.ptr())) return none;
   // NumPy and SciPy import some of their modules when they are asked for.
-  const py::object found = py::reinterpret_steal<py::object>(
-      PyObject_GetAttrString(module.ptr(), name.c_str()));
+  const py::object found =
+      py::reinterpret_steal<py::object>(PyObject_GetAttrString(module.ptr(), name.c_str()));
   if (!found) PyErr_Clear();
   Entry entry;
   entry.where = borrow(PyModule_GetDict(module.ptr()));
@@ -150,7 +150,8 @@ Given ProgramWorld::read(PyObject* object) {
     function->parameters = parts[1].cast<std::size_t>();
     function->outside = read_names(parts[2]);
     function->body = read_statements(parts[3]);
-    sources_.emplace(function.get(), Source{borrow(f->func_globals), borrow(f->func_builtins), py::tuple(parts[2])});
+    sources_.emplace(function.get(), Source{borrow(f->func_globals), borrow(f->func_builtins),
+                                            py::tuple(parts[2])});
     codes_.emplace_back(borrow(object), borrow(PyFunction_GET_CODE(object)));
     functions_.emplace(object, std::move(function));
   }

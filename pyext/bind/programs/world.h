@@ -15,8 +15,8 @@ namespace ufuse::pyext {
 
 class ProgramWorld final : public numpy_shim::program::World {
  public:
-  // `globals`, `builtins`: of the loop's function; `names`: those that the loop uses and that are no
-  // variables. `read_function` reads the text of a function that the loop calls.
+  // `globals`, `builtins`: of the loop's function; `names`: those that the loop uses and that are
+  // no variables. `read_function` reads the text of a function that the loop calls.
   ProgramWorld(py::object globals, py::object builtins, py::object names, py::object read_function);
 
   numpy_shim::program::Given outside(const numpy_shim::program::Function* function,
@@ -40,8 +40,8 @@ class ProgramWorld final : public numpy_shim::program::World {
   struct Entry {
     py::object where;
     py::object name;
-    py::object behind; // the builtins, for a global name
-    py::object held;   // what has to be there; unset where only its type matters
+    py::object behind;  // the builtins, for a global name
+    py::object held;    // what has to be there; unset where only its type matters
     numpy_shim::program::Given given;
     py::object find() const;
   };

@@ -225,7 +225,13 @@ def continuation(
     parameters = [*text.variables, *(f".rest{inner}" for inner in rest.around(number))]
     arguments = [ast.copy_location(ast.arg(name), definition) for name in parameters]
     definition.args = ast.arguments(
-        [], arguments, None, [], [], None, [ast.copy_location(nothing, definition)] * len(parameters)
+        [],
+        arguments,
+        None,
+        [],
+        [],
+        None,
+        [ast.copy_location(nothing, definition)] * len(parameters),
     )
     body: list[ast.stmt] = []
     for name in text.variables:

@@ -189,7 +189,9 @@ class _Reader:
     def target(self, node: ast.expr) -> Node:
         if isinstance(node, ast.Name):
             if node.id not in self.local or node.id in self.fixed:
-                raise Unreadable(f"`{node.id}`, which other functions see, is assigned", node.lineno)
+                raise Unreadable(
+                    f"`{node.id}`, which other functions see, is assigned", node.lineno
+                )
             self.assigned[node.id] = None
             return self.local_name(node.id)
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -212,7 +214,7 @@ class _Reader:
             raise Unreadable(f"`{name}`, which Python changes in a class", 0)
         return "Local", self.variables.setdefault(name, len(self.variables))
 
-    def operator(self, node: ast.AST, op: ast.AST) -> str:
+    def operator(self, node: ast.AST, op: ast.operator) -> str:
         if type(op) not in _BINARY:
             raise Unreadable("a matrix product", getattr(node, "lineno", 0))
         return _BINARY[type(op)]
@@ -278,7 +280,9 @@ class _Reader:
 def _words(node: ast.AST) -> str:
     """What a kind of syntax is called, for people."""
     name = type(node).__name__
-    return {"ListComp": "a comprehension", "Starred": "`*`", "Call": "a call"}.get(name, name.lower())
+    return {"ListComp": "a comprehension", "Starred": "`*`", "Call": "a call"}.get(
+        name, name.lower()
+    )
 
 
 def read(loop: Loop, local: frozenset[str], fixed: frozenset[str]) -> Text:

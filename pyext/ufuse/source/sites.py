@@ -504,9 +504,7 @@ def _filled(
     # In the order in which they stand.
     inner = [each for each in original.co_consts if isinstance(each, types.CodeType)]
     constants = tuple(
-        _filled_inside(each, inner, hooks)
-        if isinstance(each, types.CodeType)
-        else each
+        _filled_inside(each, inner, hooks) if isinstance(each, types.CodeType) else each
         for each in made.co_consts
     )
     code = _with_constants(made, original, constants, hooks)

@@ -308,6 +308,13 @@ def looped(function: types.FunctionType) -> types.FunctionType | None:
     return with_code(function, code) if heads.loops_of(code) else None
 
 
+def codes_with_heads(function: types.FunctionType) -> Iterator[types.CodeType]:
+    """The codes of a function in which loops may go on natively, as far as there are some."""
+    for known in (_codes.get(function.__code__), _looped.get(function.__code__)):
+        if known is not None:
+            yield known.code if isinstance(known, sites.Instrumented) else known
+
+
 def plain(function: Any) -> Any:
     """What answers calls that are not traced: the function, whose loops may go on natively."""
     if isinstance(function, types.FunctionType):
