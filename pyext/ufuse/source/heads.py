@@ -16,6 +16,7 @@ import ast
 import copy
 import functools
 import types
+import weakref
 from typing import Any
 
 from ufuse import _core
@@ -177,7 +178,7 @@ def places(code: types.CodeType, rows: tuple[Row, ...]) -> dict[bytes, Any]:
         return {}
     made: dict[bytes, Any] = {_RUN: _core.run_loop, _UNBOUND: _core.unbound}
     for number, row in enumerate(rows):
-        resume = functools.partial(continuation, code, number)
+        resume = functools.partial(continuation, weakref.ref(code), number)
         made[_HEAD % number] = _core.Loop(*row, resume, read_function).head
     return made
 
@@ -192,14 +193,14 @@ def loops_of(code: types.CodeType) -> list[Any]:
 
 
 def continuation(
-    code: types.CodeType, loop: int, names: dict[str, Any], number: int
+    owner: weakref.ref[types.CodeType], loop: int, names: dict[str, Any], number: int
 ) -> types.FunctionType:
     """The function that goes on from a statement to the end of the round of a loop.
 
     Parameters
     ----------
-    code : types.CodeType
-        The original of the function with the loop.
+    owner : weakref.ref of types.CodeType
+        The original code of the function with the loop, which runs.
     loop : int
         Which of its loops.
     names : dict
@@ -214,6 +215,8 @@ def continuation(
         of the rounds of the inner loop that is statement 5. Gives a tuple: how the round has ended,
         the value that is returned, and the local variables.
     """
+    code = owner()
+    assert code is not None
     cells = tuple(types.CellType() for _ in code.co_freevars)
     function = types.FunctionType(code, names, closure=cells)
     source = source_of(function)
