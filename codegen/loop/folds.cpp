@@ -108,12 +108,8 @@ bool raises(const Kernel& kernel, const Body& body) {
         const auto dtype = [&](ValueId v) {
           return kernel.values[static_cast<std::size_t>(v)].dtype;
         };
-        if (s.op == Op::Cast && s.helper == Stmt::Helper::None)
-          return ir::cast_may_raise(dtype(s.args[0]), dtype(s.result));
-        const bool inexact = std::ranges::any_of(
-            s.args, [&](ValueId v) { return ir::is_in(dtype(v), ir::kInexact); });
-        const bool quiet = ir::is_elementwise_row(s.op) && !ir::op_info(s.op).raises_fp;
-        return s.helper == Stmt::Helper::None && inexact && !quiet;
+        return s.helper == Stmt::Helper::None && !s.args.empty() &&
+               ir::may_raise(s.op, dtype(s.args.back()), dtype(s.result));
       }
       default:
         return true;

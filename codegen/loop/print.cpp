@@ -67,7 +67,8 @@ class LoopPrinter {
         const bool row = s.helper == Stmt::Helper::None;
         std::string text =
             typed(s.result) + " = " +
-            (row ? std::string(ir::op_name(s.op)) : kHelpers[static_cast<int>(s.helper)]) + args(s);
+            (row ? std::string(ir::op_info(s.op).name) : kHelpers[static_cast<int>(s.helper)]) +
+            args(s);
         if (s.op == ir::Op::Const) text += " 0x" + hex(s.constant.bits[0]);
         if (s.op == ir::Op::Param) text += " p" + std::to_string(s.index);
         return line(text);

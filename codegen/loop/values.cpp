@@ -55,7 +55,7 @@ ValueId Lowerer::make(NodeId node, const Index& index) {
     default: {
       std::vector<ValueId> args = operands(n, index);
       keep_warnings(n, index, args);
-      note(node, std::string(ir::op_name(n.op)));
+      note(node, std::string(ir::op_info(n.op).name));
       return nest_.compute(n.op, n.dtype, std::move(args));
     }
   }
@@ -147,8 +147,8 @@ bool Lowerer::may_warn(NodeId node) {
   if (r_.places.contains(node.value)) return false;
   if (const auto it = may_warn_.find(node.value); it != may_warn_.end()) return it->second;
   const ir::Node& n = g_[node];
-  const bool warns =
-      raises_flags(n) || std::ranges::any_of(n.inputs, [&](NodeId in) { return may_warn(in); });
+  const bool warns = ir::may_raise(g_, n) ||
+                     std::ranges::any_of(n.inputs, [&](NodeId in) { return may_warn(in); });
   return may_warn_[node.value] = warns;
 }
 

@@ -122,7 +122,7 @@ class Planner {
       open.pop_back();
       if (!seen.insert(node.value).second) continue;
       if (node != result && places_.contains(node.value)) continue;
-      if (node != result && !is_empty(node) && raises_flags(g_[node])) {
+      if (node != result && !is_empty(node) && ir::may_raise(g_, g_[node])) {
         emit({temporary(node)}, {}, 0);
         continue;
       }

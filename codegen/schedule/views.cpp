@@ -123,14 +123,6 @@ std::optional<Place> view_of(const ir::Graph& g, const Places& places, NodeId no
   return place;
 }
 
-bool raises_flags(const ir::Node& node) {
-  if (node.op == Op::Ufunc) return true;
-  if (!is_in(node.dtype, ir::kInexact)) return node.op == Op::Cast;
-  if (node.op == Op::Reduce)
-    return node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod;
-  return node.op == Op::Cast || (ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp);
-}
-
 bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
   std::vector<NodeId> open{node};  // it is enough that one of them is never -0.0
   std::unordered_set<std::uint32_t> seen;
