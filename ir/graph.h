@@ -1,7 +1,7 @@
 // What a program is: a flat, append-only vector of immutable nodes; operands come before users;
-// equal nodes are one node. Built by numpy_shim and tracer, rewritten by ir/passes, read by
-// ir/interp and codegen. It knows nothing of NumPy's rules: it promotes, broadcasts and defaults
-// nothing. SEMANTICS.md says what each op means to the bit.
+// equal nodes are one node. Built by numpy_shim and tracer, read by ir/interp and codegen. It knows
+// nothing of NumPy's rules: it promotes, broadcasts and defaults nothing. SEMANTICS.md says what
+// each op means to the bit.
 #pragma once
 
 #include <array>

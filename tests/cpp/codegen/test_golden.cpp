@@ -15,7 +15,6 @@
 #include "codegen/compile.h"
 #include "codegen/schedule/views.h"
 #include "ir/parse.h"
-#include "ir/passes/passes.h"
 
 namespace {
 
