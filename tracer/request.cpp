@@ -1,6 +1,8 @@
 // Requests: which values are computed together, on which memory, and what is known afterwards.
 #include <algorithm>
 
+#include "ir/build.h"
+#include "ir/support/checked.h"
 #include "numpy_shim/layout.h"
 #include "tracer/session.h"
 
@@ -224,6 +226,7 @@ void Session::run(std::vector<Want>& wants) {
     renamed[id.value] = graph.add(std::move(node));
   }
   for (NodeId root : roots) graph.outputs.push_back(renamed.at(root.value));
+  if constexpr (kChecked) ir::verify(graph, &loops_);
 
   // Memory. Given memory that the request also reads is overwritten in place only where the read is
   // element by element the same and nothing could ask for a second computation, not even to learn
