@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "ir/inner_loops.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 
 namespace ufuse::ir::loops {
 

@@ -10,10 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "ir/build.h"
 #include "ir/print.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 #include "ir/support/error.h"
 
 namespace ufuse::ir {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 
 namespace ufuse::ir {
 namespace {

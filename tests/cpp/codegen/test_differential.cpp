@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "codegen/compile.h"
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "codegen/schedule/views.h"
 #include "ir/build.h"
 #include "ir/interp/interpreter.h"
 #include "ir/print.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 #include "ir/support/error.h"
 
 namespace {

@@ -5,11 +5,11 @@
 #include <array>
 #include <cmath>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "ir/build.h"
 #include "ir/inner_loops.h"
 #include "ir/print.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 #include "tests/cpp/ir/ir_testing.h"
 
 namespace ufuse::ir {
