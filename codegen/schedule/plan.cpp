@@ -247,7 +247,6 @@ class Planner {
     for (const Target& t : targets) {
       if (!places_.contains(t.node.value) || reads_overwritten(places_.at(t.node.value))) {
         Target temp = temporary(t.node);
-        places_.erase(t.node.value);
         emit({temp}, {}, 0);
         places_[t.node.value] = temp.place;
       }
