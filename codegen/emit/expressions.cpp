@@ -37,14 +37,14 @@ std::string KernelPrinter::address(const Access& a, VarId block_base,
 }
 
 std::string KernelPrinter::element(const Access& a) const {
-  return names_[index(a.buffer)] + "[" + address(a) + "]";
+  return name(a) + "[" + address(a) + "]";
 }
 
 // ---- Values ----
 
 std::string KernelPrinter::use(ValueId v) const {
   if (auto it = constants_.find(v); it != constants_.end()) return it->second;
-  return is_array(v) ? value_name(v) + "[" + lane_index() + "]" : value_name(v);
+  return is_array(v) ? value_name(v) + "[" + place_of(v) + "]" : value_name(v);
 }
 
 // Locals are plain bools, which g++ packs into bytes far better than the bytes of rt::b8;
@@ -68,6 +68,8 @@ std::string KernelPrinter::expression(const Stmt& s) const {
     if (s.helper == Stmt::Helper::Unknown) arguments = use(s.args[0]) + ", unset";
     return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");
   }
+  if (s.op == ir::Op::Param)
+    return "rt::param<" + type + ">(args->params[" + std::to_string(s.index) + "])";
   if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";
   std::string text(ir::op_info(s.op).expression);
   replace_all(text, "{T}", type_of(dtype(s.args.back())));

@@ -1,5 +1,5 @@
-// Where a value lies in memory, and which nodes are mere views of that. Used by lowering (loads)
-// and by the plan (which value must be given memory of its own). It knows layouts, not loops.
+// Where a value lies in memory, and which nodes are mere views of that. It knows layouts, not
+// loops.
 #pragma once
 
 #include <cstdint>

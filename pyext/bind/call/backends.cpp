@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "ir/interp/interpreter.h"
 #include "ir/support/error.h"
 #include "pyext/bind/common.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "ir/build.h"
 
 using namespace ufuse;
