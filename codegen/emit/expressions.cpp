@@ -1,5 +1,5 @@
 // What stands inside a statement of the text: names, addresses, operations.
-#include <utility>
+#include <string_view>
 
 #include "codegen/emit/kernel_printer.h"
 #include "codegen/emit/literal.h"
@@ -7,9 +7,18 @@
 namespace ufuse::codegen {
 namespace {
 
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
+// A pattern of ops.def with its holes filled: `in` gives what stands for the letter in {}.
+template <class F>
+std::string filled(std::string_view pattern, const F& in) {
+  std::string text;
+  for (std::size_t i = 0; i < pattern.size(); ++i)
+    if (pattern[i] == '{') {
+      text += in(pattern[i + 1]);
+      i += 2;
+    } else {
+      text += pattern[i];
+    }
+  return text;
 }
 
 }  // namespace
@@ -71,10 +80,9 @@ std::string KernelPrinter::expression(const Stmt& s) const {
   if (s.op == ir::Op::Param)
     return "rt::param<" + type + ">(args->params[" + std::to_string(s.index) + "])";
   if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";
-  std::string text(ir::op_info(s.op).expression);
-  replace_all(text, "{T}", type_of(dtype(s.args.back())));
-  for (std::size_t i = 0; i < s.args.size(); ++i)
-    replace_all(text, "{" + std::to_string(i) + "}", operand(s.args[i]));
+  const std::string text = filled(ir::op_info(s.op).expression, [&](char hole) {
+    return hole == 'T' ? type_of(dtype(s.args.back())) : operand(s.args[index(hole - '0')]);
+  });
   // Small integers compute as int in C++; bool expressions as bool.
   const bool narrow = is_in(d, ir::kInteger) && ir::size_of(d) < 4;
   return narrow ? "(" + type + ")(" + text + ")" : text;
@@ -83,9 +91,8 @@ std::string KernelPrinter::expression(const Stmt& s) const {
 // One step of a reduction.
 std::string KernelPrinter::combine(const Stmt& s, const std::string& a,
                                    const std::string& b) const {
-  std::string text(ir::op_info(ir::reduction_info(s.reduction).combine).expression);
-  replace_all(text, "{0}", a);
-  replace_all(text, "{1}", b);
+  const std::string_view pattern = ir::op_info(ir::reduction_info(s.reduction).combine).expression;
+  const std::string text = filled(pattern, [&](char hole) { return hole == '0' ? a : b; });
   return "(" + type_of(dtype(s.result)) + ")(" + text + ")";
 }
 

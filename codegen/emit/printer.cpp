@@ -34,7 +34,8 @@ KernelPrinter::KernelPrinter(const loop::Kernel& kernel, const ir::LoopTable& lo
 
 void KernelPrinter::line(const std::string& text) {
   text_.append(static_cast<std::size_t>(2 * indent_), ' ');
-  text_ += text + "\n";
+  text_ += text;
+  text_ += '\n';
 }
 void KernelPrinter::open(const std::string& text) {
   line(text + " {");

@@ -30,7 +30,8 @@ class LoopPrinter {
  private:
   void line(const std::string& text) {
     text_.append(static_cast<std::size_t>(2 * depth_), ' ');
-    text_ += text + "\n";
+    text_ += text;
+    text_ += '\n';
   }
   static std::string value(ValueId v) { return "t" + std::to_string(v); }
   // With the length of the array that keeps it, if one does.

@@ -2,6 +2,7 @@
 // where its values live. For golden files and explain.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/schedule/schedule.h"
@@ -56,23 +57,29 @@ class SchedulePrinter {
 
   // One line for all values of a node that live alike.
   void print_values() {
-    std::vector<std::string> lines;
-    std::vector<int> counts;
+    std::vector<std::pair<const Wanted*, int>> lines;  // the first value of each, and how many
     for (const Wanted& w : group_.values) {
-      const std::string line = describe(w);
-      const auto known = std::ranges::find(lines, line);
-      const auto i = static_cast<std::size_t>(known - lines.begin());
-      if (known == lines.end()) {
-        lines.push_back(line);
-        counts.push_back(0);
-      }
-      ++counts[i];
+      const auto known =
+          std::ranges::find_if(lines, [&](const auto& line) { return live_alike(*line.first, w); });
+      if (known == lines.end())
+        lines.emplace_back(&w, 1);
+      else
+        ++known->second;
     }
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      text_ += "  " + lines[i];
-      if (counts[i] > 1) text_ += ", " + std::to_string(counts[i]) + " values";
-      text_ += "\n";
+    for (const auto& [first, count] : lines) {
+      text_ += "  ";
+      text_ += describe(*first);
+      if (count > 1) text_ += ", " + std::to_string(count) + " values";
+      text_ += '\n';
     }
+  }
+
+  bool live_alike(const Wanted& a, const Wanted& b) const {
+    const auto from_squares = [&](const Wanted& w) {
+      return group_.reductions[static_cast<std::size_t>(w.detail)].from_squares;
+    };
+    return a.node == b.node && a.home == b.home && a.vars == b.vars && a.hidden == b.hidden &&
+           (a.home != Home::Unrolled || from_squares(a) == from_squares(b));
   }
 
   std::string describe(const Wanted& w) const {
