@@ -10,13 +10,15 @@ namespace ufuse::codegen {
 // ---- The block at hand ----
 
 std::string KernelPrinter::base_of(const Stmt& blocked) const {
-  return "b" + name(lanes_of(blocked)).substr(1);
+  return is_one_block(k_, blocked) ? "0" : "b" + name(lanes_of(blocked)).substr(1);
 }
 std::string KernelPrinter::count_of(const Stmt& blocked) const {
-  return "m" + name(lanes_of(blocked)).substr(1);
+  const VarId var = lanes_of(blocked);
+  return is_one_block(k_, blocked) ? extent(var) : "m" + name(var).substr(1);
 }
 std::string KernelPrinter::place_in(const Stmt& blocked) const {
-  return name(lanes_of(blocked)) + " - " + base_of(blocked);
+  const std::string& lane = name(lanes_of(blocked));
+  return is_one_block(k_, blocked) ? lane : lane + " - " + base_of(blocked);
 }
 // A run in blocks may stand in a block of lanes, and use what that keeps.
 std::string KernelPrinter::place_of(ValueId v) const {
@@ -28,22 +30,25 @@ std::string KernelPrinter::place_of(ValueId v) const {
 
 std::string KernelPrinter::block_address(const Access& a) const {
   const Stmt& blocked = *blocks_.back();
-  return "(" + name(a) + " + " + address(a, lanes_of(blocked), base_of(blocked)) + ")";
+  const std::string start = address(a, lanes_of(blocked), base_of(blocked));
+  return start == "0" ? name(a) : "(" + name(a) + " + " + start + ")";
 }
 
-// Block after block.
+// Block after block, unless one block holds all lanes.
 void KernelPrinter::open_blocks(const Stmt& s, const std::string& lo, const std::string& hi) {
   blocks_.push_back(&s);
-  const std::string base = base_of(s), step = std::to_string(s.block);
-  open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
-       " += " + step + ")");
-  line("const rt::Index " + count_of(s) + " = " +
-       (is_one_block(k_, s) ? hi : "rt::block(" + hi + " - " + base + ", " + step + ")") + ";");
+  if (!is_one_block(k_, s)) {
+    const std::string base = base_of(s), step = std::to_string(s.block);
+    open("for (rt::Index " + base + " = " + lo + "; " + base + " < " + hi + "; " + base +
+         " += " + step + ")");
+    line("const rt::Index " + count_of(s) + " = rt::block(" + hi + " - " + base + ", " + step +
+         ");");
+  }
   print_arrays(s.body);
 }
 void KernelPrinter::close_blocks(const Stmt& s) {
   close_streams(s);
-  close();
+  if (!is_one_block(k_, s)) close();
   blocks_.pop_back();
 }
 
@@ -69,7 +74,7 @@ void KernelPrinter::print_arrays(const Body& body) {
 void KernelPrinter::open_lanes() {
   const Stmt& blocked = *blocks_.back();
   const std::string base = base_of(blocked), count = count_of(blocked);
-  open_for(name(lanes_of(blocked)), base, base + " + " + count);
+  open_for(name(lanes_of(blocked)), base, base == "0" ? count : base + " + " + count);
 }
 
 // ---- Segments ----

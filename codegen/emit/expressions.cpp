@@ -36,6 +36,7 @@ std::string KernelPrinter::address(const Access& a, VarId block_base,
   std::string sum;
   const auto add = [&](const std::string& term) { sum += (sum.empty() ? "" : " + ") + term; };
   for (const loop::Term& t : a.terms) {
+    if (t.var == block_base && base == "0") continue;
     const std::string var = t.var == block_base ? base : name(t.var);
     add(t.stride.literal() && t.stride.value == 1 ? var : var + " * " + number(t.stride));
   }
