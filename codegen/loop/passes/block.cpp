@@ -1,3 +1,6 @@
+// Which loops over lanes need blocks, and how long is a block? It is the lanes that a call of an
+// inner loop takes at once, or accumulators in the cache, or a stretch that is streamed; where a
+// comparison was in doubt, it is what runs again.
 #include <algorithm>
 #include <utility>
 

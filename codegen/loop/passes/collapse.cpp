@@ -1,3 +1,5 @@
+// Two nested loops as one. Which ones may be is known to the schedule; that their addresses do
+// advance as one is looked at once more, for the loops would be wrong otherwise.
 #include <algorithm>
 #include <utility>
 

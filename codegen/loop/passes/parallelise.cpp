@@ -1,3 +1,5 @@
+// The loop that the schedule chose becomes the kernel's range. A loop over lanes is cut between
+// blocks, so that no thread has a part of one.
 #include "codegen/loop/passes/passes.h"
 #include "codegen/schedule/cost.h"
 

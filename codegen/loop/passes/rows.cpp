@@ -1,3 +1,6 @@
+// How do elements go into accumulators beside lanes? Where the elements of a row are made in one
+// segment, the loop over rows moves into the loop over lanes: some rows at a time stay in a
+// register on the way.
 #include <algorithm>
 #include <iterator>
 #include <utility>

@@ -1,3 +1,7 @@
+// Where are the lanes of a block cut, and what does each segment keep for the next ones? Values
+// that cross a cut become arrays, loads are repeated, and calls are told which memory they may read
+// and write themselves. A body stays whole where it has neither calls nor accumulators beside
+// lanes.
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -29,7 +33,7 @@ class Cutter {
     Body body = std::move(blocked_.body[0].body);
     find_direct_stores(body);
     int segment = 0;
-    plan(body, segment);
+    find_uses(body, segment);
     if (blocked_.kind == Stmt::Kind::Fold && depends(blocked_.element)) keep(blocked_.element);
     // Many wide arrays would not stay in the cache.
     if (arrays_.size() > cost::kWideArrays) blocked_.block = cost::kBlock;
@@ -93,7 +97,7 @@ class Cutter {
     }
   }
 
-  void plan(const Body& body, int& segment) {
+  void find_uses(const Body& body, int& segment) {
     ++segment;
     for (const Stmt& s : body) {
       if (!is_lane(s)) continue;
@@ -104,11 +108,11 @@ class Cutter {
         ++segment;
       } else if (s.kind == Stmt::Kind::Fold && s.form == Stmt::Form::Lanes) {
         keep(s.result);
-        plan(s.body, segment);
+        find_uses(s.body, segment);
         use_in(s.element, segment);  // the update is the last statement of the last segment
         ++segment;
       } else if (s.kind == Stmt::Kind::Fold) {
-        plan_run(s, ++segment);
+        find_uses_of_run(s, ++segment);
         segment_of_[s.result] = segment++;
       } else {
         for (ValueId v : s.args) use_in(v, segment);
@@ -121,7 +125,7 @@ class Cutter {
   }
 
   // A reduction along a run uses in its segment what its body takes from outside.
-  void plan_run(const Stmt& s, int segment) {
+  void find_uses_of_run(const Stmt& s, int segment) {
     std::set<ValueId> inside;
     walk(s.body, [&](const Stmt& t) {
       if (t.result >= 0) inside.insert(t.result);

@@ -1,3 +1,5 @@
+// Which results can go past the caches? Those that every loop over lanes stores as one stretch of
+// neighbours and that nobody reads in the same kernel.
 #include <algorithm>
 
 #include "codegen/loop/passes/passes.h"
