@@ -19,7 +19,10 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(UFUSE_CCACHE ccache)
   if(UFUSE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${UFUSE_CCACHE}")
+    # The last word is what ccache asks for where headers are precompiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+                                    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+                                    "${UFUSE_CCACHE}")
   endif()
 endif()
 

@@ -109,8 +109,8 @@ class PerCode(Generic[Value]):
         known.pop(address, None)
 
 
-# The original of each code object that was made.
-_originals: PerCode[types.CodeType] = PerCode()
+# Code objects that were made. Their originals, which know them, are not kept here: both would stay.
+_made: PerCode[bool] = PerCode()
 
 
 class Instrumented(NamedTuple):
@@ -479,9 +479,9 @@ def _with_places(
     return made, tuple(sorted(sites.chains)), tuple(facts.at_offsets_of(made))
 
 
-def original_of(code: types.CodeType) -> types.CodeType | None:
-    """The code that ``instrumented`` made a code object from; None for any other."""
-    return _originals.get(code)
+def is_made(code: types.CodeType) -> bool:
+    """Whether ``instrumented`` made a code object."""
+    return _made.get(code) is not None
 
 
 def _filled(
@@ -498,7 +498,7 @@ def _filled(
         for each in made.co_consts
     )
     code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
-    _originals.set(code, original)
+    _made.set(code, True)
     _core.mark_traced(code)
     return code
 

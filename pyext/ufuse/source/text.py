@@ -236,14 +236,18 @@ class _Imports:
         return names
 
 
-# Of the files that were read, while `linecache` has the same lines.
+# Of the files that were read last, while `linecache` has the same lines. In a notebook each run of
+# a cell is a new file, so there is no end of them.
 _imports: dict[str, _Imports] = {}
+_MOST_FILES = 256
 
 
 def _imported(lines: list[str], code: types.CodeType) -> _Imports:
     known = _imports.get(code.co_filename)
     if known is None or known.lines is not lines:
         known = _imports[code.co_filename] = _Imports(lines, code)
+        while len(_imports) > _MOST_FILES:
+            del _imports[next(iter(_imports))]
     return known
 
 

@@ -223,7 +223,7 @@ def is_traced(function: types.FunctionType) -> bool:
 
 def is_instrumented(function: types.FunctionType) -> bool:
     """Whether a function was made by a twin's code, or is a twin."""
-    return sites.original_of(function.__code__) is not None
+    return sites.is_made(function.__code__)
 
 
 # The code of twins, of each original code.

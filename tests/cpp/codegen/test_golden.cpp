@@ -1,7 +1,9 @@
 // Does a graph still become the schedule, the loops and the C++ text that a person has read and
-// found good? Each file of tests/golden holds a graph and the memory it runs on (written by hand),
-// then what is made of them. UFUSE_UPDATE_GOLDEN=1 writes the made parts anew: read the diff before
-// you commit it.
+// found good? Each file of tests/golden/graphs holds a graph and the memory it runs on (written by
+// hand), then what is made of them: where Python would have to fill much memory to show it, or
+// where it depends on the machine. Other files begin with a Python function:
+// tests/golden/cases.py. `make golden` writes the made parts anew: read the diff before you commit
+// it.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -96,7 +98,8 @@ void read_memory(const std::string& text, Memory& memory) {
 
 TEST_CASE("golden schedules, loops and C++") {
   const bool update = std::getenv("UFUSE_UPDATE_GOLDEN") != nullptr;
-  const std::filesystem::path folder = std::filesystem::path(UFUSE_SOURCE_DIR) / "tests" / "golden";
+  const std::filesystem::path folder =
+      std::filesystem::path(UFUSE_SOURCE_DIR) / "tests" / "golden" / "graphs";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".golden") continue;
