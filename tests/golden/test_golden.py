@@ -60,6 +60,9 @@ def golden(name):
         parts += [
             section(f"request {number}: memory", memory(row, arguments)),
             section(f"request {number}: graph", with_stable_numbers(report["graph"], ufuncs)),
+            section(
+                f"request {number}: schedule", "\n".join(group["schedule"] for group in groups)
+            ),
             section(f"request {number}: loops", "\n".join(group["loops"] for group in groups)),
             section(f"request {number}: cpp", "\n".join(group["source"] for group in groups)),
         ]

@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "ir/interp/interpreter.h"
 #include "ir/support/error.h"
 #include "pyext/bind/common.h"
@@ -24,8 +24,10 @@ std::atomic<int>& first_tried() {
 // Both ask one Jit: what it learned of the compiler holds for both.
 codegen::Compiler& compiler(bool fast) {
   static auto* jit = new auto(codegen::Compiler::default_jit());
-  static auto* exact = new codegen::Compiler(loop_table(), codegen::Numerics::Exact, *jit);
-  static auto* contracting = new codegen::Compiler(loop_table(), codegen::Numerics::Fast, *jit);
+  static const codegen::CompileOptions options = codegen::CompileOptions::from_environment();
+  static auto* exact = new codegen::Compiler(loop_table(), codegen::Numerics::Exact, *jit, options);
+  static auto* contracting =
+      new codegen::Compiler(loop_table(), codegen::Numerics::Fast, *jit, options);
   return fast ? *contracting : *exact;
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/numpy/native_call.h"

@@ -83,8 +83,11 @@ class Group(NamedTuple):
     ----------
     ops : tuple of str
         What was fused, in order.
-    source, loops : str
-        The C++ text, and the loop nest that it was printed from; empty for the interpreter.
+    source, loops, schedule : str
+        The C++ text, the loop nest that it was printed from, and the schedule that the nest
+        follows: where each value lives. Empty for the interpreter.
+    passes : str
+        The loop nest after each pass that changed it, where ``UFUSE_LOGS`` asks for passes.
     origin : str
         "compiled", "disk cache", "memory cache", "interpreter" or "NumPy".
     compile_ms : float
@@ -100,6 +103,8 @@ class Group(NamedTuple):
     ops: tuple[str, ...]
     source: str
     loops: str
+    schedule: str
+    passes: str
     origin: str
     compile_ms: float
     note: str
@@ -212,6 +217,11 @@ class Explanation(NamedTuple):
         return "\n".join([*texts, *(text for loop in self.loops for text in loop.sources)])
 
     @property
+    def schedule(self) -> str:
+        """Where the values of all groups live, and in which loops they are computed."""
+        return "\n".join(group.schedule for group in self.groups if group.schedule)
+
+    @property
     def compile_ms(self) -> float:
         """Time this call spent in the C++ compiler or loading its output, milliseconds."""
         return self.compile_seconds * 1e3
@@ -287,9 +297,10 @@ class Explanation(NamedTuple):
         parts.append(f"<p>{html.escape(self.times)}</p>")
         if self.before:
             parts.append(f"<pre>{html.escape(self.before)}</pre>")
-        if self.source:
-            text = html.escape(self.source)
-            parts.append(f"<details><summary>C++</summary><pre>{text}</pre></details>")
+        for name, text in (("schedule", self.schedule), ("C++", self.source)):
+            if text:
+                inside = f"<summary>{name}</summary><pre>{html.escape(text)}</pre>"
+                parts.append(f"<details>{inside}</details>")
         return "\n".join(parts)
 
 
@@ -513,6 +524,8 @@ def groups_of(row: _core.ReportRow) -> list[Group]:
             tuple(group["ops"]),
             group["source"],
             group["loops"],
+            group["schedule"],
+            group["passes"],
             group["origin"],
             group["compile_ms"],
             group["note"].partition("\n")[0],

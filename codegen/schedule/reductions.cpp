@@ -7,20 +7,21 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
-#include "codegen/loop/lowerer.h"
-#include "codegen/loop/unrolled.h"
 #include "codegen/schedule/cost.h"
+#include "codegen/schedule/demands.h"
+#include "codegen/schedule/reach.h"
 #include "ir/build.h"
 
-namespace ufuse::codegen::loop {
+namespace ufuse::codegen {
 namespace {
 
 using ir::Dims;
 using ir::NodeId;
 using ir::Op;
+using Form = loop::Stmt::Form;
+using Home = Wanted::Home;
 
 // Index of the reduction's operand, of rank `rank`: kept axes from `index`, reduced ones from
 // `reduced(position in n.ints)`.
@@ -71,7 +72,7 @@ class StepCounter {
       return of(n.inputs[0], below_broadcast(n, g_[n.inputs[0]].shape.size(), index));
     if (n.op == Op::Transpose) return of(n.inputs[0], below_transpose(n, index));
     Steps sum;
-    if (n.op == Op::Reshape || n.op == Op::Reduce || n.op == Op::ArgReduce) return sum;
+    if (n.op == Op::Reshape || reach_of(n.op) == Reach::Many) return sum;
     for (NodeId in : n.inputs) {
       const Steps steps = of(in, index);
       sum.along_run += steps.along_run;
@@ -83,11 +84,11 @@ class StepCounter {
   Steps in_memory(const Place& place, const Index& index) const {
     Steps steps;
     for (std::size_t i = 0; i < index.size(); ++i)
-      for (const auto& [var, factor] : index[i].terms) {
-        const double step =
-            std::min(64.0, std::abs(static_cast<double>(place.strides[i] * factor)));
-        if (var == run_) steps.along_run += step;
-        if (var == lane_) steps.along_lane += step;
+      for (const Affine::Term& term : index[i].terms) {
+        const auto stride = static_cast<double>(place.strides[i] * term.factor);
+        const double step = std::min(cost::kFarStep, std::abs(stride));
+        if (term.var == run_) steps.along_run += step;
+        if (term.var == lane_) steps.along_lane += step;
       }
     return steps;
   }
@@ -95,87 +96,51 @@ class StepCounter {
   const ir::Graph& g_;
   const Places& places_;
   const VarId run_, lane_;
-  std::map<std::pair<std::uint32_t, Index>, Steps> known_;
+  std::unordered_map<std::pair<std::uint32_t, Index>, Steps, WantedHash> known_;
 };
-
-// Whether computing the elements may raise a flag, which NumPy would report of all of them.
-bool raises(const Kernel& kernel, const Body& body) {
-  return std::ranges::any_of(body, [&](const Stmt& s) {
-    switch (s.kind) {
-      case Stmt::Kind::Load:
-        return false;
-      case Stmt::Kind::Compute: {
-        const auto dtype = [&](ValueId v) {
-          return kernel.values[static_cast<std::size_t>(v)].dtype;
-        };
-        if (s.op == Op::Cast && s.helper == Stmt::Helper::None)
-          return ir::cast_may_raise(dtype(s.args[0]), dtype(s.result));
-        const bool inexact = std::ranges::any_of(
-            s.args, [&](ValueId v) { return ir::is_in(dtype(v), ir::kInexact); });
-        const bool quiet = ir::is_elementwise_row(s.op) && !ir::op_info(s.op).raises_fp;
-        return s.helper == Stmt::Helper::None && inexact && !quiet;
-      }
-      default:
-        return true;
-    }
-  });
-}
-
-// Whether elements are made of one or two bytes: g++ 12 does not gather them into one vector.
-bool is_narrow(const Kernel& kernel, const Body& body) {
-  return std::ranges::any_of(body, [&](const Stmt& s) {
-    return s.result >= 0 &&
-           ir::size_of(kernel.values[static_cast<std::size_t>(s.result)].dtype) <= 2;
-  });
-}
 
 }  // namespace
 
-ValueId Lowerer::fold(NodeId node, const ir::Node& n, const Index& index) {
-  const std::vector<VarId> wanted = vars_of(index);
-  const std::size_t depth = nest_.place(wanted);
+WantedId Demands::reduction(NodeId node, const ir::Node& n, const Index& index) {
+  const Vars wanted = vars_of(index);
+  const std::size_t depth = scopes_.place(wanted);
   const Dims shape = g_[n.inputs[0]].shape;
   std::int64_t total = 1;
   for (std::int64_t axis : n.ints) total *= shape[static_cast<std::size_t>(axis)];
-  const bool is_arg = n.op == Op::ArgReduce;
-  const bool small = total <= kMaxUnroll && unrolled_ * total <= cost::kUnrollBudget;
-  if (!small && nest_.repetitions(depth, wanted) > 1) return need(node, n.dtype, index);
-  const bool alone = nest_.executions(depth) <= cost::kFewRuns;
-  const bool parallel =
-      alone && total >= cost::kParallelRun && (is_arg || n.order != ir::Order::Sequential);
-  if (parallel && node != target_) return need(node, n.dtype, index);
-  const ValueId result = nest_.within(depth, [&] {
-    if (small) return unroll(n, index, shape);
+  const bool small = total <= cost::kUnrolled && unrolled_ * total <= cost::kUnrollBudget;
+  if (!small && repetitions(depth, wanted) > 1) return need(node, index);
+  const bool alone = executions(depth) <= cost::kFewRuns;
+  const bool parallel = alone && total >= cost::kParallelRun &&
+                        (n.op == Op::ArgReduce || n.order != ir::Order::Sequential);
+  if (parallel && node != target_) return need(node, index);
+  return scopes_.within(depth, [&] {
+    if (small) return unroll(node, n, index, shape);
     const bool horizontal = parallel || runs_horizontally(n, index);
-    Stmt::Form form = Stmt::Form::Lanes;
-    if (horizontal) form = parallel ? Stmt::Form::Parallel : Stmt::Form::Horizontal;
+    Form form = Form::Lanes;
+    if (horizontal) form = parallel ? Form::Parallel : Form::Horizontal;
     if (!horizontal || n.order != ir::Order::Pairwise || (!parallel && total <= cost::kMaxRow))
-      return loop_fold(n, index, shape, form, false);
+      return loops(node, n, index, shape, form, false);
     // Too long for a row of scratch: block calls run on a block of the elements at a time.
     const CallsBelow calls = calls_below(n.inputs[0]);
-    if (calls.shared) return need(calls.shared, n.dtype, index);
-    const auto& scopes = nest_.scopes();
-    if (calls.any && std::ranges::any_of(scopes, [](const Scope& s) { return s.lanes; })) {
-      out_.want_scalar = true;
-      return nest_.new_value(n.dtype, wanted);
+    if (calls.shared) return need(calls.shared, index);
+    if (calls.any && std::ranges::any_of(scopes_.all(), &Scope::lanes)) {
+      found_.lanes_in_vain = true;
+      return stand_in(node, index);
     }
-    return loop_fold(n, index, shape, form, calls.any);
+    return loops(node, n, index, shape, form, calls.any);
   });
-  note(node, is_arg ? (n.id == 0 ? "argmin" : "argmax")
-                    : std::string(ir::reduction_info(n.reduction).name) + ".reduce");
-  return result;
 }
 
 // Along the run, or beside the lanes? Where the order does not say, the shorter stride does.
-bool Lowerer::runs_horizontally(const ir::Node& n, const Index& index) const {
+bool Demands::runs_horizontally(const ir::Node& n, const Index& index) const {
   if (n.op == Op::Reduce && n.order == ir::Order::Sequential) return false;
   if (n.op == Op::Reduce && n.order != ir::Order::Free) return true;
   const Scope* lane = nullptr;
-  for (const Scope& scope : nest_.scopes())
+  for (const Scope& scope : scopes_.all())
     if (scope.lanes) lane = &scope;
   if (lane == nullptr) return true;
   // Strides of the leaves along the lane and along the innermost reduced axis.
-  const VarId probe = static_cast<VarId>(nest_.kernel().vars.size());
+  const VarId probe = static_cast<VarId>(group_.extents.size());
   const Index inner = operand_index(n, g_[n.inputs[0]].shape.size(), index, [&](std::size_t i) {
     return i + 1 == n.ints.size() ? Affine::of(probe) : Affine{};
   });
@@ -183,53 +148,51 @@ bool Lowerer::runs_horizontally(const ir::Node& n, const Index& index) const {
   return steps.along_run <= steps.along_lane;
 }
 
-ValueId Lowerer::initial_value(const ir::Node& n) {
-  if (n.inputs.size() > 1) return value(n.inputs[1], {});
-  if (ir::reduction_info(n.reduction).identity == ir::Identity::None) return -1;
-  return nest_.constant(n.dtype, ir::identity_bits(n.reduction, n.dtype));
-}
-
 // ---- A few elements: written out ----
 
-// Whether positions of extreme square roots may be found by the squares, in a block of lanes.
-bool Lowerer::can_defer(const ir::Node& n) const {
-  return defer_ && n.op == Op::ArgReduce && g_[n.inputs[0]].op == Op::Sqrt &&
-         nest_.innermost().lanes && !r_.places.contains(n.inputs[0].value);
+// Whether positions of extreme square roots may be found by the squares, in the lanes of the
+// targets.
+bool Demands::can_compare_squares(const ir::Node& n) const {
+  return squares_ && n.op == Op::ArgReduce && g_[n.inputs[0]].op == Op::Sqrt &&
+         scopes_.innermost().lanes && is_over_targets(scopes_.depth()) &&
+         !r_.places.contains(n.inputs[0].value);
 }
 
-ValueId Lowerer::unroll(const ir::Node& n, const Index& index, const Dims& shape) {
-  Dims extents;
+WantedId Demands::unroll(NodeId node, const ir::Node& n, const Index& index, const Dims& shape) {
+  Reduction reduction;
   std::int64_t total = 1;
   for (std::int64_t axis : n.ints) {
-    extents.push_back(shape[static_cast<std::size_t>(axis)]);
-    total *= extents.back();
+    reduction.extents.push_back(shape[static_cast<std::size_t>(axis)]);
+    total *= reduction.extents.back();
   }
   const std::int64_t times = std::max<std::int64_t>(1, total);
   unrolled_ *= times;
-  const bool roots = total > 1 && can_defer(n);
-  const NodeId operand = roots ? g_[n.inputs[0]].inputs[0] : n.inputs[0];
-  std::vector<ValueId> elements;
+  reduction.from_squares = total > 1 && can_compare_squares(n);
+  const NodeId operand = reduction.from_squares ? g_[n.inputs[0]].inputs[0] : n.inputs[0];
+  Wanted wanted{.home = Home::Unrolled, .node = node};
   for (std::int64_t e = 0; e < total; ++e) {
-    const Dims at = unravel(e, extents);
-    elements.push_back(value(operand, operand_index(n, shape.size(), index, [&](std::size_t i) {
-                               return Affine::at(at[i]);
-                             })));
+    const Dims at_e = unravel(e, reduction.extents);
+    wanted.operands.push_back(want(
+        operand,
+        operand_index(n, shape.size(), index, [&](std::size_t i) { return Affine::at(at_e[i]); })));
+    join(wanted.vars, at(wanted.operands.back()).vars);
   }
   unrolled_ /= times;
-  deferred_ |= roots;
-  if (roots) return unrolled_arg_of_roots(nest_, elements, n.id == 1);
-  if (n.op == Op::ArgReduce) return unrolled_arg(nest_, elements, n.id == 1);
   // A sum that cannot be -0.0 needs no +0.0 to begin with.
-  const bool bare = n.order == ir::Order::Pairwise && n.inputs.size() == 1 && total > 0 &&
-                    is_never_minus_zero(g_, operand);
-  return unrolled_reduce(nest_, n, elements, extents, bare ? -1 : initial_value(n));
+  reduction.starts_bare = n.order == ir::Order::Pairwise && n.inputs.size() == 1 && total > 0 &&
+                          is_never_minus_zero(g_, operand);
+  if (n.inputs.size() > 1) wanted.initial = want(n.inputs[1], {});
+  if (n.op == Op::ArgReduce && total == 1) wanted.vars.clear();  // it is 0
+  wanted.detail = static_cast<int>(group_.reductions.size());
+  group_.reductions.push_back(std::move(reduction));
+  return add(std::move(wanted));
 }
 
 // ---- Many elements: loops ----
 
 // Whether the value is made of block calls, and a part that is and that others use too, if there is
 // one: that had better be kept in memory.
-Lowerer::CallsBelow Lowerer::calls_below(NodeId node) const {
+Demands::CallsBelow Demands::calls_below(NodeId node) const {
   const auto uses_below = [&](const std::vector<NodeId>& roots) {
     std::map<std::uint32_t, int> uses;
     std::vector<NodeId> open;
@@ -238,9 +201,9 @@ Lowerer::CallsBelow Lowerer::calls_below(NodeId node) const {
     };
     std::ranges::for_each(roots, use);
     while (!open.empty()) {
-      const NodeId at = open.back();
+      const NodeId next = open.back();
       open.pop_back();
-      std::ranges::for_each(g_[at].inputs, use);
+      std::ranges::for_each(g_[next].inputs, use);
     }
     return uses;
   };
@@ -262,47 +225,88 @@ Lowerer::CallsBelow Lowerer::calls_below(NodeId node) const {
   return calls;
 }
 
-ValueId Lowerer::loop_fold(ir::Node n, const Index& index, Dims shape, Stmt::Form form,
-                           bool calls) {
-  const bool horizontal = form != Stmt::Form::Lanes, parallel = form == Stmt::Form::Parallel;
-  if (horizontal && !merge_run(n, shape)) return nest_.new_value(n.dtype, vars_of(index));
-  Stmt fold;
-  fold.kind = Stmt::Kind::Fold;
-  fold.form = form;
-  fold.order = n.order;
-  fold.chunk = n.chunk;
-  fold.reduction = n.reduction;
-  if (n.op == Op::ArgReduce)
-    fold.arg = static_cast<int>(n.id);
-  else
-    fold.initial = initial_value(n);
-  for (std::int64_t axis : n.ints)
-    fold.vars.push_back(nest_.new_var(shape[static_cast<std::size_t>(axis)]));
-  Scope& scope = nest_.push(fold.vars, fold.body);
+WantedId Demands::loops(NodeId node, ir::Node n, const Index& index, Dims shape, Form form,
+                        bool calls) {
+  const bool horizontal = form != Form::Lanes, parallel = form == Form::Parallel;
+  if (horizontal && !merge_run(n, shape)) return stand_in(node, index);
+  Reduction reduction;
+  reduction.form = form;
+  Wanted wanted{.home = Home::Loops, .node = node, .vars = vars_of(index)};
+  if (n.op == Op::Reduce && n.inputs.size() > 1) wanted.initial = want(n.inputs[1], {});
+  Scope scope;
+  for (std::int64_t axis : n.ints) {
+    reduction.vars.push_back(new_var(shape[static_cast<std::size_t>(axis)]));
+    scope.vars.push_back(reduction.vars.back());
+  }
+  const Vars run = scope.vars;
   scope.horizontal = horizontal && !calls;
   scope.lanes = calls;
   scope.parallel = parallel;
-  parallel_fold_ |= parallel;
+  parallel_reduction_ |= parallel;
+  scopes_.push(std::move(scope));
   const Index inner = operand_index(n, g_[n.inputs[0]].shape.size(), index,
-                                    [&](std::size_t i) { return Affine::of(fold.vars[i]); });
-  fold.element = value(n.inputs[0], inner);
-  if (fold.arg >= 0 && !horizontal) fold.element = arg_key(nest_, fold.element, fold.arg == 1);
-  nest_.add_cost(cost::kLoad * nest_.executions(nest_.depth()));
+                                    [&](std::size_t i) { return Affine::of(reduction.vars[i]); });
+  wanted.operands = {want(n.inputs[0], inner)};
+  scopes_.pop();
+  const WantedId element = wanted.operands[0];
   const bool of_truths = n.op == Op::Reduce &&
                          (n.reduction == ir::Reduction::Any || n.reduction == ir::Reduction::All);
-  fold.stops = horizontal && of_truths && !raises(nest_.kernel(), fold.body);
-  nest_.pop();
-  fold.calls = calls;
-  fold.blocks = calls || (horizontal && n.order == ir::Order::Pairwise &&
-                          is_narrow(nest_.kernel(), fold.body));
-  const ValueId result = nest_.new_value(n.dtype, vars_of(index));
-  fold.result = result;
-  nest_.body(nest_.place(nest_.vars(result))).push_back(std::move(fold));
-  return result;
+  reduction.stops = horizontal && of_truths &&
+                    !any_inside(element, run, [&](const Wanted& w) { return raises(w); });
+  reduction.in_blocks =
+      calls || (horizontal && n.order == ir::Order::Pairwise &&
+                any_inside(element, run, [&](const Wanted& w) { return is_narrow(w); }));
+  wanted.detail = static_cast<int>(group_.reductions.size());
+  group_.reductions.push_back(std::move(reduction));
+  return add(std::move(wanted), /*costly=*/true);
+}
+
+// Whether the predicate holds for a value that is made anew for each element of a run, except
+// inside of reductions within.
+template <class Predicate>
+bool Demands::any_inside(WantedId element, const Vars& run, const Predicate& predicate) const {
+  std::set<WantedId> seen{element};
+  std::vector<WantedId> open{element};
+  while (!open.empty()) {
+    const Wanted& w = at(open.back());
+    open.pop_back();
+    if (std::ranges::none_of(w.vars, [&](VarId var) { return contains(run, var); })) continue;
+    if (predicate(w)) return true;
+    if (w.home == Home::Loops) continue;
+    for (WantedId operand : w.operands)
+      if (seen.insert(operand).second) open.push_back(operand);
+  }
+  return false;
+}
+
+// Whether computing the value may raise a flag, which NumPy would report of all elements.
+bool Demands::raises(const Wanted& w) const {
+  const ir::Node& n = g_[w.node];
+  switch (w.home) {
+    case Home::Memory:
+    case Home::Row:
+      return false;
+    case Home::Call:
+    case Home::Loops:
+      return true;
+    case Home::Unrolled:
+      return n.order == ir::Order::Extremum || ir::may_raise(g_, n);
+    case Home::Inline:
+      return ir::may_raise(g_, n);
+  }
+  return true;
+}
+
+// Whether it is made of one or two bytes: g++ 12 does not gather those into one vector.
+bool Demands::is_narrow(const Wanted& w) const {
+  const ir::Node& n = g_[w.node];
+  const bool of_truths =
+      w.home == Home::Unrolled && (n.op == Op::ArgReduce || n.order == ir::Order::Extremum);
+  return of_truths || ir::size_of(n.dtype) <= 2;
 }
 
 // Makes the run one axis. False: the operand has to be put into memory where it is one.
-bool Lowerer::merge_run(ir::Node& n, Dims& shape) {
+bool Demands::merge_run(ir::Node& n, Dims& shape) {
   const bool pairwise = n.op == Op::Reduce && n.order == ir::Order::Pairwise;
   const std::size_t run = pairwise ? n.run_axes : n.ints.size();
   if (run <= 1) return true;
@@ -333,7 +337,7 @@ bool Lowerer::merge_run(ir::Node& n, Dims& shape) {
   }
   if (!x) {
     if (!pairwise) return true;  // any order will do: loops over the axes as they are
-    out_.needs.push_back(whole);
+    found_.proposal.needs.push_back(whole);
     return false;
   }
   n.inputs[0] = x;
@@ -346,12 +350,12 @@ bool Lowerer::merge_run(ir::Node& n, Dims& shape) {
 
 // A transpose pushed down through elementwise nodes to where it is a view (or to what is no
 // elementwise node). `sunk`: the nodes through which it has been.
-NodeId Lowerer::sink_transpose(NodeId x, const Dims& order,
+NodeId Demands::sink_transpose(NodeId x, const Dims& order,
                                std::unordered_map<std::uint32_t, NodeId>& sunk) {
   if (const auto it = sunk.find(x.value); it != sunk.end()) return it->second;
   const ir::Node n = g_[x];
-  const bool elementwise = n.op == Op::Cast || n.op == Op::Ufunc || ir::is_elementwise_row(n.op);
-  if (r_.places.contains(x.value) || !elementwise) return ir::transpose(g_, x, order);
+  if (r_.places.contains(x.value) || reach_of(n.op) != Reach::Same)
+    return ir::transpose(g_, x, order);
   ir::Node moved = n;
   for (std::size_t i = 0; i < order.size(); ++i)
     moved.shape[i] = n.shape[static_cast<std::size_t>(order[i])];
@@ -359,4 +363,4 @@ NodeId Lowerer::sink_transpose(NodeId x, const Dims& order,
   return sunk[x.value] = g_.add(std::move(moved));
 }
 
-}  // namespace ufuse::codegen::loop
+}  // namespace ufuse::codegen
