@@ -129,7 +129,7 @@ class Printer {
       case Cast:
         return line(result + "cast " + reg(s.args[0]) + type());
       case Compute:
-        return line(result + std::string(op_name(s.op)) + " " + list(s.args) + type());
+        return line(result + std::string(op_info(s.op).name) + " " + list(s.args) + type());
       case Call:
         return line(result + std::string(primitive_info(s.primitive).name) + " " + list(s.args) +
                     type() + at);
@@ -259,10 +259,7 @@ class Checker {
         for (Reg r : s.args)
           need(is_accepted(dtype(r), op.accepts), "operands that the op accepts");
         for (Reg r : s.args) is(r, dtype(s.args.back()));
-        const DType of = dtype(s.args.back());
-        return is(s.result, op.result == ResultRule::Same   ? of
-                            : op.result == ResultRule::Bool ? DType::Bool
-                                                            : real_part(of));
+        return is(s.result, result_dtype(s.op, dtype(s.args.back())));
       }
       case Call:
         dtype(s.result);

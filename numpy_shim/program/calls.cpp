@@ -167,8 +167,7 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   const DType dtype = resolved.outputs[0];
   if (resolved.op) {
     const Reg r = compute(*resolved.op, dtype, args);
-    if (is_in(resolved.inputs[0], ir::kInexact) && ir::op_info(*resolved.op).raises_fp)
-      finite(r, args);
+    if (ir::may_raise(*resolved.op, resolved.inputs[0], dtype)) finite(r, args);
     return numpy_number(dtype, r);
   }
   const UfuncLoop& loop = f.loops[resolved.loop];
