@@ -4,6 +4,7 @@
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/programs/loop.h"
 #include "pyext/bind/replay/dispatcher.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/sites/attributes.h"
@@ -56,4 +57,5 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_frames(m);
   ufuse::pyext::bind_variables(m);
   ufuse::pyext::bind_dispatcher(m);
+  ufuse::pyext::bind_loop(m);
 }

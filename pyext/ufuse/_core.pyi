@@ -1,7 +1,7 @@
 """The C++ core of ufuse: lazy arrays, traced calls and the backends that compute them."""
 
-from collections.abc import Callable, Iterable
-from types import CellType, CodeType, TracebackType
+from collections.abc import Callable, Iterable, Iterator
+from types import CellType, CodeType, FunctionType, TracebackType
 from typing import Any, TypedDict
 
 import numpy as np
@@ -240,3 +240,41 @@ def reduce(
     where: Any = True,
 ) -> Any: ...
 def arg_reduce(largest: bool, x: Any, axis: Any = None, keepdims: bool = False) -> Any: ...
+
+class LoopVersion(TypedDict):
+    source: str
+    program: str
+    ready: bool
+    native_ns: int
+    python_ns: int
+    exits: int
+
+class LoopFacts(TypedDict):
+    line: int
+    why_not: str
+    why_line: int
+    python_ns: int
+    versions: list[LoopVersion]
+
+class Loop:
+    def __init__(
+        self,
+        tree: Any,
+        variables: tuple[str, ...],
+        outside: tuple[str, ...],
+        assigned: tuple[str, ...],
+        resume: Callable[[dict[str, Any], int], FunctionType],
+        read_function: Callable[[FunctionType], tuple[Any, ...] | None],
+    ) -> None: ...
+    def head(self, iterable: Any, /) -> Head: ...
+    @property
+    def facts(self) -> LoopFacts: ...
+
+class Head:
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+
+unbound: object
+
+def run_loop(head: Head, /) -> tuple[Any, ...] | None: ...
+def choose_programs(eager: bool, exits_after: int = 0) -> tuple[bool, int]: ...

@@ -292,7 +292,9 @@ class Function:
     def _alternative(self) -> Callable[..., Any] | None:
         """What may answer calls, too: the plain function, where it gives the same bits."""
         exact = self._options.numerics == "exact" and not self._options.debug
-        return self._function if exact and "answering" not in self.__dict__ else None
+        if not exact or "answering" in self.__dict__:
+            return None
+        return twin.plain(self._function)
 
     def _verify(self, calls: float, tell: Callable[[Any], None] | None = None) -> None:
         """Compare the next calls with plain NumPy; ``verify.Verifier`` says how."""

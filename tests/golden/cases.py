@@ -19,16 +19,17 @@ class Case(NamedTuple):
     function: Callable[..., Any]
     arguments: Callable[[], tuple[Any, ...]]
     numpy: str  # the oldest version for which its file holds
+    reuses: bool  # it holds where NumPy's operators write over large temporaries
 
 
 CASES: dict[str, Case] = {}
 
 
-def case(arguments, numpy="1.24"):
+def case(arguments, numpy="1.24", reuses=False):
     """Decorate a function: it has a golden file, of its call with these arguments."""
 
     def add(function):
-        CASES[function.__name__] = Case(function, arguments, numpy)
+        CASES[function.__name__] = Case(function, arguments, numpy, reuses)
         return function
 
     return add
@@ -52,7 +53,7 @@ def softmax(x):
     return e / e.sum(axis=1, keepdims=True)
 
 
-@case(lambda: (numbers(600, 600),))
+@case(lambda: (numbers(600, 600),), reuses=True)
 def stencil(u):
     """What is assigned to a part of an argument reads its elements: it is made beside them."""
     u[1:-1, 1:-1] = 0.2 * (u[1:-1, 1:-1] + u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
@@ -73,7 +74,7 @@ def view_of_view(x):
     return z[1:] - z[:-1]
 
 
-@case(lambda: (numbers(100_000), numbers(100_000)))
+@case(lambda: (numbers(100_000), numbers(100_000)), reuses=True)
 def chain(x, y):
     """Many operations and calls of NumPy's inner loops in one loop; floats are parameters."""
     a = x * 2.0 + y

@@ -27,6 +27,8 @@ def test_a_function_becomes_what_somebody_has_read(name):
     oldest = CASES[name].numpy
     if np.lib.NumpyVersion(np.__version__) < f"{oldest}.0":
         pytest.skip(f"the file holds for NumPy {oldest} and newer")
+    if CASES[name].reuses and not numpy_reuses_temporaries():
+        pytest.skip("NumPy does not write over temporaries here, as beside the sanitizers")
     path, made = FOLDER / f"{name}.golden", golden(name)
     if "UFUSE_UPDATE_GOLDEN" in os.environ:
         path.write_text(made)
@@ -41,7 +43,7 @@ def test_each_file_has_a_function():
 
 def golden(name):
     """The text of a function's golden file, as it should be."""
-    function, make, _ = CASES[name]
+    function, make = CASES[name][:2]
     native = ufuse.jit(function)
     arguments = inspect.signature(function).bind(*make()).arguments
     rows = []
@@ -67,6 +69,18 @@ def golden(name):
             section(f"request {number}: cpp", "\n".join(group["source"] for group in groups)),
         ]
     return "\n".join(parts)
+
+
+def numpy_reuses_temporaries():
+    """Does ``a * b + c`` write its result over ``a * b``? NumPy looks at who calls it."""
+    addresses = []
+
+    def temporary():
+        made = np.zeros(2**15)
+        addresses.append(made.ctypes.data)
+        return made
+
+    return (temporary() + 1.0).ctypes.data == addresses[0]
 
 
 def section(name, text):

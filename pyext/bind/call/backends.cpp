@@ -58,6 +58,10 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
   return interpreter().prepare(graph, layouts);
 }
 
+std::shared_future<codegen::Built> build_program(const std::string& text) {
+  return compiler(false).jit().get_async(text);
+}
+
 void finish_builds(std::chrono::milliseconds patience) { compiler(false).jit().finish(patience); }
 
 CacheFacts cache_facts(bool clear) {

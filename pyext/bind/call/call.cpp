@@ -348,11 +348,15 @@ std::int64_t Call::set_most_operations(std::int64_t operations) {
 std::optional<std::vector<py::object>> Call::stop_if_slow() {
   ++operations_;
   if (most_operations < 0 ? !is_slow() : operations_ < most_operations) return {};
+  return stop(Reason::SlowTracing);
+}
+
+std::optional<std::vector<py::object>> Call::stop(Reason reason) {
   // The caller's containers have copies, which are changed back at the end of a traced call.
   if (!copies_.empty() || among_strangers_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
   session_.mark_impure();
-  record(tracer::Event::Kind::Flush, Reason::SlowTracing);
+  record(tracer::Event::Kind::Flush, reason);
   session_.abort();
   const std::shared_ptr<Call> kept = shared_from_this();
   calls.stack.back() = nullptr;  // as long as the function runs, no other call is in its place

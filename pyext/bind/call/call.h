@@ -150,6 +150,10 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // plain Python does. Where it stops now, the lazy ones are given; the operation that asks may
   // have been handed some of them.
   std::optional<std::vector<py::object>> stop_if_slow();
+  // The same where a loop goes on natively, whatever tracing has cost.
+  std::optional<std::vector<py::object>> stop(Reason reason);
+  // How many have been recorded.
+  std::int64_t operations() const { return operations_; }
   // For tests: tracing stops after so many operations, where it can; below zero: where it is slow.
   // Gives what was set before.
   static std::int64_t set_most_operations(std::int64_t operations);

@@ -16,6 +16,7 @@
 
 #include "codegen/runtime/threads.h"
 #include "pyext/bind/call/call.h"
+#include "pyext/bind/programs/loop.h"
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
 #include "pyext/bind/replay/ways.h"
@@ -205,7 +206,9 @@ py::object run_traced(State& state, PyObject* const* args, std::size_t flags, Py
 PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   ++state.plainly;
   codegen::Threads::leave_cores();
-  return PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords);
+  PyObject* result = PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords);
+  if (result == nullptr) hide_loops();
+  return result;
 }
 
 // After the plain function has answered because it is faster.

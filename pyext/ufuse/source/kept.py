@@ -19,7 +19,7 @@ from ufuse import _core
 
 # Written without references, which tell of who else holds a constant.
 _PLAIN = 2
-_REWRITERS = ("facts.py", "sites.py", "text.py")
+_REWRITERS = ("facts.py", "heads.py", "reading.py", "sites.py", "text.py")
 
 
 def read(code: types.CodeType, variant: str) -> tuple[Any, ...] | None:

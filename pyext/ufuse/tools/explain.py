@@ -15,10 +15,11 @@ from typing import Any, Literal, NamedTuple
 
 from ufuse import _core
 from ufuse.copies import copied
+from ufuse.source import heads
 from ufuse.source.names import is_pure
 from ufuse.source.text import names_used
 from ufuse.tracing.run import tame
-from ufuse.tracing.twin import free_variables
+from ufuse.tracing.twin import codes_with_heads, free_variables
 
 from . import stats
 from .stats import NO_CALLS, Stats
@@ -131,6 +132,38 @@ class Group(NamedTuple):
         return f"{' '.join(self.ops) or 'copy'}{often}  [{self.whence}]"
 
 
+class Loop(NamedTuple):
+    """A loop of the function's own text, and what has become of it in all calls so far.
+
+    Attributes
+    ----------
+    line : int
+        Where it stands.
+    native : bool
+        Whether there is a program for the types that its variables have had.
+    reason : str
+        Why it is Python's, with the line of what stands in the way; empty where nothing does: it
+        may not have taken long enough yet.
+    sources : tuple of str
+        The C++ text of its programs, one for each combination of types.
+    exits : int
+        How often a program left the rest of a round to Python: for an exception, a warning, an
+        integer beyond 64 bits.
+    """
+
+    line: int
+    native: bool
+    reason: str
+    sources: tuple[str, ...]
+    exits: int
+
+    def __str__(self) -> str:
+        if not self.native:
+            return f"line {self.line}: Python" + (f": {self.reason}" if self.reason else "")
+        exits = f", left to Python {self.exits} times" if self.exits else ""
+        return f"line {self.line}: native{exits}"
+
+
 class Explanation(NamedTuple):
     """What one call of a jitted function did.
 
@@ -159,6 +192,8 @@ class Explanation(NamedTuple):
         where nobody asked for it (``jit(verify=N)``).
     stats : ufuse.tools.stats.Stats
         How the calls before this one were answered, and what that has cost.
+    loops : tuple of Loop
+        The loops of the function that can be read; those inside a native one are part of it.
     """
 
     name: str
@@ -173,11 +208,13 @@ class Explanation(NamedTuple):
     run_seconds: float = 0.0
     verification: str = ""
     stats: Stats = NO_CALLS
+    loops: tuple[Loop, ...] = ()
 
     @property
     def source(self) -> str:
         """The C++ text of all loops."""
-        return "\n".join(group.source for group in self.groups if group.source)
+        texts = [group.source for group in self.groups if group.source]
+        return "\n".join([*texts, *(text for loop in self.loops for text in loop.sources)])
 
     @property
     def schedule(self) -> str:
@@ -230,6 +267,9 @@ class Explanation(NamedTuple):
         if self.notes:
             lines.append("what interrupted them:" if self.groups else "what ran instead:")
             lines += [f"  {note}" for note in self.notes]
+        if self.loops:
+            lines.append("loops of the text:")
+            lines += [f"  {loop}" for loop in self.loops]
         lines += [text for text in (self.verification, self.times, self.before) if text]
         return "\n".join(lines)
 
@@ -249,6 +289,9 @@ class Explanation(NamedTuple):
         if self.notes:
             places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
             parts.append(_table(("place", "what", "why", "times"), places))
+        if self.loops:
+            loops = [(n.line, "native" if n.native else "Python", n.reason) for n in self.loops]
+            parts.append(_table(("line", "loop", "why"), loops))
         if self.verification:
             parts.append(f"<p>{html.escape(self.verification)}</p>")
         parts.append(f"<p>{html.escape(self.times)}</p>")
@@ -359,7 +402,29 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
         last.seconds("ran"),
         verification,
         before,
+        loops_of(function._function),
     )
+
+
+def loops_of(function: Any) -> tuple[Loop, ...]:
+    """What has become of the loops of a function."""
+    if not isinstance(function, types.FunctionType):
+        return ()
+    found: dict[int, Loop] = {}
+    # There are two codes: of traced calls, and of those that the plain function answers.
+    for code in codes_with_heads(function):
+        for loop in heads.loops_of(code):
+            facts = loop.facts
+            reason = facts["why_not"]
+            if reason and facts["why_line"]:
+                reason = f"line {facts['why_line']}: {reason}"
+            made = tuple(version["source"] for version in facts["versions"])
+            exits = sum(version["exits"] for version in facts["versions"])
+            known = found.get(facts["line"])
+            if known is None or (made and not known.native) or (reason and not known.native):
+                native = bool(made) and not reason
+                found[facts["line"]] = Loop(facts["line"], native, reason, made, exits)
+    return tuple(found[line] for line in sorted(found))
 
 
 def waiting() -> _core.backend:
