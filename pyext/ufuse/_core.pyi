@@ -58,6 +58,19 @@ class Dispatcher:
     def record(self, *args: Any, **kwargs: Any) -> bool: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+class Untraced:
+    """Calls a function that is not traced while what the reason rests on stays as it is."""
+
+    def __init__(
+        self,
+        function: FunctionType,
+        guards: list[tuple[dict[str, Any] | CellType, str, Any, bool]],
+        otherwise: Callable[..., Any],
+    ) -> None: ...
+    @property
+    def stands(self) -> bool: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 class most_operations:
     """Context manager, for tests: tracing stops in the middle after so many operations."""
 

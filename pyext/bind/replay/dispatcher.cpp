@@ -17,6 +17,7 @@
 #include "codegen/runtime/threads.h"
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/programs/loop.h"
+#include "pyext/bind/replay/guards.h"
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
 #include "pyext/bind/replay/ways.h"
@@ -82,55 +83,6 @@ struct Entry {
   }
 };
 
-// What names of a dictionary, or a cell, held when the plans were recorded; `...` for nothing.
-class Place {
- public:
-  explicit Place(py::object where) : where_(std::move(where)) {}
-
-  bool is(PyObject* where) const { return where_.ptr() == where; }
-  void add(py::object name, py::object value) {
-    names_.push_back({std::move(name), std::move(value)});
-  }
-
-  bool holds() const {
-    if (PyCell_Check(where_.ptr())) {
-      PyObject* content = PyCell_GET(where_.ptr());
-      return std::ranges::all_of(names_, [&](const Name& each) { return each.is(content); });
-    }
-#if PY_VERSION_HEX < 0x030C0000
-    // Counts the changes of all dictionaries: most of them have none between two calls.
-    const auto version = reinterpret_cast<PyDictObject*>(where_.ptr())->ma_version_tag;
-    if (version == version_) return true;
-#endif
-    for (const Name& each : names_)
-      if (!each.is(PyDict_GetItemWithError(where_.ptr(), each.name.ptr()))) return false;
-#if PY_VERSION_HEX < 0x030C0000
-    version_ = version;
-#endif
-    return true;
-  }
-
-  int traverse(visitproc visit, void* arg) const {
-    Py_VISIT(where_.ptr());
-    for (const Name& each : names_) Py_VISIT(each.value.ptr());
-    return 0;
-  }
-
- private:
-  struct Name {
-    py::object name, value;
-    bool is(PyObject* held) const {
-      return held == (value.ptr() == Py_Ellipsis ? nullptr : value.ptr());
-    }
-  };
-
-  py::object where_;
-  std::vector<Name> names_;
-#if PY_VERSION_HEX < 0x030C0000
-  mutable std::uint64_t version_ = 0;  // at which all names held what they should
-#endif
-};
-
 struct State {
   py::object trace;
   py::object plain;     // the function itself, where calls may be answered by it; else unset
@@ -138,7 +90,7 @@ struct State {
   // NumPy has warned of numbers that are the same in each call. Where Python says such a thing once
   // only, a further recording would not hear it.
   bool warned_of_numbers = false;
-  std::vector<Place> guards;
+  Guards guards;
   py::object observe;  // gives the guards of functions that no name leads to
   std::vector<py::object> observed;
   ObjectSchemas schemas;
@@ -164,7 +116,6 @@ struct State {
     account = before.account;
     replayed = before.replayed, traced = before.traced, plainly = before.plainly;
   }
-  bool guards_hold() const { return std::ranges::all_of(guards, &Place::holds); }
   bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return signature.read(args, count, keywords, number_places, schemas);
   }
@@ -242,18 +193,6 @@ Kind& kind_in(State& state, std::uint64_t hash) {
   return state.kinds[hash];
 }
 
-void add_guards(std::vector<Place>& guards, const py::object& rows) {
-  for (py::handle row : rows) {
-    const auto triple = row.cast<py::tuple>();
-    if (triple.size() != 3 || (!PyDict_Check(triple[0].ptr()) && !PyCell_Check(triple[0].ptr())))
-      throw py::type_error("a guard is (dict or cell, name, value)");
-    auto place =
-        std::ranges::find_if(guards, [&](const Place& each) { return each.is(triple[0].ptr()); });
-    if (place == guards.end()) place = guards.insert(place, Place(triple[0]));
-    place->add(triple[1], triple[2]);
-  }
-}
-
 // What else has to stay as it is for a recorded call that has run these functions. False: a call of
 // one of them may do something else each time.
 bool guards_added(State& state, const std::vector<py::object>& functions) {
@@ -264,7 +203,7 @@ bool guards_added(State& state, const std::vector<py::object>& functions) {
   if (fresh.empty() || !state.observe) return true;
   const py::object rows = state.observe(fresh);
   if (rows.is_none()) return false;
-  add_guards(state.guards, rows);
+  state.guards.add(rows);
   for (py::handle function : fresh) state.observed.push_back(borrow(function.ptr()));
   return true;
 }
@@ -441,7 +380,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     if (state.unseen > 0) return run_unseen(state, args, flags, keywords);
     if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
-    if (!state.guards_hold()) {
+    if (!state.guards.hold()) {
       state.entries.clear();
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     }
@@ -516,7 +455,7 @@ PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     const auto flags = static_cast<std::size_t>(count);
     bool kept = false;
-    if (Call::active() == nullptr && state.records && state.guards_hold() &&
+    if (Call::active() == nullptr && state.records && state.guards.hold() &&
         state.read(args, count, keywords))
       trace(state, args, flags, keywords, &kept);
     else
@@ -609,7 +548,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (plain != Py_None) state->plain = borrow(plain);
     if (observe) state->observe = borrow(observe);
     state->records = guards != Py_None;
-    if (guards && state->records) add_guards(state->guards, borrow(guards));
+    if (guards && state->records) state->guards.add(borrow(guards));
     if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
     if (before != Py_None) state->take_over(*reinterpret_cast<DispatcherObject*>(before)->state);
     auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
@@ -637,9 +576,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(state->observe.ptr());
   for (const py::object& function : state->observed) Py_VISIT(function.ptr());
   if (const int stop = state->schemas.traverse(visit, arg); stop != 0) return stop;
-  for (const Place& place : state->guards)
-    if (const int stop = place.traverse(visit, arg); stop != 0) return stop;
-  return 0;
+  return state->guards.traverse(visit, arg);
 }
 
 int clear(PyObject* self) {
@@ -664,7 +601,7 @@ PyObject* get_counts(PyObject* self, void*) {
 }
 
 PyObject* get_is_stale(PyObject* self, void*) {
-  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards_hold());
+  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards.hold());
 }
 
 PyObject* get_records(PyObject* self, void*) {
