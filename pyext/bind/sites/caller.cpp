@@ -200,9 +200,11 @@ py::dict numpy_methods() {
   return methods;
 }
 
-// NumPy 1's implement_array_function; the second callable is what it would get as `func`.
+// NumPy 1's implement_array_function; the second callable is what it would get as `func`. From
+// 1.24.3 on it is also told whether the function has `like=`, which `relevant` has then.
 py::object implement(py::handle func, py::handle implementation, py::handle,
-                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
+                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs,
+                     const py::args&) {
   const py::tuple asked = steal(PySequence_Tuple(relevant.ptr()));
   if (any_may_override(asked.ptr(), nullptr))
     return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), Reason::ForeignObject, false);
