@@ -30,7 +30,7 @@ struct Register {
   std::string name;  // of the variable that it holds; empty: none
 };
 
-// A descriptor of an array: address, lengths, strides in bytes. `elements` are whole, native and
+// A descriptor of an array: address, lengths, strides in bytes. Elements are whole, native and
 // aligned.
 using ArrayReg = int;
 struct ArrayRegister {
@@ -116,6 +116,17 @@ struct Step {
     Store,      // array[args...] = last of args
     View,       // target = array, at args: of each axis of `array` an index or a slice (`slices`)
     SameArray,  // target = array
+    // Whole arrays: first everything that may fail, then what is assigned.
+    Fit,       // exits where the arrays do not broadcast to target, target is large, or elements of
+               // it share memory
+    Elements,  // body once for each element of target, with those of `arrays` in args, matched from
+               // the last axis on; then target = result. What overlaps target is read before. Where
+               // it `raises`, exits at a flag: target may have been written, nothing else has
+    Temporary,  // target = memory for lengths args, until this step comes again; exits where that
+                // is large
+    LoopOver,   // target = NumPy's inner loop `row` over `arrays`, which have target's lengths, or
+                // over the number of args where an array is kNone; exits at a flag
+    Product,    // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
     Guard,      // exits where args[0] is false
     Poll,       // asks from time to time whether to go on
     Chance,     // for tests: exits where so many of these steps have been passed
@@ -136,6 +147,10 @@ struct Step {
   std::uint32_t row = 0, slot = 0;
   ArrayReg array = kNone, target = kNone;
   int axis = 0;
+  std::vector<ArrayReg> arrays;
+  // Elements: whether a flag may be raised that NumPy reports. Product: whether NumPy reports flags
+  // of it (`@` does, `np.dot` does not).
+  bool raises = false;
   // View: for each axis of `array`, whether args have its start, step and length, or one index.
   std::vector<bool> slices;
   int depth = 0;
@@ -162,7 +177,8 @@ struct Program {
   Steps body;
   std::vector<Exit> exits;
   int first_line = 0;
-  bool has_chances = false;  // it may be told to exit at any statement
+  bool has_chances = false;      // it may be told to exit at any statement
+  bool computes_arrays = false;  // whole ones, as long as they are small
 };
 
 std::string print(const Program& program);

@@ -40,6 +40,8 @@ Value Writer::call(const Expr& e) {
       return math(f.name, e);
     case Given::Kind::Ufunc:
       return ufunc(*f.ufunc, e);
+    case Given::Kind::NumPy:
+      return of_numpy(f.name, e);
     case Given::Kind::DType:
       return cast(f.dtype, e);
     case Given::Kind::Function:
@@ -78,7 +80,12 @@ Value Writer::builtin(const std::string& name, const Expr& e) {
     n.non_negative = true;
     return n;
   }
-  if (name == "abs") return absolute(number(e.parts[1]));
+  if (name == "abs") {
+    const Value x = value(e.parts[1]);
+    if (is_array(x)) return elementwise(world_.ufunc("absolute"), {x});
+    if (!x.is_number()) fail("abs() of something else than a number");
+    return absolute(x);
+  }
   const Value v = number(e.parts[1]);
   if (is_in(v.dtype, ir::kComplex) && name != "complex" && name != "bool")
     fail("a complex number is made real");
@@ -143,15 +150,16 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
     fail("`" + f.name + "` is called in another way than with numbers");
   std::vector<Operand> operands;
   std::vector<Value> given;
-  for (std::size_t i = 1; i < e.parts.size(); ++i) {
-    Value v = number(e.parts[i]);
-    if (v.box == Box::Either) settle(v);
+  for (std::size_t i = 1; i < e.parts.size(); ++i) given.push_back(value(e.parts[i]));
+  if (std::ranges::any_of(given, is_array)) return elementwise(f, std::move(given));
+  for (Value& v : given) {
+    if (!v.is_number()) fail("a function is called with something else than a number");
+    settle(v);
     Operand operand;
     operand.layout.dtype = v.dtype;
     if (v.box == Box::Python && v.dtype != DType::Bool && world_.nep50()) operand.weak = weak_of(v);
     operand.scalar = true;
     operands.push_back(operand);
-    given.push_back(v);
   }
   Resolved resolved;
   try {
@@ -184,6 +192,15 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   step.result = fresh(dtype);
   step.exit = exit();
   return numpy_number(dtype, emit(std::move(step)).result);
+}
+
+// A function of NumPy's that is no ufunc.
+Value Writer::of_numpy(const std::string& name, const Expr& e) {
+  std::vector<Value> given;
+  for (std::size_t i = 1; i < e.parts.size(); ++i) given.push_back(value(e.parts[i]));
+  if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
+  if (name == "flip" && given.size() == 1) return flipped(given[0]);
+  fail("`np." + name + "` is called with " + std::to_string(given.size()) + " arguments");
 }
 
 // np.float64(x) and the like.

@@ -115,8 +115,9 @@ Reg Writer::as(const Value& v, DType dtype) {
 // ---- Binary operators ----
 
 Value Writer::binary(Operator op, const Value& left, const Value& right) {
+  if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
+  if (op == Operator::MatrixMultiply) fail("a matrix product of numbers");
   for (const Value* v : {&left, &right}) {
-    if (v->kind == Value::Kind::Array) fail("an operation on a whole array");
     if (!v->is_number()) fail("an operation on something else than numbers");
   }
   Value a = widened(left), b = widened(right);
@@ -322,6 +323,7 @@ Reg Writer::complex_binary(Operator op, Reg a, Reg b, DType dtype) {
 // ---- Comparisons ----
 
 Value Writer::relation(Operator op, const Value& left, const Value& right) {
+  if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (!left.is_number() || !right.is_number()) fail("something else than numbers is compared");
   const Value a = widened(left), b = widened(right);
   DType dtype;
@@ -370,7 +372,7 @@ Value Writer::relation(Operator op, const Value& left, const Value& right) {
 // ---- Unary operators ----
 
 Value Writer::unary(Operator op, const Value& given) {
-  if (given.kind == Value::Kind::Array) fail("an operation on a whole array");
+  if (is_array(given)) return array_operator(op, {given});
   if (!given.is_number()) fail("an operation on something else than numbers");
   if (given.dtype == DType::Bool && (op == Operator::Invert) == (given.box == Box::Python))
     fail("arithmetic with truths");

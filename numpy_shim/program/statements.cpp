@@ -287,6 +287,7 @@ bool Writer::give_back(const Statement& s) {
   Value result;
   result.kind = Value::Kind::Nothing;
   if (s.value.kind != Expr::Kind::Nothing) result = value(s.value);
+  if (result.kind == Value::Kind::Elements || result.is_temporary) fail("a new array is returned");
   if (!returns_) {
     leave(exit(Exit::Kind::Returned, s.number, where(result)));
     return false;
@@ -554,12 +555,18 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
 // ---- Assignments ----
 
 void Writer::assign(const Statement& s) {
-  const Value v = value(s.value);
+  Value v = value(s.value);
+  // Several targets get what has been computed before the first of them changes.
+  if (s.targets.size() > 1 && v.kind == Value::Kind::Elements) v = in_memory(v);
   std::vector<Target> targets;
   for (const Expr& target : s.targets) plan_target(target, v, targets);
+  const bool changes_parts = std::ranges::any_of(targets, &Target::is_part);
+  if (targets.size() > 1 && changes_parts && !(v.is_number() || v.is_temporary))
+    fail("parts of several arrays are assigned at once");
   // One of several may be read by the next: `a, b = b, a`.
   if (targets.size() > 1)
-    for (Target& target : targets) target.value = own_copy(target.value);
+    for (Target& target : targets)
+      if (!target.is_part) target.value = own_copy(target.value);
   commit(targets);
 }
 
@@ -567,7 +574,7 @@ void Writer::augment(const Statement& s) {
   const Expr& target = s.targets[0];
   if (target.kind == Expr::Kind::Local) {
     const Value old = read(target);
-    if (old.kind == Value::Kind::Array) fail("an array is changed as a whole");
+    if (old.kind == Value::Kind::Array) return augment_array(s.op, old, value(s.value));
     std::vector<Target> targets;
     plan_target(target, binary(s.op, old, value(s.value)), targets);
     return commit(targets);
@@ -578,7 +585,7 @@ void Writer::augment(const Statement& s) {
   const Value array = value(target.parts[0]);
   if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
   const At where = at(array, target.parts[1]);
-  if (!where.is_element) fail("part of an array is changed as a whole");
+  if (!where.is_element) return augment_array(s.op, view(array, where), value(s.value));
   const Value old = load(array, where.args);
   Target made;
   made.array = array.array;
@@ -612,8 +619,17 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       if (array.kind != Value::Kind::Array)
         fail("an item of something else than an array is assigned");
       const At where = at(array, target.parts[1]);
-      if (!where.is_element) fail("part of an array is assigned as a whole");
       Target made;
+      if (!where.is_element) {
+        const Value part = view(array, where);
+        mark_written(part);
+        made.is_part = true;
+        made.array = part.array;
+        made.value = assigned_elements(value, array.dtype);
+        fit(made.array, made.value);
+        into.push_back(std::move(made));
+        return;
+      }
       made.array = array.array;
       made.at = where.args;
       made.stored = to_store(value, array.dtype);
@@ -637,6 +653,10 @@ void Writer::commit(const std::vector<Target>& targets) {
       set(static_cast<int>(target.expr->integer), target.value);
       continue;
     }
+    if (target.is_part) {
+      assign_elements(target.array, target.value);
+      continue;
+    }
     Step store;
     store.kind = Step::Kind::Store;
     store.array = target.array;
@@ -649,6 +669,7 @@ void Writer::commit(const std::vector<Target>& targets) {
 // The variable is this from now on.
 void Writer::set(int variable, const Value& v) {
   Value kept = v;
+  if (v.kind == Value::Kind::Elements || v.is_temporary) fail("a new array is kept in a variable");
   switch (v.kind) {
     case Value::Kind::Number:
       kept.reg = register_of(variable, v.dtype);

@@ -25,6 +25,9 @@ PyFunctionObject* as_function(const py::object& function) {
 constexpr std::array kBuiltins = {"abs", "bool", "complex", "float", "int",
                                   "len", "max",  "min",     "range"};
 
+// Functions of NumPy's that are no ufuncs, likewise.
+constexpr std::array kOfNumPy = {"dot", "flip"};
+
 bool is_math(PyObject* object) {
   if (!PyCFunction_Check(object)) return false;
   PyObject* module = reinterpret_cast<PyCFunctionObject*>(object)->m_module;
@@ -39,6 +42,11 @@ ProgramWorld::ProgramWorld(py::object globals, py::object builtins, py::object n
     : own_{std::move(globals), std::move(builtins), py::tuple(std::move(names))},
       read_function_(std::move(read_function)) {}
 
+const numpy_shim::Ufunc& ProgramWorld::ufunc(const std::string& name) {
+  PyObject* found = numpy_ufunc(name.c_str());
+  if (found == nullptr) throw InternalError("NumPy has no ufunc `" + name + "`");
+  return describe_ufunc(found);
+}
 ir::LoopTable& ProgramWorld::loops() { return loop_table(); }
 bool ProgramWorld::nep50() const { return numpy().nep50; }
 
@@ -132,6 +140,12 @@ Given ProgramWorld::read(PyObject* object) {
     given.name = ufunc.name;
     return given;
   }
+  for (const char* name : kOfNumPy)
+    if (numpy().module.attr(name).ptr() == object) {
+      given.kind = Given::Kind::NumPy;
+      given.name = name;
+      return given;
+    }
   for (std::size_t i = 0; i < ir::kDTypeCount; ++i)
     if (scalar_type(static_cast<ir::DType>(i)) == object) {
       given.kind = Given::Kind::DType;

@@ -23,6 +23,7 @@ class ProgramWorld final : public numpy_shim::program::World {
                                      int name) override;
   numpy_shim::program::Given attribute(const numpy_shim::program::Given& object,
                                        const std::string& name) override;
+  const numpy_shim::Ufunc& ufunc(const std::string& name) override;
   ir::LoopTable& loops() override;
   bool nep50() const override;
 
