@@ -165,25 +165,11 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   functions_ += "\n";
 }
 
-void ArrayPrinter::temporary(const Step& s) {
-  std::string lengths, size = "1";
-  for (Reg r : s.args) {
-    lengths += (lengths.empty() ? "" : ", ") + n_.name(r);
-    size += " * " + n_.name(r);
-  }
-  const std::string rank = std::to_string(s.args.size());
-  const std::string bytes = std::to_string(ir::size_of(n_.element_type(s.target)));
-  exit_where_(size + " > rt::kMostElements", s.exit);
-  line_("const rt::Part<" + rank + "> made = rt::made(" + room() + ", rt::Part<" + rank +
-        ">{nullptr, {" + lengths + "}, {}}, " + bytes + ");");
-  exit_where_("made.at == nullptr", s.exit);
-  const std::string to = n_.array_name(s.target);
-  line_(to + " = made.at;");
-  for (int axis = 0; axis < n_.rank(s.target); ++axis) {
-    const std::string at = "[" + std::to_string(axis) + "];";
-    line_(n_.length(s.target, axis) + " = made.length" + at);
-    line_(n_.stride(s.target, axis) + " = made.stride" + at);
-  }
+void ArrayPrinter::in_rows(const Step& s) {
+  std::string none;
+  for (ArrayReg a : s.arrays)
+    none += (none.empty() ? "!" : " || !") + ("rt::lies_in_rows(" + part(a)) + ")";
+  exit_where_(none, s.exit);
 }
 
 void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {

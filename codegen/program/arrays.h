@@ -21,7 +21,7 @@ class ArrayPrinter {
 
   void fit(const ir::program::Step& s);
   void elements(const ir::program::Step& s);
-  void temporary(const ir::program::Step& s);
+  void in_rows(const ir::program::Step& s);
   // `loop`: NumPy's inner loop.
   void loop_over(const ir::program::Step& s, const std::string& loop);
   void product(const ir::program::Step& s, const std::string& loop);

@@ -208,14 +208,18 @@ class ProgramPrinter : private ProgramNames {
       }
       case View:
         return view(s);
+      case Transpose:
+        return transpose(s);
       case SameArray:
         return same_array(s);
       case Fit:
         return arrays_.fit(s);
       case Elements:
         return in_block([&] { arrays_.elements(s); });
-      case Temporary:
-        return in_block([&] { arrays_.temporary(s); });
+      case NewArray:
+        return in_block([&] { new_array(s); });
+      case InRows:
+        return arrays_.in_rows(s);
       case LoopOver:
         return in_block([&] { arrays_.loop_over(s, loop_of(s)); });
       case Product:
@@ -270,14 +274,20 @@ class ProgramPrinter : private ProgramNames {
     std::string start = array_name(s.array);
     std::vector<std::string> lengths, strides;
     std::size_t at = 0;
-    for (std::size_t axis = 0; axis < s.slices.size(); ++axis) {
-      const std::string by = stride(s.array, static_cast<int>(axis));
+    int axis = 0;
+    for (Axis way : s.axes) {
+      if (way == Axis::New) {
+        strides.push_back("0");
+        lengths.push_back("1");
+        continue;
+      }
+      const std::string by = stride(s.array, axis++);
       start += " + " + name(s.args[at]) + " * " + by;
-      if (s.slices[axis]) {
+      if (way == Axis::Slice) {
         strides.push_back(by + " * " + name(s.args[at + 1]));
         lengths.push_back(name(s.args[at + 2]));
       }
-      at += s.slices[axis] ? 3 : 1;
+      at += way == Axis::Slice ? 3 : 1;
     }
     line(array_name(s.target) + " = " + start + ";");
     line(array_name(s.target) + "_object = " + array_name(s.array) + "_object;");
@@ -285,6 +295,46 @@ class ProgramPrinter : private ProgramNames {
     for (std::size_t k = 0; k < lengths.size(); ++k) {
       line(length(s.target, static_cast<int>(k)) + " = " + lengths[k] + ";");
       line(stride(s.target, static_cast<int>(k)) + " = " + strides[k] + ";");
+    }
+  }
+
+  void transpose(const Step& s) {
+    const std::string to = array_name(s.target), from = array_name(s.array);
+    line(to + " = " + from + ";");
+    line(to + "_object = " + from + "_object;");
+    line(to + "_is_view = 1;");
+    for (int axis = 0; axis < rank(s.array); ++axis) {
+      const int other = rank(s.array) - 1 - axis;
+      line(length(s.target, axis) + " = " + length(s.array, other) + ";");
+      line(stride(s.target, axis) + " = " + stride(s.array, other) + ";");
+    }
+  }
+
+  // Memory that none of the program's arrays has.
+  void new_array(const Step& s) {
+    std::string held, lengths, size = "1";
+    for (std::size_t i = 0; i < p_.arrays.size(); ++i)
+      held += (i ? ", " : "") + array_name(static_cast<ArrayReg>(i)) + "_object";
+    for (Reg r : s.args) {
+      lengths += (lengths.empty() ? "" : ", ") + name(r);
+      size += " * " + name(r);
+    }
+    const DType of = element_type(s.target);
+    exit_where(size + " > rt::kMostElements", s.exit);
+    line("const rt::u64 held[] = {" + held + "};");
+    line("const rt::Part<" + std::to_string(s.args.size()) + "> made = rt::new_array<" +
+         memory_type(of) + ">((rt::NewArray*&)frame[" + std::to_string(FrameLayout::kNewArrays) +
+         "], held, " + std::to_string(static_cast<int>(of)) + ", rt::Part<" +
+         std::to_string(s.args.size()) + ">{nullptr, {" + lengths + "}, {}});");
+    exit_where("made.at == nullptr", s.exit);
+    const std::string to = array_name(s.target);
+    line(to + " = made.at;");
+    line(to + "_object = rt::object_of(made.at);");
+    line(to + "_is_view = 0;");
+    for (int axis = 0; axis < rank(s.target); ++axis) {
+      const std::string at = "[" + std::to_string(axis) + "];";
+      line(length(s.target, axis) + " = made.length" + at);
+      line(stride(s.target, axis) + " = made.stride" + at);
     }
   }
 

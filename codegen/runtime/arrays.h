@@ -150,6 +150,54 @@ inline Part<N> made(Room& room, const Part<N>& like, i64 bytes) {
   return r;
 }
 
+// ---- New arrays ----
+
+inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewArray)) | 1; }
+
+// Memory for an array in rows: of one that nobody holds any more, or new. Without an address where
+// there is none, or where NumPy's layout is not known.
+template <class T, int N, int M>
+inline Part<N> new_array(NewArray*& first, const u64 (&held)[M], Index dtype, Part<N> shape) {
+  i64 bytes = sizeof(T);
+  for (int axis = N - 1; axis >= 0; --axis) {
+    shape.stride[axis] = bytes;
+    bytes *= shape.length[axis];
+    if (N > 1 && shape.length[axis] == 0) return shape;
+  }
+  NewArray* found = nullptr;
+  for (NewArray* each = first; each != nullptr && found == nullptr; each = each->next) {
+    if (each->capacity < bytes) continue;
+    bool is_held = false;
+    for (u64 object : held) is_held |= object == ((u64)each | 1);
+    if (!is_held) found = each;
+  }
+  if (found == nullptr) {
+    const i64 capacity = bytes < 256 ? 256 : bytes;
+    found = (NewArray*)__builtin_malloc(sizeof(NewArray) + (unsigned long)capacity);
+    if (found == nullptr) return shape;
+    found->next = first;
+    found->capacity = capacity;
+    first = found;
+  }
+  found->dtype = dtype;
+  found->rank = N;
+  for (int axis = 0; axis < N; ++axis) found->lengths[axis] = shape.length[axis];
+  shape.at = (char*)(found + 1);
+  return shape;
+}
+
+// Whether NumPy lays out what it computes of this array in rows.
+template <int N>
+inline bool lies_in_rows(const Part<N>& x) {
+  i64 before = 0;
+  for (int axis = N - 1; axis >= 0; --axis) {
+    if (x.length[axis] == 1) continue;
+    if (x.stride[axis] <= 0 || x.stride[axis] < before) return false;
+    before = x.stride[axis];
+  }
+  return true;
+}
+
 template <class T, int N>
 inline void copy(Part<N> to, Part<N> from) {
   if constexpr (N == 1) {

@@ -150,10 +150,12 @@ class Printer {
         return line("store " + array(s.array) + "[" + list(s.args) + "]");
       case View: {
         std::string kinds;
-        for (bool is_slice : s.slices) kinds += is_slice ? ':' : 'i';
+        for (Axis axis : s.axes) kinds += axis == Axis::Slice ? ':' : axis == Axis::New ? '+' : 'i';
         return line(array(s.target) + " = " + array(s.array) + "[" + kinds + " " + list(s.args) +
                     "]");
       }
+      case Transpose:
+        return line(array(s.target) + " = transposed " + array(s.array));
       case SameArray:
         return line(array(s.target) + " = " + array(s.array));
       case Fit:
@@ -163,8 +165,10 @@ class Printer {
         steps(s.body);
         return line("to " + array(s.target) + " = " + reg(s.result));
       }
-      case Temporary:
-        return line(array(s.target) + " = temporary " + list(s.args) + at);
+      case NewArray:
+        return line(array(s.target) + " = new " + list(s.args) + at);
+      case InRows:
+        return line("in rows " + arrays(s.arrays) + at);
       case LoopOver:
         return line(array(s.target) + " = loop " + std::to_string(s.row) + " over " +
                     arrays(s.arrays) + " with " + list(s.args) + at);
@@ -306,16 +310,18 @@ class Checker {
       case View: {
         array(s.array);
         array(s.target);
-        std::size_t args = 0, left = 0;
-        for (bool is_slice : s.slices) {
-          args += is_slice ? 3 : 1;
-          left += is_slice;
+        std::size_t args = 0, left = 0, own = 0;
+        for (Axis axis : s.axes) {
+          args += axis == Axis::Slice ? 3 : axis == Axis::Index ? 1 : 0;
+          left += axis != Axis::Index;
+          own += axis != Axis::New;
         }
-        need(args == s.args.size() && s.slices.size() == rank(s.array) && left == rank(s.target),
+        need(args == s.args.size() && own == rank(s.array) && left == rank(s.target),
              "a view with its indices");
         for (Reg r : s.args) is(r, DType::Int64);
         return;
       }
+      case Transpose:
       case SameArray:
         array(s.array);
         array(s.target);
@@ -329,7 +335,10 @@ class Checker {
         return exits(s);
       case Elements:
         return elements(s);
-      case Temporary:
+      case InRows:
+        for (ArrayReg a : s.arrays) array(a);
+        return exits(s);
+      case NewArray:
         array(s.target);
         need(s.args.size() == rank(s.target), "a length for each axis");
         for (Reg r : s.args) is(r, DType::Int64);

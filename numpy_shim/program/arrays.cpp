@@ -62,6 +62,8 @@ const char* ufunc_of(Operator op) {
   return nullptr;
 }
 
+constexpr int kMostAxes = 4;  // of a new array
+
 bool is_plain(DType t) { return t != DType::Float16 && ir::real_part(t) != DType::LongDouble; }
 
 // Whether an element of an array may be assigned to one of another array of this dtype, as far as
@@ -88,6 +90,7 @@ Value Writer::elements(const Value& v) {
   if (!is_plain(v.dtype)) fail("an array of " + std::string(ir::info(v.dtype).name));
   Value made = v;
   made.kind = Value::Kind::Elements;
+  if (keeps_) in_rows(v.array);
   const Reg element = fresh(v.dtype);
   made.elements = std::make_shared<Elements>(Elements{{}, {v.array}, {element}, element, false});
   return made;
@@ -200,7 +203,7 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
                                  {resolved.outputs.begin(), resolved.outputs.end()},
                                  loop.loop,
                                  loop.data});
-  const Value result = temporary(resolved.outputs[0], lengths);
+  const Value result = new_array(resolved.outputs[0], lengths);
   step.target = result.array;
   step.exit = exit();
   emit(std::move(step));
@@ -222,9 +225,9 @@ Value Writer::array_operator(Operator op, std::vector<Value> given) {
 
 // ---- Memory ----
 
-// The elements in memory of their own, until the statement ends.
+// The elements as an array, which NumPy would lay out in rows.
 Value Writer::in_memory(const Value& v) {
-  if (v.kind == Value::Kind::Array) return v;
+  if (v.kind != Value::Kind::Elements) return v;
   std::vector<Reg> lengths;
   for (int axis = 0; axis < v.rank; ++axis) {
     Reg all = kNone;
@@ -238,25 +241,46 @@ Value Writer::in_memory(const Value& v) {
     }
     lengths.push_back(all);
   }
-  const Value made = temporary(v.dtype, lengths);
+  const Value made = new_array(v.dtype, lengths);
   assign_elements(made.array, v);
   return made;
 }
 
-Value Writer::temporary(DType dtype, const std::vector<Reg>& lengths) {
+Value Writer::new_array(DType dtype, const std::vector<Reg>& lengths) {
   Value v;
   v.kind = Value::Kind::Array;
   v.dtype = dtype;
   v.rank = static_cast<int>(lengths.size());
-  v.is_temporary = true;
+  if (v.rank == 0 || v.rank > kMostAxes) fail("a new array of so many axes");
+  v.is_new = v.writeable = true;
   v.array = array_register(-1, dtype, v.rank);
   Step step;
-  step.kind = Step::Kind::Temporary;
+  step.kind = Step::Kind::NewArray;
   step.target = v.array;
   step.args = lengths;
   step.exit = exit();
   emit(std::move(step));
   return v;
+}
+
+Value Writer::filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number) {
+  const Value v = new_array(dtype, lengths);
+  Value content;
+  content.kind = Value::Kind::Elements;
+  content.dtype = dtype;
+  content.elements =
+      std::make_shared<Elements>(Elements{{}, {}, {}, cast_to(integer(number), dtype), false});
+  assign_elements(v.array, content);
+  return v;
+}
+
+// NumPy lays out a new array as its operands: in rows where they are.
+void Writer::in_rows(ArrayReg array) {
+  Step step;
+  step.kind = Step::Kind::InRows;
+  step.arrays = {array};
+  step.exit = exit();
+  emit(std::move(step));
 }
 
 // ---- Products ----
@@ -290,7 +314,7 @@ Value Writer::product(const std::string& name, const Value& left, const Value& r
   std::vector<Reg> lengths;
   if (a.rank == 2) lengths.push_back(length(a, 0));
   if (b.rank == 2) lengths.push_back(length(b, 1));
-  const Value result = temporary(a.dtype, lengths);
+  const Value result = new_array(a.dtype, lengths);
   step.target = result.array;
   emit(std::move(step));
   return result;
@@ -304,7 +328,7 @@ Value Writer::flipped(const Value& v) {
     const Reg all = length(v, axis);
     where.args.insert(where.args.end(),
                       {compute(Op::Subtract, DType::Int64, {all, integer(1)}), integer(-1), all});
-    where.slices.push_back(true);
+    where.axes.push_back(ir::program::Axis::Slice);
     ++where.left;
   }
   return view(v, where);
@@ -373,7 +397,7 @@ void Writer::assign_elements(ArrayReg target, const Value& v) {
 // `a[i:j] += v`, or `a += v` of a whole one.
 void Writer::augment_array(Operator op, const Value& array, const Value& v) {
   if (scope_.instance != 0) fail("a function that it calls changes an array");
-  if (array.is_temporary || op == Operator::MatrixMultiply) fail("such an array is changed");
+  if (array.is_new || op == Operator::MatrixMultiply) fail("such an array is changed");
   const Value made = elements(array_operator(op, {array, v}));
   if (made.dtype != array.dtype)
     fail("the result is of another kind than the array that is changed");

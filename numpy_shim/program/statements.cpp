@@ -286,8 +286,9 @@ bool Writer::jump(bool is_break) {
 bool Writer::give_back(const Statement& s) {
   Value result;
   result.kind = Value::Kind::Nothing;
-  if (s.value.kind != Expr::Kind::Nothing) result = value(s.value);
-  if (result.kind == Value::Kind::Elements || result.is_temporary) fail("a new array is returned");
+  keeps_ = true;
+  if (s.value.kind != Expr::Kind::Nothing) result = own_copy(value(s.value));
+  keeps_ = false;
   if (!returns_) {
     leave(exit(Exit::Kind::Returned, s.number, where(result)));
     return false;
@@ -358,7 +359,7 @@ Value Writer::element(const Iteration& over, Reg position) {
   }
   At at;
   at.args = {position};
-  at.slices = {false};
+  at.axes = {ir::program::Axis::Index};
   at.is_element = over.array.rank == 1;
   if (at.is_element) return load(over.array, at.args);
   for (int axis = 1; axis < over.array.rank; ++axis) whole_axis(over.array, axis, at);
@@ -555,13 +556,15 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
 // ---- Assignments ----
 
 void Writer::assign(const Statement& s) {
+  keeps_ = std::ranges::any_of(s.targets, [](const Expr& e) { return e.kind != Expr::Kind::Item; });
   Value v = value(s.value);
+  keeps_ = false;
   // Several targets get what has been computed before the first of them changes.
   if (s.targets.size() > 1 && v.kind == Value::Kind::Elements) v = in_memory(v);
   std::vector<Target> targets;
   for (const Expr& target : s.targets) plan_target(target, v, targets);
   const bool changes_parts = std::ranges::any_of(targets, &Target::is_part);
-  if (targets.size() > 1 && changes_parts && !(v.is_number() || v.is_temporary))
+  if (targets.size() > 1 && changes_parts && !(v.is_number() || v.is_new))
     fail("parts of several arrays are assigned at once");
   // One of several may be read by the next: `a, b = b, a`.
   if (targets.size() > 1)
@@ -668,17 +671,18 @@ void Writer::commit(const std::vector<Target>& targets) {
 
 // The variable is this from now on.
 void Writer::set(int variable, const Value& v) {
-  Value kept = v;
-  if (v.kind == Value::Kind::Elements || v.is_temporary) fail("a new array is kept in a variable");
-  switch (v.kind) {
+  Value kept = in_memory(v);
+  kept.is_new = false;
+  const ArrayReg made = kept.array;
+  switch (kept.kind) {
     case Value::Kind::Number:
       kept.reg = register_of(variable, v.dtype);
       copy(kept.reg, v.reg);
       break;
     case Value::Kind::Array:
       kept.array = array_register(variable, v.dtype, v.rank);
-      copy_array(kept.array, v.array);
-      program_.arrays[static_cast<std::size_t>(kept.array)].written |= v.writeable;
+      copy_array(kept.array, made);
+      program_.arrays[static_cast<std::size_t>(kept.array)].written |= kept.writeable;
       break;
     case Value::Kind::Tuple:
       kept = own_copy(v);
@@ -693,7 +697,8 @@ void Writer::set(int variable, const Value& v) {
 }
 
 // The same in registers that nobody assigns to.
-Value Writer::own_copy(const Value& v) {
+Value Writer::own_copy(const Value& given) {
+  const Value v = in_memory(given);
   Value own = v;
   if (v.kind == Value::Kind::Number) {
     own.reg = own_register(v);

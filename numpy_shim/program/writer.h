@@ -66,7 +66,7 @@ struct Value {
   ArrayReg array = kNone;
   int rank = 0;
   bool writeable = false;
-  bool is_temporary = false;  // its memory is the program's
+  bool is_new = false;  // the program has made it, and no variable holds it yet
   std::shared_ptr<const Elements> elements;
   std::vector<Value> parts;
   Given given;
@@ -209,7 +209,9 @@ class Writer {
   Value looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given);
   Value array_operator(Operator op, std::vector<Value> given);
   Value in_memory(const Value& v);
-  Value temporary(DType dtype, const std::vector<Reg>& lengths);
+  Value new_array(DType dtype, const std::vector<Reg>& lengths);
+  Value filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number);
+  void in_rows(ArrayReg array);
   Value product(const std::string& name, const Value& left, const Value& right);
   Value flipped(const Value& v);
   Value assigned_elements(const Value& v, DType dtype);
@@ -223,7 +225,7 @@ class Writer {
   // stays.
   struct At {
     std::vector<Reg> args;
-    std::vector<bool> slices;
+    std::vector<ir::program::Axis> axes;
     bool is_element = false;
     std::size_t left = 0;  // axes of the result
   };
@@ -248,6 +250,9 @@ class Writer {
   Value math(const std::string& name, const Expr& e);
   Value ufunc(const Ufunc& f, const Expr& e);
   Value of_numpy(const std::string& name, const Expr& e);
+  Value method(const Value& array, const std::string& name, const Expr& e);
+  std::vector<Reg> shape(const Value& v);
+  DType dtype_given(const Value& v);
   Value cast(DType dtype, const Expr& e);
   Value inlined(const std::shared_ptr<const Function>& function, const Expr& e);
 
@@ -305,6 +310,7 @@ class Writer {
   // line for messages.
   const Statement* statement_ = nullptr;
   int exit_ = kNone, line_ = 0;
+  bool keeps_ = false;    // the statement may keep an array that it makes in a variable
   bool may_exit_ = true;  // unset where a round of an inner loop has begun, and no statement of it
 
   // Where `break` and `continue` go.

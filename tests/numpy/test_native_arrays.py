@@ -174,6 +174,82 @@ def views(m):
     return row, part
 
 
+def kept(v, m):
+    total = np.zeros(7)
+    last = first = v
+    for i in range(1, 6):
+        made = m[i] * v[i] + 1
+        if i == 1:
+            first = made
+        last, previous = made, last
+        made[i:] += 1
+        part = made[1:3]
+        part *= 2
+        total += made
+        m = m @ m * 0.01
+        a, b = v[:i] / 2, m[:, i] - 1
+    return total, first, last, previous, part, m, a, b
+
+
+def kept_in_rows(m, t):
+    for i in range(1, 4):
+        a = m * i
+        b = m.T + 1
+        c = (m + 1).T - a
+        d = t[:, i] * t[0, :, :][i - 1]
+        e = v = m[:, i, None] * m[None, i]
+        f = m[i : i + 1] * 2
+        g = m[:, ::-1] + m[::-1]
+        h = m[:, :0] * 2
+    return a, b, c, d, e, v, f, g, h
+
+
+def made_anew(n, m):
+    for i in range(n):
+        a = np.zeros((i, 3))
+        b = np.ones(i, int)
+        c = np.zeros_like(m)
+        d = m.T.copy()
+        d[i] = c[:, i] + c[i].dot(m[:, i])
+        b[i // 2 :] = i
+        e = a.T
+        a[:, i % 3] = i
+    return a, b, c, d, e, a.shape, len(b)
+
+
+def gives_back(v):
+    for i in range(1, 9):
+        w = v * i
+        if w[3] > 2:
+            return w, w[1:], v + w
+    return None
+
+
+def conjugate_gradients(a, b):
+    x = np.zeros(a.shape[0])
+    r = b - a @ x
+    p = r.copy()
+    old = r @ r
+    for _ in range(6):
+        q = a @ p
+        step = old / (p @ q)
+        x += step * p
+        r -= step * q
+        new = r @ r
+        if np.sqrt(new) < 1e-10:
+            break
+        p = r + (new / old) * p
+        old = new
+    return x, r, p
+
+
+def by_steps(v, step):
+    for i in range(1, 4):
+        w = v[i::step]
+        v[:i:step] = w[0]
+    return w
+
+
 CASES = [
     (lu, M),
     (cholesky, SPD),
@@ -204,6 +280,17 @@ CASES = [
     (called, V, abs(M), V[:9] + 1j),
     (called, V.astype("f4"), abs(M).astype("f4"), (V[:9] + 1j).astype("c8")),
     (views, M),
+    (kept, V, M),
+    (kept, V, np.asfortranarray(M)),
+    (kept_in_rows, M, T3),
+    (kept_in_rows, np.asfortranarray(M), T3),
+    (kept_in_rows, M.astype("f4"), T3),
+    (made_anew, 5, M),
+    (gives_back, V),
+    (conjugate_gradients, SPD, V[:7]),
+    (by_steps, V, 2),
+    (by_steps, V, -2),
+    (by_steps, V, 0),
 ]
 
 

@@ -350,6 +350,7 @@ class Run {
   }
 
   void fill() {
+    frame_.free_new_arrays();
     for (const Input& input : version_.program.inputs) {
       switch (input.from) {
         case Input::From::Variable:

@@ -26,7 +26,8 @@ constexpr std::array kBuiltins = {"abs", "bool", "complex", "float", "int",
                                   "len", "max",  "min",     "range"};
 
 // Functions of NumPy's that are no ufuncs, likewise.
-constexpr std::array kOfNumPy = {"dot", "flip"};
+constexpr std::array kOfNumPy = {"dot",  "empty",     "empty_like", "flip",
+                                 "ones", "ones_like", "zeros",      "zeros_like"};
 
 bool is_math(PyObject* object) {
   if (!PyCFunction_Check(object)) return false;
