@@ -145,7 +145,7 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
   Layout operand = x.layout;
   operand.dtype = kernel.dtype;
   Combination how = combination(kernel.reduction, operand, axes, x.layout.dtype != kernel.dtype,
-                                context.old_reduce_order, mask);
+                                context.version, mask);
   NodeId node = ir::cast(g, x.node, kernel.dtype);
   if (options.where) node = masked(g, kernel, node, *options.where, initial, how.order);
   if (axes.empty()) {  // NumPy still combines each element with the identity or initial value

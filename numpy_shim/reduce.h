@@ -32,7 +32,7 @@ struct Combination {
   ir::ReduceOrder order;
 };
 Combination combination(ir::Reduction r, const Layout& x, const Dims& axes, bool cast,
-                        bool old_numpy, const Layout* mask = nullptr);
+                        const NumpyVersion& version, const Layout* mask = nullptr);
 // How NumPy lays the result out; with keepdims the reduced axes stay, with one element.
 Layout reduced_layout(const Layout& x, const Dims& axes, DType dtype, bool keepdims = false,
                       const Layout* mask = nullptr);

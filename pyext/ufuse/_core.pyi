@@ -7,8 +7,17 @@ from typing import Any, TypedDict
 import numpy as np
 
 __version__: str
+numpy_version: NumpyVersion
 
 class InternalError(RuntimeError): ...
+
+class NumpyVersion:
+    """Which rules of NumPy are the installed one's."""
+
+    @property
+    def core_package(self) -> str: ...
+    @property
+    def flat_needs_real_index(self) -> bool: ...
 
 lazy_scalars: dict[type[np.generic[Any]], type[ndarray]]
 

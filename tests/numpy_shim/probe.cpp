@@ -53,7 +53,10 @@ std::string text(const Layout& x) {
   return std::string(1, ir::info(x.dtype).code) + ":" + text(x.shape) + ":" + text(x.strides);
 }
 
+NumpyVersion installed;
+
 struct TestContext : Context {
+  TestContext() { version = installed; }
   ir::Graph nodes;
   ir::LoopTable table;
   std::uint32_t inputs = 0, params = 0;
@@ -175,13 +178,12 @@ std::string call_operator(const Words& w) {
   return text(context, call(context, ufuncs.at(w[1]), both, options)[0]);
 }
 
-// reduce <name> <old> <keepdims> <axes> <dtype> <initial> <where> <operand>
+// reduce <name> <keepdims> <axes> <dtype> <initial> <where> <operand>
 std::string call_reduce(const Words& w) {
   TestContext context;
-  context.old_reduce_order = w[2] == "1";
-  const Operand x = operand(context, w[8]);
-  const ReduceOptions options{maybe_dims(w[4]), w[3] == "1", maybe_dtype(w[5]),
-                              maybe_operand(context, w[6]), maybe_operand(context, w[7])};
+  const Operand x = operand(context, w[7]);
+  const ReduceOptions options{maybe_dims(w[3]), w[2] == "1", maybe_dtype(w[4]),
+                              maybe_operand(context, w[5]), maybe_operand(context, w[6])};
   const Result result = reduce(context, w[1], x, options);
   const ir::Node* node = &context.nodes[result.node];
   while (node->op != ir::Op::Reduce) node = &context.nodes[node->inputs[0]];
@@ -233,6 +235,11 @@ std::string hex(const ir::Scalar& s) {
 }
 
 const std::map<std::string, std::function<std::string(const Words&)>> kRequests = {
+    {"numpy",  // numpy <version>: all that follows is asked of this one
+     [](const Words& w) {
+       installed = NumpyVersion::of(w[1]);
+       return std::string("ok");
+     }},
     {"promote",
      [](const Words& w) {
        return std::string(1, ir::info(promote(dtype(w[1]), dtype(w[2]))).code);

@@ -93,92 +93,11 @@ Memory memory_of(PyObject* owner, void* data) {
           })};
 }
 
-namespace {
-
-// The object that NumPy 2 keeps its error state in; equal objects, equal state.
-py::object error_holder() {
-  if (!numpy().error_variable) return {};
-  PyObject* value = nullptr;
-  if (PyContextVar_Get(numpy().error_variable.ptr(), nullptr, &value) < 0)
-    throw py::error_already_set();
-  return value ? py::reinterpret_steal<py::object>(value) : py::object();
-}
-
-py::object error_contents() {
-  if (numpy().error_variable) return steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
-  // A list that np.seterr changes in place.
-  return steal(PySequence_Tuple(steal(PyObject_CallNoArgs(numpy().geterrobj.ptr())).ptr()));
-}
-
-// What np.seterrcall was given.
-PyObject* error_callback(const py::object& contents) {
-  return numpy().error_variable ? PyDict_GetItemString(contents.ptr(), "call")
-                                : PyTuple_GET_ITEM(contents.ptr(), 2);
-}
-
-}  // namespace
-
-ErrorState ErrorState::now() {
-  ErrorState state;
-  state.holder_ = error_holder();
-  state.contents_ = error_contents();
-  return state;
-}
-
-// Whether scipy.special says nothing of its own errors, as it does unless it is told to.
-static bool special_errors_are_ignored() {
-  static PyObject* geterr = nullptr;
-  if (geterr == nullptr) {
-    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "scipy.special");
-    if (module == nullptr) return true;
-    geterr = PyObject_GetAttrString(module, "geterr");
-    if (geterr == nullptr) {  // it is being imported
-      PyErr_Clear();
-      return true;
-    }
-  }
-  const py::object modes = steal(PyObject_CallNoArgs(geterr));
-  PyObject *name, *mode;
-  for (Py_ssize_t at = 0; PyDict_Next(modes.ptr(), &at, &name, &mode);)
-    // That there is no memory raises by default, and inside of loops, too.
-    if (PyUnicode_CompareWithASCIIString(mode, "ignore") != 0 &&
-        PyUnicode_CompareWithASCIIString(name, "memory") != 0)
-      return false;
-  return true;
-}
-
-bool ErrorState::is_current() {
-  if (!contents_ || (special_ && !special_errors_are_ignored())) return false;
-  py::object holder = error_holder();
-  if (numpy().error_variable && holder.ptr() == holder_.ptr()) return true;
-  const py::object contents = error_contents();
-  // By identity: its `==` may be anybody's code. The rest are words and numbers.
-  if (error_callback(contents) != error_callback(contents_)) return false;
-  if (PyObject_RichCompareBool(contents.ptr(), contents_.ptr(), Py_EQ) != 1) return false;
-  holder_ = std::move(holder);
-  return true;
-}
-
-std::optional<std::uint8_t> current_report_mask() {
-  const py::object modes = steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
-  std::uint8_t mask = 0;
-  const std::pair<const char*, std::uint8_t> flags[] = {
-      {"divide", 1}, {"over", 2}, {"under", 4}, {"invalid", 8}};
-  for (const auto& [name, bit] : flags) {
-    PyObject* mode = PyDict_GetItemString(modes.ptr(), name);
-    if (mode == nullptr) return std::nullopt;
-    if (PyUnicode_CompareWithASCIIString(mode, "ignore") == 0) continue;
-    if (PyUnicode_CompareWithASCIIString(mode, "warn") != 0) return std::nullopt;
-    mask |= bit;
-  }
-  return mask;
-}
-
 Call::Call()
     : session_(*this, loop_table(), 0),
       recorder_(calls.recorder),
       patience_(codegen::Compiler::longest_wait()) {
-  session_.old_reduce_order = numpy().old_reduce_order;
+  session_.version = numpy().version;
   look_at_error_state();
 }
 
@@ -475,7 +394,7 @@ void Call::enter_method(const char* name) {
   static PyObject* imported = nullptr;  // no initialiser: see operator_function
   if (imported == nullptr)
     imported =
-        py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods")
+        py::module_::import((std::string(numpy().version.core_package()) + "._methods").c_str())
             .release()
             .ptr();
   const py::object methods = borrow(imported);

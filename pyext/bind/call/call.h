@@ -15,6 +15,7 @@
 #include "pyext/bind/call/copies.h"
 #include "pyext/bind/call/holders.h"
 #include "pyext/bind/call/warning_watch.h"
+#include "pyext/bind/numpy/error_state.h"
 #include "pyext/bind/numpy/numpy_facts.h"
 #include "pyext/bind/replay/numbers.h"
 #include "pyext/bind/replay/objects.h"
@@ -43,22 +44,6 @@ struct Place {
 
 // A RuntimeWarning at a line of the user's.
 void warn(const Place& place, const std::string& message);
-
-// NumPy's error state at one time: what becomes of floating-point errors, and how large its buffers
-// are. Made empty, it is equal to none.
-class ErrorState {
- public:
-  static ErrorState now();
-  // Remembers where NumPy keeps an equal state: within one `with np.errstate(...)` it is looked at
-  // once.
-  bool is_current();
-  // Says that SciPy's special functions are part of it: they ignore their errors.
-  void add_special() { special_ = true; }
-
- private:
-  py::object holder_, contents_;
-  bool special_ = false;
-};
 
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
  public:
@@ -303,9 +288,5 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::unordered_map<PyObject*, std::uint32_t> code_index_;
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array
 };
-
-// The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither
-// warn nor ignore.
-std::optional<std::uint8_t> current_report_mask();
 
 }  // namespace ufuse::pyext

@@ -334,7 +334,7 @@ namespace {
 void check_size(const LazyArray& array) {
   static const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (array.layout.shape.size() > numpy().most_axes) throw Unsupported(Reason::Size);
+  if (array.layout.shape.size() > numpy().version.most_axes()) throw Unsupported(Reason::Size);
   if (!array.storage->value || array.is_view) return;
   auto bytes = static_cast<double>(ir::size_of(array.layout.dtype));
   for (std::int64_t n : array.layout.shape) bytes *= static_cast<double>(n);

@@ -100,13 +100,9 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   });
 }
 
-bool takes_numbers_only() {
-  return numpy().major > 2 || (numpy().major == 2 && numpy().minor >= 3);
-}
-
-// Before NumPy 2.3 the value of any NumPy scalar or array without axes says what `**` does.
+// Whether the value of a NumPy scalar or array without axes says what `**` does.
 bool decided_by_value(PyObject* base, PyObject* exponent) {
-  return !takes_numbers_only() && is_lazy(base) && is_lazy(exponent) &&
+  return numpy().version.powers_by_value() && is_lazy(base) && is_lazy(exponent) &&
          as_lazy(exponent)->array.layout.shape.empty();
 }
 
@@ -120,7 +116,7 @@ const char* power_shortcut(PyObject* base, PyObject* exponent) {
   if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
   const DType dtype = as_lazy(base)->array.layout.dtype;
   const bool inexact = ir::is_in(dtype, ir::kInexact);
-  if (takes_numbers_only()) {
+  if (!numpy().version.powers_by_value()) {
     if (PyLong_CheckExact(exponent)) {
       int overflow = 0;
       const long value = PyLong_AsLongAndOverflow(exponent, &overflow);

@@ -129,7 +129,7 @@ void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Opera
 
 // Whether NumPy's loops round differently where their output is an operand's memory.
 bool rounds_by_place(const Operand& x) {
-  return numpy().major < 2 && ir::is_in(x.layout.dtype, ir::kComplex);
+  return numpy().version.rounds_complex_by_place() && ir::is_in(x.layout.dtype, ir::kComplex);
 }
 
 // Whether the results can be written to the outputs; asked for all of them before the first is.
@@ -164,7 +164,7 @@ void check_one_element(std::span<const Operand> operands) {
 // NumPy 1 searches a loop by the size of an integer too: only those of one byte fit float16.
 void check_searched(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
                     const numpy_shim::UfuncOptions& options) {
-  if (numpy().nep50) return;
+  if (!numpy().version.promotes_by_value()) return;
   const numpy_shim::Resolved resolved = numpy_shim::resolve(ufunc, operands, options);
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const auto& weak = operands[i].weak;
@@ -187,7 +187,7 @@ void check_target(Call& call, const LazyArray& result, PyObject* out) {
   const bool backwards =
       std::ranges::any_of(target.layout.strides, [](std::int64_t stride) { return stride < 0; });
   const bool like_new = target.layout.strides == result.layout.strides;
-  if (backwards || (complex && (!like_new || numpy().major < 2)))
+  if (backwards || (complex && (!like_new || numpy().version.rounds_complex_by_place())))
     throw Unsupported(Reason::Arguments);
 }
 
@@ -198,7 +198,8 @@ void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Opera
   if ((!square && ufunc.name != "multiply") || x.weak || !ir::is_in(x.layout.dtype, ir::kComplex))
     return;
   const bool one = std::ranges::all_of(x.layout.shape, [](std::int64_t n) { return n == 1; });
-  const bool old = numpy().major < 2 && one;  // its loops take one number another way
+  const bool old =
+      numpy().version.rounds_complex_by_place() && one;  // its loops take one number another way
   if ((square && x.scalar) || (in_place && one) || old) throw Unsupported(Reason::ScalarOperator);
 }
 

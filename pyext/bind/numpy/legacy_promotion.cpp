@@ -47,7 +47,7 @@ py::object extreme_of(DType dtype) {
 
 void check_promotion(Call& call, std::span<PyObject* const> objects,
                      std::span<const Operand> operands) {
-  if (numpy().nep50 || operands.size() < 2) return;
+  if (!numpy().version.promotes_by_value() || operands.size() < 2) return;
   bool any_0d = false, any_nd = false, one_dtype = true;
   std::optional<DType> dtype;
   for (const Operand& operand : operands) {

@@ -166,31 +166,23 @@ bool reuses_temporaries() {
   return known == 1;
 }
 
-void init_numpy_facts() {
+void bind_numpy_facts(py::module_& m) {
+  using numpy_shim::NumpyVersion;
   auto made = std::make_unique<NumpyFacts>();
   made->module = py::module_::import("numpy");
-  const std::string version = py::str(made->module.attr("__version__"));
-  made->major = std::stoi(version);
-  made->minor = std::stoi(version.substr(version.find('.') + 1));
-  made->old_reduce_order = made->major < 2 || (made->major == 2 && made->minor <= 2);
-  made->nep50 = made->major >= 2;
-  made->most_axes = made->major >= 2 ? 64 : 32;
-  if (!made->nep50 && py::hasattr(made->module, "_get_promotion_state"))
-    made->nep50 =
-        py::str(made->module.attr("_get_promotion_state")()).cast<std::string>() == "weak";
+  made->version = NumpyVersion::of(py::str(made->module.attr("__version__")));
+  if (made->version.promotes_by_value() && py::hasattr(made->module, "_get_promotion_state") &&
+      made->module.attr("_get_promotion_state")().equal(py::str("weak")))
+    made->version = made->version.with_weak_promotion();
   made->result_type = made->module.attr("result_type");
   made->no_value = made->module.attr("_NoValue");
   made->copyto = made->module.attr("copyto");
-  if (made->major >= 2) {
-    const py::module_ umath = py::module_::import("numpy._core.umath");
-    made->error_variable = umath.attr("_extobj_contextvar");
-    made->make_error_state = umath.attr("_make_extobj");
-    made->geterr = umath.attr("_get_extobj_dict");
-  } else {
-    made->geterr = made->module.attr("geterr");
-    made->geterrobj = made->module.attr("geterrobj");
-    made->seterrobj = made->module.attr("seterrobj");
-  }
+  py::class_<NumpyVersion>(m, "NumpyVersion", "Which rules of NumPy are the installed one's.")
+      .def_property_readonly("core_package", &NumpyVersion::core_package,
+                             "The package that holds NumPy's own modules.")
+      .def_property_readonly("flat_needs_real_index", &NumpyVersion::flat_needs_real_index,
+                             "Whether `x.flat[i]` takes nothing but real arrays as an index.");
+  m.attr("numpy_version") = made->version;
   facts() = std::move(made);
 }
 

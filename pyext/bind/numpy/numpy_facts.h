@@ -49,20 +49,14 @@ py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* 
 
 struct NumpyFacts {
   py::object module;  // numpy
-  int major = 0, minor = 0;
-  bool nep50 = true;              // promotion without values
-  bool old_reduce_order = false;  // NumPy <= 2.2
-  std::size_t most_axes = 64;     // of an array
+  numpy_shim::NumpyVersion version;
   py::object result_type, no_value, copyto;
-  py::object geterr;  // in NumPy 2 all of the error state
-  // NumPy 2: the context variable of the error state, and what makes a value for it.
-  py::object error_variable, make_error_state;
-  py::object geterrobj, seterrobj;  // before: the list
 };
 const NumpyFacts& numpy();
 // Whether NumPy's operators write their results over large temporaries in this process: it finds
 // out who calls by walking the C stack, which is not possible everywhere.
 bool reuses_temporaries();
-void init_numpy_facts();
+// Reads the facts, and shows Python the version.
+void bind_numpy_facts(py::module_& m);
 
 }  // namespace ufuse::pyext

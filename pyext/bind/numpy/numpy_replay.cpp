@@ -26,50 +26,6 @@ py::object module_attribute(const char* module, const char* name) {
   return py::module_::import(module).attr(name);
 }
 
-// NumPy's error state while it lives: these flags are logged, the others ignored. It goes through C
-// functions of NumPy only. np.errstate is Python code, in the middle of which Ctrl-C may be raised,
-// and then the state would stay.
-class LoggedErrors {
- public:
-  LoggedErrors(std::uint8_t mask, const py::object& log) {
-    if (numpy().error_variable) {
-      const auto mode = [&](int bit) { return mask & bit ? "log" : "ignore"; };
-      const py::object state = numpy().make_error_state(
-          py::arg("call") = log, py::arg("divide") = mode(1), py::arg("over") = mode(2),
-          py::arg("under") = mode(4), py::arg("invalid") = mode(8));
-      before_ = steal(PyContextVar_Set(numpy().error_variable.ptr(), state.ptr()));
-      return;
-    }
-    before_ = steal(PyObject_CallNoArgs(numpy().geterrobj.ptr()));
-    // Three bits for each flag, from the lowest: divide by zero, overflow, underflow, invalid.
-    constexpr int kLog = 5;
-    int modes = 0;
-    for (int flag = 0; flag < 4; ++flag)
-      if (mask >> flag & 1) modes |= kLog << 3 * flag;
-    py::list state;
-    state.append(py::reinterpret_borrow<py::list>(before_)[0]);  // the size of buffers
-    state.append(modes);
-    state.append(log);
-    numpy().seterrobj(state);
-  }
-  ~LoggedErrors() {
-    const py::error_scope pending;
-    if (numpy().error_variable) {
-      if (PyContextVar_Reset(numpy().error_variable.ptr(), before_.ptr()) == 0) return;
-    } else {
-      PyObject* done = PyObject_CallOneArg(numpy().seterrobj.ptr(), before_.ptr());
-      Py_XDECREF(done);
-      if (done != nullptr) return;
-    }
-    PyErr_WriteUnraisable(before_.ptr());
-  }
-  LoggedErrors(const LoggedErrors&) = delete;
-  LoggedErrors& operator=(const LoggedErrors&) = delete;
-
- private:
-  py::object before_;  // NumPy 2: the token of its context variable; before: its list
-};
-
 }  // namespace
 
 WarningLog::WarningLog()

@@ -22,7 +22,7 @@ WeakScalar weak_integer(PyObject* object) {
   weak.negative = overflow == 0 && value < 0;  // `value` is -1 where it overflows
   weak.magnitude = static_cast<std::uint64_t>(value);
   // Before NEP 50 it is of a type that we do not have (unsigned long long).
-  if (overflow > 0 && !numpy().nep50) throw Unsupported(Reason::WeakScalar);
+  if (overflow > 0 && numpy().version.promotes_by_value()) throw Unsupported(Reason::WeakScalar);
   if (overflow > 0) {
     weak.magnitude = PyLong_AsUnsignedLongLong(object);
     if (PyErr_Occurred()) overflow = -1;

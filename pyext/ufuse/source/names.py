@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ufuse import _core
+
 from .facts import Row
 
 _NUMBERS = (int, float, complex)
@@ -45,8 +47,8 @@ MEMORY_ATTRIBUTES = frozenset(
 )
 # The same as attributes of an array, which only real arrays have.
 MEMORY_INTERFACES = frozenset(["__array_interface__", "__array_struct__", "ctypes"])
-if np.lib.NumpyVersion(np.__version__) < "2.4.0":
-    MEMORY_INTERFACES |= {"flat"}  # whose index must be a real array there
+if _core.numpy_version.flat_needs_real_index:
+    MEMORY_INTERFACES |= {"flat"}
 # Methods of random generators that fill an array given as `out`.
 FILLERS = frozenset(
     ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]

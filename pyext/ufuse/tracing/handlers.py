@@ -16,6 +16,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ Handler = Callable[..., Any]
 # C functions that take no arrays.
 _PLAIN = ("normalize_axis_index", "_get_extobj_dict", "_make_extobj", "geterrobj", "seterrobj")
 
-# Where NumPy keeps its Python sources, in NumPy 2 and 1.
-_core_package: Any = np._core if hasattr(np, "_core") else np.core
+# Where NumPy keeps its Python sources.
+_core_package: Any = import_module(_core.numpy_version.core_package)
 numpy_methods: types.ModuleType = _core_package._methods
 _umath: types.ModuleType = _core_package._multiarray_umath
 
