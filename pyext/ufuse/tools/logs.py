@@ -2,8 +2,8 @@
 
 ``UFUSE_LOGS`` is a comma-separated list of ``output_code``, ``graph``, ``fusion``, ``fallbacks``,
 ``recompiles``, ``cache`` and ``verify``, or ``all``. Each category is a logger ``ufuse.<category>``
-of the standard ``logging`` module; its lines go to stderr. ``jit`` tells the watchers of each call
-as long as there are any: these logs, or a profile.
+of the standard ``logging`` module; its lines go to stderr. ``jit`` hands each call to the watchers,
+if there are any: these logs, or a profile.
 
 ``output_code``, ``graph`` and ``fusion`` show what was built anew: the C++ text, what was asked
 for, the groups and their loops. ``recompiles`` names each run of the compiler with the arguments
