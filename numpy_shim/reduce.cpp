@@ -131,7 +131,10 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
               const ReduceOptions& options) {
   if (x.weak) throw Unsupported(Reason::Reduction, "a Python number");
   ir::Graph& g = context.graph();
-  const Kernel kernel = kernel_of(ufunc, x.layout.dtype, options.dtype);
+  // Without dtype=, NumPy accumulates in the dtype of the output.
+  if (options.out && *options.out != x.layout.dtype) throw Unsupported(Reason::Arguments);
+  const Kernel kernel =
+      kernel_of(ufunc, x.layout.dtype, options.dtype ? options.dtype : options.out);
   check_cast(x.layout.dtype, kernel.dtype);
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
   const Dims axes = normalized_axes(options.axes, ndim);

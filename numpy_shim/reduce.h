@@ -13,6 +13,7 @@ struct ReduceOptions {
   std::optional<Dims> axes;  // unset: all axes (axis=None); may be negative, must not repeat
   bool keepdims = false;
   std::optional<DType> dtype;      // dtype= argument
+  std::optional<DType> out;        // dtype of the out= argument
   std::optional<Operand> initial;  // 0-d or weak
   std::optional<Operand> where;    // bool, broadcasts to the operand
 };

@@ -2,8 +2,8 @@
 #define UFUSE_IMPORTS_NUMPY
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_array.h"
-#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/error_state.h"
 #include "pyext/bind/numpy/numpy_facts.h"
 #include "pyext/bind/replay/dispatcher.h"

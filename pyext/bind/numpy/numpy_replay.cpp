@@ -52,7 +52,7 @@ namespace {
 
 class Replay {
  public:
-  // What is needed is counted first, so that each value dies after its last use.
+  // Counts first how often each value is needed, so that it can be freed after its last use.
   Replay(Call& call, Session& session, std::span<const tracer::Want> wants)
       : call_(call), session_(session) {
     std::vector<NodeId> open;
@@ -67,7 +67,7 @@ class Replay {
     }
   }
 
-  // Of each want once.
+  // The value of a want; asked once for each.
   py::object value(NodeId root) {
     // Operands first, without recursion: a chain may be long.
     std::vector<NodeId> stack{root};
@@ -172,8 +172,8 @@ class Replay {
     }
   }
 
-  // The operands of a ufunc as the user gave them, and the loop it runs: its casts are its own, and
-  // their warnings too.
+  // The operands of a ufunc as the user gave them, and the signature of the loop that it runs, so
+  // that NumPy casts inside the call and warns of casts under the ufunc's name.
   struct Operands {
     py::tuple values;
     py::dict kwargs;
@@ -226,7 +226,8 @@ class Replay {
     return array_on(layout, data, false, x.ptr());
   }
 
-  // NumPy scalars' operators warn in other words than the ufuncs.
+  // Operators of NumPy's scalars warn in other words than the ufuncs, so they are called
+  // themselves.
   py::object elementwise(NodeId id, const Node& node) {
     const std::string name(ir::op_info(node.op).name);
     const Operands given = ufunc_operands(id, node, py::make_tuple(descr_of(node.dtype)));
@@ -277,8 +278,8 @@ class Replay {
     return as_array(result);
   }
 
-  // NumPy's order of summation depends on layout and on casts on the way, so the reduction is given
-  // what it was given.
+  // NumPy's order of summation depends on the operand's layout, and on whether it is cast. So the
+  // reduction is given the operand that the program gave it.
   py::object reduce(NodeId id, const Node& node) {
     const tracer::ReduceRecord* record = session_.reduce_record(id);
     py::object x = operand(node, 0);
@@ -320,22 +321,20 @@ class Replay {
       all_outputs_;  // by first operand
 };
 
-// A value may be a view of an operand that another value is about to overwrite: it is copied
-// before.
+// Copies values that are views of memory which another value is about to be written to.
 void keep_from(std::span<const tracer::Want> wants, std::vector<py::object>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     auto* array = reinterpret_cast<PyArrayObject*>(values[i].ptr());
-    const tracer::ByteRange read = byte_range_of(array);
+    const tracer::ByteRange read = byte_range(array);
     for (std::size_t j = 0; j < wants.size(); ++j) {
-      if (i == j || !read.overlaps(tracer::byte_range(wants[j].memory.data, wants[j].layout)))
-        continue;
+      if (i == j || !read.overlaps(wants[j].bytes())) continue;
       values[i] = steal(PyArray_NewCopy(array, NPY_KEEPORDER));
       break;
     }
   }
 }
 
-// Whether memory is an array's alone, and nobody else knows the array.
+// Whether an array owns its memory, and nobody else has a reference to the array.
 bool is_own_array(PyObject* object, const Layout& layout) {
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   return PyArray_CheckExact(object) && Py_REFCNT(object) == 1 &&
@@ -374,7 +373,7 @@ void replay_with_numpy(Call& call, Session& session, std::span<tracer::Want> tar
     }
     if (!given[i]) targets[i].memory = call.allocate(targets[i].layout);
     const py::object target = array_on(targets[i].layout, targets[i].memory.data, true, nullptr);
-    // Not through Python, which handles signals: all are written, or none.
+    // In C: Python code could be interrupted by Ctrl-C, and then only some would be written.
     if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
                          reinterpret_cast<PyArrayObject*>(values[i].ptr())) < 0)
       throw py::error_already_set();
