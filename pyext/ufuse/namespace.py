@@ -22,7 +22,7 @@ from . import _core, compare, environment
 from .compare import Mismatch
 from .copies import copied
 from .tracing import callees, tracebacks, tree
-from .tracing.run import Options, run, tame
+from .tracing.run import Options, may_warn_late, run
 
 _OPTIONS = Options()
 # Functions that give another answer, or change NumPy's own state, each time they are called.
@@ -104,7 +104,7 @@ class Eager:
             raise
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not tame():
+        if not may_warn_late():
             return self.__wrapped__(*args, **kwargs)
         with _core.backend("interpreted"):
             return run(self._site, args, kwargs, _OPTIONS)

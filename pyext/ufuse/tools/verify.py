@@ -22,7 +22,7 @@ import numpy as np
 
 from ufuse import _core, compare, copies
 from ufuse.jit import Function
-from ufuse.tracing.run import tame
+from ufuse.tracing.run import may_warn_late
 from ufuse.tracing.watchers import plainly
 
 from . import effects, explain, lockstep
@@ -119,7 +119,7 @@ class Verifier:
 
     def _why_not_to(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         reason = explain.plan_reason(self._function.plan())
-        if not reason and not tame():
+        if not reason and not may_warn_late():
             reason = explain.sentences()["error_state"]
         if reason:
             return f"plain NumPy ran it: {reason}"
