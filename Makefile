@@ -7,7 +7,8 @@
 #   make clean   remove build/ and .venv
 #
 #   make dev     build the Python module only, for quick rounds of edit and run
-#   make instructions  count what ufuse does beside the loops, with valgrind, and compare with what is known
+#   make golden  write the golden files anew: read the diff before you commit it
+#   make instructions  count the instructions of loops and of what is done beside them, and compare with what is known
 #   make peers   install numba, JAX, numexpr and PyTorch for `make bench`
 #   make format  format all files
 #   make debian13  build and test on Debian 13, in a root of its own (needs root)
@@ -30,7 +31,7 @@ CXX_FILES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp')
 # Builds from several terminals wait for each other instead of writing the same files.
 NINJA = flock $(BUILD)/.lock $(CMAKE) --build $(BUILD) -j $(JOBS)
 
-.PHONY: demo test bench lint clean dev configure peers format system test-cpp test-python debian13 instructions
+.PHONY: demo test bench lint clean dev configure peers format system test-cpp test-python golden debian13 instructions
 
 demo: dev $(VENV)/.bench
 	$(PY) -m bench.demo
@@ -46,6 +47,13 @@ test-python: export UFUSE_CACHE_DIR ?= $(CURDIR)/build/loops
 test-python: export UFUSE_CACHE_SIZE ?= 4096
 test-python: dev
 	$(PY) -m pytest -q -n $(JOBS)
+
+# The tests write what they would compare, and fail where even that is not possible.
+golden: export UFUSE_UPDATE_GOLDEN = 1
+golden: dev
+	$(NINJA) --target ufuse_tests
+	$(BUILD)/tests/ufuse_tests -tc='golden*'
+	$(PY) -m pytest -q tests/golden
 
 bench: dev $(VENV)/.bench
 	$(PY) -m bench.run

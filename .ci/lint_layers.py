@@ -2,7 +2,8 @@
 
 ``pyext -> tracer -> numpy_shim -> ir <- codegen <- pyext``: the table below says what each folder
 may include; only pyext sees Python, NumPy's headers or pybind11. Within ir, the interpreter builds
-on the rest and not the other way round. Within the Python package, ``tools -> tracing -> source``;
+on the rest and not the other way round, and the scalar semantics, which kernels start with as a
+text, include nothing. Within the Python package, ``tools -> tracing -> source``;
 only tools may import what stands beside these rooms, other than ``_core``. Run by `make lint` and
 .ci/run; tests/house/test_lint_layers.py shows that it fails where it should.
 """
@@ -13,18 +14,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAY_INCLUDE = {
-    "ir": {"ir"},
-    "ir/interp": {"ir", "ir/interp"},
+    "ir": {"ir", "ir/scalar"},
+    "ir/scalar": set(),
+    "ir/interp": {"ir", "ir/interp", "ir/scalar"},
     "numpy_shim": {"ir", "numpy_shim"},
     "tracer": {"ir", "numpy_shim", "tracer"},
     # "embedded" holds the texts that cmake/UfuseEmbedText.cmake generates.
     "codegen": {"ir", "codegen", "embedded"},
     "pyext": {"ir", "ir/interp", "numpy_shim", "tracer", "codegen", "pyext", "embedded"},
-    "tests": {"ir", "ir/interp", "numpy_shim", "tracer", "codegen", "tests", "embedded"},
+    "tests": {
+        "ir",
+        "ir/interp",
+        "ir/scalar",
+        "numpy_shim",
+        "tracer",
+        "codegen",
+        "tests",
+        "embedded",
+    },
 }
-# The scalar semantics that kernels start with and the interpreter shares. They include nothing
-# else, and whoever may include ir may include them.
-SCALARS = ("codegen/runtime/prelude.h", "codegen/runtime/prelude_half.h")
 # Of the rooms of the Python package.
 PACKAGE = "pyext/ufuse"
 MAY_IMPORT = {"source": {"source"}, "tracing": {"source", "tracing"}}
@@ -45,13 +53,13 @@ def complaint(source: str, bracket: str, header: str) -> str | None:
     """What is wrong with one include of one file, or None."""
     layer = layer_of(source)
     assert layer is not None
+    if layer == "ir/scalar":
+        return "the scalar semantics include nothing: kernels start with their text"
     if PYTHON_HEADER.match(header):
         return None if layer == "pyext" else "only pyext may include Python, NumPy or pybind11"
     if XTENSOR_HEADER.match(header):
         return None if layer in ("ir/interp", "pyext") else "only ir/interp may include xtensor"
     target = "embedded" if header.startswith("embedded/") else layer_of(header)
-    if header in SCALARS:
-        target = "ir"
     if bracket == "<":
         return None if target is None else "headers of the project are included with quotes"
     if target is None:

@@ -19,7 +19,10 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(UFUSE_CCACHE ccache)
   if(UFUSE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${UFUSE_CCACHE}")
+    # The last word is what ccache asks for where headers are precompiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+                                    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+                                    "${UFUSE_CCACHE}")
   endif()
 endif()
 
@@ -33,6 +36,9 @@ target_compile_options(
                            -fno-trapping-math -fwrapv
                            # Bits of truth values are combined without branches, so that loops vectorise.
                            $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-instead-of-logical>)
+# ir/support/checked.h: what is verified in builds that look for our own mistakes.
+target_compile_definitions(ufuse_settings
+                           INTERFACE $<$<OR:$<CONFIG:Debug>,$<BOOL:${UFUSE_SANITIZE}>>:UFUSE_CHECKED>)
 if(UFUSE_SANITIZE)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   # Of null pointers and sizes of objects the address sanitizer tells when they are used; these checks and `vptr`

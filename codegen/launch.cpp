@@ -24,7 +24,8 @@ class Pieces {
  public:
   Pieces(ir::Watch& host, bool half_written, int threads, double cost_ns)
       : watch_{next,
-               std::clamp<rt::Index>(static_cast<rt::Index>(cost_ns / kFirst) / threads, 4, 1024),
+               std::clamp<rt::Index>(static_cast<rt::Index>(cost_ns / cost::kFirstPiece) / threads,
+                                     4, 1024),
                false},
         host_(host),
         half_written_(half_written) {}
@@ -32,9 +33,6 @@ class Pieces {
   bool given_up() const { return watch_.given_up; }
 
  private:
-  static constexpr double kFirst = 250e3;             // ns: what is expected may be far too little
-  static constexpr std::int64_t kWanted = 4'000'000;  // ns
-
   static rt::Index next(rt::Watch* watch, bool caller, rt::Index last, rt::Index* since) {
     auto& self = *reinterpret_cast<Pieces*>(watch);
     std::atomic_ref<bool> given_up(watch->given_up);
@@ -43,7 +41,7 @@ class Pieces {
     const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
     const std::int64_t before = std::exchange(*since, now);
     if (before == 0) return last;  // nothing is known yet
-    const double factor = static_cast<double>(kWanted) / static_cast<double>(now - before + 1);
+    const double factor = cost::kPiece / static_cast<double>(now - before + 1);
     return static_cast<rt::Index>(static_cast<double>(last) * std::min(factor, 2.0)) + 1;
   }
 

@@ -11,7 +11,7 @@
 #include "codegen/loop/ir.h"
 #include "codegen/runtime/memory.h"
 #include "codegen/runtime/threads.h"
-#include "codegen/schedule/plan.h"
+#include "codegen/schedule/schedule.h"
 #include "ir/backend.h"
 
 namespace ufuse::codegen {

@@ -68,6 +68,8 @@ struct RunStatus {
 // those of one loop share its texts.
 struct GroupReport {
   Shared<std::string> source;            // C++ text; empty for the interpreter
+  Shared<std::string> schedule;          // where its values live, printed
+  Shared<std::string> passes;            // its loops after each pass, if somebody wants to see them
   Shared<std::string> loops;             // loop IR, printed
   Shared<std::vector<std::string>> ops;  // what was fused, in order
   std::string origin;  // "compiled", "memory cache", "disk cache", "interpreter", "NumPy"

@@ -84,6 +84,7 @@ NodeId slice(Graph& g, NodeId x, const Dims& start, const Dims& step, Dims shape
 }
 
 NodeId reshape(Graph& g, NodeId x, Dims shape) {
+  if (g[x].shape == shape) return x;
   Node node = make(Op::Reshape, {x});
   node.shape = std::move(shape);
   return add_inferred(g, nullptr, std::move(node));

@@ -1,5 +1,5 @@
 // Short ways to add nodes: each fills in the dtype and shape that inference gives, so that a graph
-// can be written down in a line. Used by numpy_shim, tracer, passes and tests. Each throws
+// can be written down in a line. Used by numpy_shim, tracer, codegen and tests. Each throws
 // InternalError (ir/support/error.h) on a malformed node.
 #pragma once
 
@@ -15,8 +15,8 @@ NodeId broadcast(Graph& g, NodeId x, Dims shape,
 NodeId broadcast_to(Graph& g, NodeId x, const Dims& shape);  // NumPy's alignment at the last axis
 NodeId transpose(Graph& g, NodeId x, Dims permutation);
 NodeId slice(Graph& g, NodeId x, const Dims& start, const Dims& step, Dims shape);
-NodeId reshape(Graph& g, NodeId x, Dims shape);
-NodeId cast(Graph& g, NodeId x, DType dtype);  // x itself when the dtype is the same
+NodeId reshape(Graph& g, NodeId x, Dims shape);  // x itself when the shape is the same
+NodeId cast(Graph& g, NodeId x, DType dtype);    // x itself when the dtype is the same
 NodeId elementwise(Graph& g, Op op,
                    NodeIds operands);  // operands already of one shape and dtype
 NodeId ufunc(Graph& g, const LoopTable& loops, std::uint32_t row, std::uint32_t slot,

@@ -86,9 +86,12 @@ constexpr std::size_t value_bytes(DType t) {
       real_part(t) == DType::LongDouble && std::numeric_limits<long double>::digits == 64;
   return padded ? 10 : size_of(real_part(t));
 }
-// Can a cast raise a floating-point flag that NumPy reports? Integers overflow in float16 only.
+// May a cast raise a floating-point flag that NumPy reports? Of integers only one that float16 has
+// no finite number for, from 65520 on. Of a float that becomes a wider one, only a signalling NaN.
 constexpr bool cast_may_raise(DType from, DType to) {
-  return to != DType::Bool && (is_in(from, kInexact) || to == DType::Float16);
+  if (is_in(from, kInexact)) return to != DType::Bool;
+  const bool may_be_too_large = size_of(from) > 2 || from == DType::UInt16;
+  return to == DType::Float16 && may_be_too_large;
 }
 
 }  // namespace ufuse::ir

@@ -1,13 +1,11 @@
-// The graph's storage (hash-consing: equal nodes are one node) and the facts about ops and
-// reductions, read from ops.def and reductions.def. Everything that builds or reads a graph links
-// to this; it checks nothing (verify.cpp does).
+// The graph's storage (hash-consing: equal nodes are one node), scalars as bits, and the table of
+// inner loops. Everything that builds or reads a graph links to this; it checks nothing (verify.cpp
+// does).
 #include "ir/graph.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
-#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -16,63 +14,6 @@
 
 namespace ufuse::ir {
 namespace {
-
-// The traits column of ops.def: may a floating-point flag be raised that NumPy reports?
-enum class Traits : bool { Quiet = false, Fp = true };
-
-// The expression column as `OpInfo` shows it: x0 -> {0}, T -> {T}.
-struct Expression {
-  char text[64] = {};
-  std::size_t size = 0;
-};
-consteval bool is_name(char c) {
-  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-consteval Expression with_holes(std::string_view source) {
-  Expression e;
-  const auto put = [&e](std::string_view piece) {
-    for (char c : piece) e.text[e.size++] = c;
-  };
-  for (std::size_t i = 0; i < source.size();) {
-    std::size_t end = i + 1;
-    while (is_name(source[i]) && end < source.size() && is_name(source[end])) ++end;
-    const std::string_view token = source.substr(i, end - i);
-    const bool is_hole = token == "T" || token == "x0" || token == "x1" || token == "x2";
-    put(is_hole ? "{" : "");
-    put(is_hole && token != "T" ? token.substr(1) : token);
-    put(is_hole ? "}" : "");
-    i = end;
-  }
-  return e;
-}
-constexpr Expression kExpressions[] = {
-#define OP(id, name, arity, accepts, result, traits, cpp) with_holes(#cpp),
-#include "ir/ops.def"
-#undef OP
-};
-
-constexpr auto kOps = [] {
-  std::array rows = {
-#define OP(id, name, arity, accepts, result, traits, cpp) \
-  OpInfo{name, arity, accepts, ResultRule::result, Traits::traits == Traits::Fp, {}},
-#include "ir/ops.def"
-#undef OP
-  };
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    rows[i].expression = {kExpressions[i].text, kExpressions[i].size};
-  return rows;
-}();
-
-constexpr ReductionInfo kReductions[] = {
-#define REDUCTION(id, name, combine, accepts, identity) \
-  ReductionInfo{name, Op::combine, accepts, Identity::identity},
-#include "ir/reductions.def"
-#undef REDUCTION
-};
-
-// The rows of ops.def stand between the other elementwise ops and the reductions in `Op`.
-constexpr std::size_t kFirstRow = static_cast<std::size_t>(Op::Ufunc) + 1;
-static_assert(kFirstRow + std::size(kOps) == static_cast<std::size_t>(Op::Reduce));
 
 // Boost's hash_combine with a 64-bit constant and a final multiply (splitmix64's), so that small
 // integers spread.
@@ -139,54 +80,10 @@ void Graph::index(std::uint64_t hash, std::uint32_t node) {
   links_[node] = {hash, std::exchange(heads_[head_of(hash)], node)};
 }
 
-bool is_index_map(Op op) {
-  return op == Op::Broadcast || op == Op::Transpose || op == Op::Slice || op == Op::Reshape;
-}
-
-bool is_elementwise_row(Op op) {
-  const auto i = static_cast<std::size_t>(op);
-  return i >= kFirstRow && i < kFirstRow + std::size(kOps);
-}
-
-const OpInfo& op_info(Op op) {
-  if (!is_elementwise_row(op)) throw InternalError("op_info: not a row of ops.def");
-  return kOps[static_cast<std::size_t>(op) - kFirstRow];
-}
-
-std::string_view op_name(Op op) {
-  if (is_elementwise_row(op)) return op_info(op).name;
-  switch (op) {
-    case Op::Input:
-      return "input";
-    case Op::Param:
-      return "param";
-    case Op::Const:
-      return "const";
-    case Op::Broadcast:
-      return "broadcast";
-    case Op::Transpose:
-      return "transpose";
-    case Op::Slice:
-      return "slice";
-    case Op::Reshape:
-      return "reshape";
-    case Op::Cast:
-      return "cast";
-    case Op::Ufunc:
-      return "ufunc";
-    case Op::Reduce:
-      return "reduce";
-    case Op::ArgReduce:
-      return "arg_reduce";
-    default:
-      throw InternalError("op_name: not an op");
-  }
-}
-
-const ReductionInfo& reduction_info(Reduction r) {
-  const auto i = static_cast<std::size_t>(r);
-  if (i >= std::size(kReductions)) throw InternalError("reduction_info: not a reduction");
-  return kReductions[i];
+bool may_raise(const Graph& g, const Node& node) {
+  if (op_info(node.op).flags == Flags::Combine)
+    return may_raise(reduction_info(node.reduction).combine, node.dtype, node.dtype);
+  return !node.inputs.empty() && may_raise(node.op, g[node.inputs.back()].dtype, node.dtype);
 }
 
 Scalar without_padding(Scalar value, DType dtype) {

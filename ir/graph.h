@@ -1,7 +1,7 @@
 // What a program is: a flat, append-only vector of immutable nodes; operands come before users;
-// equal nodes are one node. Built by numpy_shim and tracer, rewritten by ir/passes, read by
-// ir/interp and codegen. It knows nothing of NumPy's rules: it promotes, broadcasts and defaults
-// nothing. SEMANTICS.md says what each op means to the bit.
+// equal nodes are one node. Built by numpy_shim and tracer, read by ir/interp and codegen. It knows
+// nothing of NumPy's rules: it promotes, broadcasts and defaults nothing. SEMANTICS.md says what
+// each op means to the bit.
 #pragma once
 
 #include <array>
@@ -12,45 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "ir/dtype.h"
+#include "ir/ops.h"
 #include "ir/support/small_vector.h"
 
 namespace ufuse::ir {
 
 // A shape, strides or a list of axes; an empty shape is 0-d.
 using Dims = SmallVector<std::int64_t, 4>;
-
-enum class Op : std::uint8_t {
-  // Leaves.
-  Input,  // a[id]: memory handed in at run time; id = position in the request's inputs
-  Param,  // 0-d value handed in at run time; id = position in the request's params
-  Const,  // 0-d value known now: bits
-  // Index maps: the value at an index of the result is the operand's value at another index.
-  Broadcast,  // ints[i] = operand's axis that result axis i follows, or -1 (operand does not vary
-              // along i)
-  Transpose,  // ints = permutation: result axis i is operand axis ints[i]
-  Slice,      // ints = start per axis, then step per axis (steps may be negative, never 0); shape =
-              // lengths
-  Reshape,    // same elements in C order
-  // Elementwise.
-  Cast,   // value converted as C++ static_cast / NumPy's astype(casting="unsafe") does
-  Ufunc,  // id = row of the LoopTable, slot = which of its outputs: NumPy's (or SciPy's) own inner
-          // loop, elementwise
-#define OP(id, name, arity, accepts, result, traits, cpp) id,
-#include "ir/ops.def"
-#undef OP
-  // Reductions.
-  Reduce,     // reduction over ints (axes, outermost first in the order of iteration); optional 2nd
-              // operand: 0-d initial
-  ArgReduce,  // int64 position of the first smallest / largest (id: 0 argmin, 1 argmax) along axis
-              // ints[0]; a NaN wins
-};
-
-enum class Reduction : std::uint8_t {
-#define REDUCTION(id, name, combine, accepts, identity) id,
-#include "ir/reductions.def"
-#undef REDUCTION
-};
 
 // In which order a Reduce combines; decided by numpy_shim from the layout the operand has (or would
 // have had) in NumPy.
@@ -78,6 +46,7 @@ struct Scalar {
   friend bool operator==(const Scalar&, const Scalar&) = default;
 };
 Scalar without_padding(Scalar value, DType dtype);
+Scalar identity_bits(Reduction r, DType dtype);  // not for Identity::None
 // The complex number with these parts, whose dtype is `part`.
 Scalar complex_of(const Scalar& re, const Scalar& im, DType part);
 // The number with the signs of all its parts turned.
@@ -88,15 +57,15 @@ struct Node {
   DType dtype;
   Dims shape;
   NodeIds inputs;
-  // Attributes; each op uses the ones its line in `Op` names, the rest keep these defaults.
-  Dims ints;                             // axes, permutation, starts and steps
-  std::uint32_t id = 0;                  // Input, Param, Ufunc, ArgReduce
-  std::uint32_t slot = 0;                // Ufunc
-  Scalar constant;                       // Const
-  Reduction reduction = Reduction::Sum;  // Reduce
-  Order order = Order::Free;             // Reduce
-  std::uint32_t run_axes = 0;            // Reduce, Pairwise
-  std::int64_t chunk = 0;                // Reduce, Pairwise
+  // Attributes; kinds.def tells which ones mean something, the rest keep these defaults.
+  Dims ints;               // axes, permutation, starts and steps
+  std::uint32_t id = 0;    // of an input, param or inner loop; 1: argmax
+  std::uint32_t slot = 0;  // of an inner loop's outputs
+  Scalar constant;
+  Reduction reduction = Reduction::Sum;
+  Order order = Order::Free;
+  std::uint32_t run_axes = 0;  // Order::Pairwise
+  std::int64_t chunk = 0;      // Order::Pairwise
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -130,30 +99,9 @@ class Graph {
   std::vector<std::uint32_t> heads_;
 };
 
-// Facts read from the tables.
-enum class ResultRule : std::uint8_t { Same, Bool, Real };
-struct OpInfo {
-  std::string_view name;  // NumPy's ufunc name; lower-case id for what is no ufunc
-  int arity;
-  Kinds accepts;
-  ResultRule result;
-  bool raises_fp;               // may raise a flag that NumPy reports (inexact dtypes only)
-  std::string_view expression;  // scalar C++
-};
-bool is_index_map(Op op);         // takes its operand at another index, and computes nothing
-bool is_elementwise_row(Op op);   // has a row in ops.def
-const OpInfo& op_info(Op op);     // of a row in ops.def
-std::string_view op_name(Op op);  // of any op, as printed
-
-enum class Identity : std::uint8_t { Zero, One, AllOnes, None };
-struct ReductionInfo {
-  std::string_view name;  // NumPy's ufunc
-  Op combine;
-  Kinds accepts;
-  Identity identity;
-};
-const ReductionInfo& reduction_info(Reduction r);
-Scalar identity_bits(Reduction r, DType dtype);  // not for Identity::None
+// May computing the node raise a floating-point flag that NumPy reports? What its operands raise is
+// not asked.
+bool may_raise(const Graph& g, const Node& node);
 
 // NumPy's inner loop of a ufunc: the registry that `Ufunc` nodes point into; filled by pyext, which
 // knows where loops come from.

@@ -1,8 +1,10 @@
-// Which dtype and shape must a node have? The rules of every op, as the tables and ir/graph.h say
-// them; throws InternalError when its operands or attributes fit no rule. The builder fills nodes
-// in with the answer, the verifier compares them with it.
+// Which dtype and shape must a node have? The columns of the tables say it, and what they leave
+// open stands here, one function for each kind of node; throws InternalError when operands or
+// attributes do not fit. The builder fills nodes in with the answer, the verifier compares them
+// with it.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/support/error.h"
@@ -11,7 +13,7 @@ namespace ufuse::ir {
 namespace {
 
 [[noreturn]] void fail(const Node& node, const std::string& what) {
-  throw InternalError(std::string(op_name(node.op)) + ": " + what);
+  throw InternalError(std::string(op_info(node.op).name) + ": " + what);
 }
 
 void require(bool condition, const Node& node, const char* what) {
@@ -24,16 +26,25 @@ std::int64_t count(const Dims& shape) {
   return n;
 }
 
-// Operand k, after checking that there are `min` to `max` operands.
+// A node's operands, of which there are as many as its row says, of dtypes that it accepts, and of
+// one shape where the result has it, too.
 class Operands {
  public:
-  Operands(const Graph& g, const Node& node, std::size_t min, std::size_t max)
-      : g_(g), node_(node) {
-    require(node.inputs.size() >= min && node.inputs.size() <= max, node,
-            "wrong number of operands");
+  Operands(const Graph& g, const Node& node) : g_(g), node_(node) {
+    const OpInfo& row = op_info(node.op);
+    const auto n = static_cast<int>(node.inputs.size());
+    require(n >= row.arity && n <= row.arity + row.optional, node, "wrong number of operands");
     for (NodeId id : node.inputs) require(id.value < g.size(), node, "operand does not exist");
+    if (n > 0 && !is_accepted(values().dtype, row.accepts))
+      fail(node, "does not accept " + std::string(info(values().dtype).name));
+    if (row.shape != ShapeRule::Same) return;
+    for (NodeId id : node.inputs)
+      require(g[id].shape == g[node.inputs[0]].shape, node, "operands differ in shape");
   }
   const Node& operator[](std::size_t k) const { return g_[node_.inputs[k]]; }
+  std::size_t size() const { return node_.inputs.size(); }
+  // The first operand that is no condition.
+  const Node& values() const { return (*this)[node_.op == Op::Where ? 1 : 0]; }
 
  private:
   const Graph& g_;
@@ -50,7 +61,7 @@ bool are_distinct_axes(const Dims& axes, std::size_t ndim, bool allow_minus_one)
   return true;
 }
 
-Inferred infer_broadcast(const Node& node, const Node& x) {
+void check_broadcast(const Node& node, const Node& x) {
   require(node.ints.size() == node.shape.size(), node, "one axis per result axis is needed");
   require(are_distinct_axes(node.ints, x.shape.size(), true), node, "bad axes");
   SmallVector<bool, 16> followed(x.shape.size(), false);
@@ -61,18 +72,9 @@ Inferred infer_broadcast(const Node& node, const Node& x) {
   }
   for (std::size_t a = 0; a < followed.size(); ++a)
     require(followed[a] || x.shape[a] == 1, node, "only axes of extent 1 may be dropped");
-  return {x.dtype, node.shape};
 }
 
-Inferred infer_transpose(const Node& node, const Node& x) {
-  require(node.ints.size() == x.shape.size() && are_distinct_axes(node.ints, x.shape.size(), false),
-          node, "not a permutation");
-  Dims shape(x.shape.size());
-  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = x.shape[node.ints[i]];
-  return {x.dtype, std::move(shape)};
-}
-
-Inferred infer_slice(const Node& node, const Node& x) {
+void check_slice(const Node& node, const Node& x) {
   const std::size_t nd = x.shape.size();
   require(node.shape.size() == nd, node, "keeps the number of axes");
   require(node.ints.size() == 2 * nd, node, "one start and one step per axis are needed");
@@ -84,47 +86,34 @@ Inferred infer_slice(const Node& node, const Node& x) {
     require(start >= 0 && start < x.shape[i] && last >= 0 && last < x.shape[i], node,
             "out of bounds");
   }
-  return {x.dtype, node.shape};
 }
 
-Inferred infer_ufunc(const Graph& g, const LoopTable* loops, const Node& node) {
-  const Operands x(g, node, 1, 64);
-  for (std::size_t k = 1; k < node.inputs.size(); ++k)
-    require(x[k].shape == x[0].shape, node, "operands differ in shape");
-  if (loops == nullptr) return {node.dtype, x[0].shape};  // a parsed graph has no loops yet
+Dims transposed(const Node& node, const Node& x) {
+  require(node.ints.size() == x.shape.size() && are_distinct_axes(node.ints, x.shape.size(), false),
+          node, "not a permutation");
+  Dims shape(x.shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = x.shape[node.ints[i]];
+  return shape;
+}
+
+// A parsed graph has no loops yet.
+void check_ufunc(const Node& node, const Operands& x, const LoopTable* loops) {
+  if (loops == nullptr) return;
   require(node.id < loops->size(), node, "no such loop");
   const LoopEntry& entry = (*loops)[node.id];
   require(node.slot < entry.outputs.size(), node, "no such output");
-  require(node.inputs.size() == entry.inputs.size(), node, "wrong number of operands");
+  require(x.size() == entry.inputs.size(), node, "wrong number of operands");
   for (std::size_t k = 0; k < entry.inputs.size(); ++k)
     require(x[k].dtype == entry.inputs[k], node, "an operand's dtype is not the loop's");
-  return {entry.outputs[node.slot], x[0].shape};
 }
 
-Inferred infer_elementwise(const Graph& g, const Node& node) {
-  const OpInfo& row = op_info(node.op);
-  const auto arity = static_cast<std::size_t>(row.arity);
-  const Operands x(g, node, arity, arity);
-  // `where` chooses by a bool between two values of one dtype; all other rows have operands of one
-  // dtype.
+// `where` chooses by a bool between two values of one dtype; of the other rows all operands are of
+// one dtype.
+void check_elementwise(const Node& node, const Operands& x) {
   const std::size_t first = node.op == Op::Where ? 1 : 0;
   if (first == 1) require(x[0].dtype == DType::Bool, node, "the condition is not bool");
-  for (std::size_t k = 0; k < arity; ++k) {
-    require(x[k].shape == x[0].shape, node, "operands differ in shape");
-    if (k >= first) require(x[k].dtype == x[first].dtype, node, "operands differ in dtype");
-  }
-  const DType dtype = x[first].dtype;
-  if (!is_accepted(dtype, row.accepts))
-    fail(node, "does not accept " + std::string(info(dtype).name));
-  switch (row.result) {
-    case ResultRule::Same:
-      return {dtype, x[0].shape};
-    case ResultRule::Bool:
-      return {DType::Bool, x[0].shape};
-    case ResultRule::Real:
-      return {real_part(dtype), x[0].shape};
-  }
-  fail(node, "unknown result rule");
+  for (std::size_t k = first; k < x.size(); ++k)
+    require(x[k].dtype == x[first].dtype, node, "operands differ in dtype");
 }
 
 void check_order(const Node& node, DType dtype) {
@@ -140,15 +129,14 @@ void check_order(const Node& node, DType dtype) {
             "extremum is an order of float minimum and maximum");
 }
 
-Inferred infer_reduce(const Graph& g, const Node& node) {
-  const Operands x(g, node, 1, 2);
+Dims reduced(const Node& node, const Operands& x) {
   const DType dtype = x[0].dtype;
   const ReductionInfo& row = reduction_info(node.reduction);
   if (!is_accepted(dtype, row.accepts))
     fail(node, std::string(row.name) + " does not accept " + std::string(info(dtype).name));
   require(are_distinct_axes(node.ints, x[0].shape.size(), false), node, "bad axes");
   check_order(node, dtype);
-  const bool has_initial = node.inputs.size() == 2;
+  const bool has_initial = x.size() == 2;
   if (has_initial)
     require(x[1].dtype == dtype && x[1].shape.empty(), node,
             "the initial value is not a 0-d "
@@ -163,56 +151,90 @@ Inferred infer_reduce(const Graph& g, const Node& node) {
   }
   require(reduced > 0 || has_initial || row.identity != Identity::None || count(shape) == 0, node,
           "no elements and no identity");
-  return {dtype, std::move(shape)};
+  return shape;
 }
 
-Inferred infer_arg_reduce(const Graph& g, const Node& node) {
-  const Operands x(g, node, 1, 1);
+Dims without_axis(const Node& node, const Node& x) {
   require(node.id <= 1, node, "id is neither 0 (argmin) nor 1 (argmax)");
-  require(node.ints.size() == 1 && are_distinct_axes(node.ints, x[0].shape.size(), false), node,
+  require(node.ints.size() == 1 && are_distinct_axes(node.ints, x.shape.size(), false), node,
           "bad axis");
-  require(is_accepted(x[0].dtype, kBool | kReal), node, "has no order of these numbers");
-  Dims shape = x[0].shape;
+  Dims shape = x.shape;
   const std::int64_t extent = shape[node.ints[0]];
   shape.erase(shape.begin() + node.ints[0]);
   require(extent > 0 || count(shape) == 0, node, "no elements");
-  return {DType::Int64, std::move(shape)};
+  return shape;
+}
+
+// What the row leaves open: whether the attributes fit the operands, and the shape where it is
+// derived from both.
+Dims checked(const Node& node, const Operands& x, const LoopTable* loops) {
+  switch (kind_of(node.op)) {
+    case NodeKind::Input:
+    case NodeKind::Param:
+    case NodeKind::Const:
+    case NodeKind::Cast:
+      return {};
+    case NodeKind::Broadcast:
+      check_broadcast(node, x[0]);
+      return {};
+    case NodeKind::Transpose:
+      return transposed(node, x[0]);
+    case NodeKind::Slice:
+      check_slice(node, x[0]);
+      return {};
+    case NodeKind::Reshape:
+      require(count(node.shape) == count(x[0].shape), node, "the number of elements changes");
+      return {};
+    case NodeKind::Ufunc:
+      check_ufunc(node, x, loops);
+      return {};
+    case NodeKind::Reduce:
+      return reduced(node, x);
+    case NodeKind::ArgReduce:
+      return without_axis(node, x[0]);
+    case NodeKind::Elementwise:
+      check_elementwise(node, x);
+      return {};
+  }
+  fail(node, "unknown kind");
+}
+
+DType dtype_of(const Node& node, const Operands& x, const LoopTable* loops) {
+  switch (op_info(node.op).result) {
+    case ResultRule::Own:
+      return node.dtype;
+    case ResultRule::Loop:
+      return loops == nullptr ? node.dtype : (*loops)[node.id].outputs[node.slot];
+    case ResultRule::Same:
+    case ResultRule::Bool:
+    case ResultRule::Real:
+    case ResultRule::Int64:
+      return result_dtype(node.op, x.values().dtype);
+  }
+  fail(node, "unknown result rule");
+}
+
+Dims shape_of(const Node& node, const Operands& x, Dims&& derived) {
+  switch (op_info(node.op).shape) {
+    case ShapeRule::Own:
+      return node.shape;
+    case ShapeRule::Scalar:
+      return {};
+    case ShapeRule::Same:
+      return x[0].shape;
+    case ShapeRule::Derived:
+      return std::move(derived);
+  }
+  fail(node, "unknown shape rule");
 }
 
 }  // namespace
 
 Inferred infer(const Graph& g, const LoopTable* loops, const Node& node) {
   for (std::int64_t d : node.shape) require(d >= 0, node, "negative extent");
-  switch (node.op) {
-    case Op::Input:
-      Operands(g, node, 0, 0);
-      return {node.dtype, node.shape};
-    case Op::Param:
-    case Op::Const:
-      Operands(g, node, 0, 0);
-      return {node.dtype, {}};
-    case Op::Broadcast:
-      return infer_broadcast(node, Operands(g, node, 1, 1)[0]);
-    case Op::Transpose:
-      return infer_transpose(node, Operands(g, node, 1, 1)[0]);
-    case Op::Slice:
-      return infer_slice(node, Operands(g, node, 1, 1)[0]);
-    case Op::Reshape: {
-      const Node& x = Operands(g, node, 1, 1)[0];
-      require(count(node.shape) == count(x.shape), node, "the number of elements changes");
-      return {x.dtype, node.shape};
-    }
-    case Op::Cast:
-      return {node.dtype, Operands(g, node, 1, 1)[0].shape};
-    case Op::Ufunc:
-      return infer_ufunc(g, loops, node);
-    case Op::Reduce:
-      return infer_reduce(g, node);
-    case Op::ArgReduce:
-      return infer_arg_reduce(g, node);
-    default:
-      return infer_elementwise(g, node);
-  }
+  const Operands x(g, node);
+  Dims derived = checked(node, x, loops);
+  return {dtype_of(node, x, loops), shape_of(node, x, std::move(derived))};
 }
 
 }  // namespace ufuse::ir

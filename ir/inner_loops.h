@@ -1,7 +1,7 @@
 // The rows of ops.def and the casts as inner loops over strided memory, in the form of NumPy's own
 // (graph.h, InnerLoop): inputs first, output last. Instantiated from the scalar expressions of the
 // table, so they mean what the generated code means. The interpreter runs whole arrays through
-// them, constant folding single values.
+// them.
 #pragma once
 
 #include <span>

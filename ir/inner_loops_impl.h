@@ -5,14 +5,14 @@
 
 #include <cstring>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "ir/inner_loops.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 
 namespace ufuse::ir::loops {
 
 // One struct per row: its expression as a function. Rows of fewer operands ignore the rest.
-#define OP(id, name, arity, accepts, result, traits, cpp)                                 \
+#define OP(id, name, arity, accepts, result, flags, cpp)                                  \
   struct id##Row {                                                                        \
     template <class X, class T>                                                           \
     static auto at([[maybe_unused]] X x0, [[maybe_unused]] T x1, [[maybe_unused]] T x2) { \
@@ -69,22 +69,28 @@ struct ResultOf<T, ResultRule::Bool> {
 template <class T>
 struct ResultOf<T, ResultRule::Real> : RealOf<T> {};
 
+template <class Row, bool is_where, int arity, ResultRule rule, class T>
+constexpr InnerLoop loop_of() {
+  using First = std::conditional_t<is_where, rt::b8, T>;
+  return &elementwise<Row, arity, First, T, typename ResultOf<T, rule>::type>;
+}
+
+// Of each row of ops.def; null where it does not accept the dtype.
 template <class T, DType dtype>
 InnerLoop find(Op op) {
-  switch (op) {
-#define OP(id, name, arity, accepts, result, traits, cpp)               \
-  case Op::id:                                                          \
-    if constexpr (is_accepted(dtype, accepts)) {                        \
-      using First = std::conditional_t<Op::id == Op::Where, rt::b8, T>; \
-      using Result = typename ResultOf<T, ResultRule::result>::type;    \
-      return &elementwise<id##Row, arity, First, T, Result>;            \
-    }                                                                   \
-    return nullptr;
+  static constexpr InnerLoop kLoops[] = {
+#define OP(id, name, arity, accepts, result, flags, cpp)                            \
+  [] {                                                                              \
+    if constexpr (is_accepted(dtype, accepts))                                      \
+      return loop_of<id##Row, Op::id == Op::Where, arity, ResultRule::result, T>(); \
+    else                                                                            \
+      return InnerLoop{};                                                           \
+  }(),
 #include "ir/ops.def"
 #undef OP
-    default:
-      return nullptr;
-  }
+  };
+  const auto kinds = static_cast<std::size_t>(NodeKind::Elementwise);
+  return is_elementwise_row(op) ? kLoops[static_cast<std::size_t>(op) - kinds] : nullptr;
 }
 
 // One function per dtype, each defined in one of the inner_loops_*.cpp.

@@ -10,10 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "ir/build.h"
 #include "ir/print.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 #include "ir/support/error.h"
 
 namespace ufuse::ir {
@@ -170,22 +170,15 @@ Scalar parse_scalar(Cursor& c, DType dtype) {
 }
 
 Op parse_op(Cursor& c) {
-  const std::string_view name = c.word();
-  for (auto i = 0; i <= static_cast<int>(Op::ArgReduce); ++i)
-    if (op_name(static_cast<Op>(i)) == name) return static_cast<Op>(i);
-  c.fail("unknown op");
+  const std::optional<Op> op = op_named(c.word());
+  if (!op) c.fail("unknown op");
+  return *op;
 }
 
 Reduction parse_reduction(Cursor& c) {
-  const std::string_view name = c.word();
-  constexpr int kCount = 0
-#define REDUCTION(id, name, combine, accepts, identity) +1
-#include "ir/reductions.def"
-#undef REDUCTION
-      ;
-  for (int i = 0; i < kCount; ++i)
-    if (reduction_info(static_cast<Reduction>(i)).name == name) return static_cast<Reduction>(i);
-  c.fail("unknown reduction");
+  const std::optional<Reduction> reduction = reduction_named(c.word());
+  if (!reduction) c.fail("unknown reduction");
+  return *reduction;
 }
 
 void parse_order(Cursor& c, Node& node) {
@@ -204,56 +197,6 @@ void parse_order(Cursor& c, Node& node) {
   }
 }
 
-void parse_head(Cursor& c, Node& node) {
-  switch (node.op) {
-    case Op::Input:
-    case Op::Param:
-      node.id = c.integer<std::uint32_t>();
-      break;
-    case Op::Ufunc:
-      node.id = c.integer<std::uint32_t>();
-      c.expect(".");
-      node.slot = c.integer<std::uint32_t>();
-      break;
-    case Op::Reduce:
-      node.reduction = parse_reduction(c);
-      break;
-    case Op::ArgReduce:
-      node.id = c.accept("argmax") ? 1 : 0;
-      if (node.id == 0) c.expect("argmin");
-      break;
-    default:
-      break;
-  }
-}
-
-void parse_attributes(Cursor& c, Node& node) {
-  switch (node.op) {
-    case Op::Broadcast:
-    case Op::ArgReduce:
-      node.ints = c.dims("axes");
-      break;
-    case Op::Transpose:
-      node.ints = c.dims("permutation");
-      break;
-    case Op::Slice: {
-      node.ints = c.dims("start");
-      const Dims step = c.dims("step");
-      node.ints.insert(node.ints.end(), step.begin(), step.end());
-      break;
-    }
-    case Op::Ufunc:
-      if (c.accept("name=")) c.word();
-      break;
-    case Op::Reduce:
-      node.ints = c.dims("axes");
-      parse_order(c, node);
-      break;
-    default:
-      break;
-  }
-}
-
 DType parse_dtype(Cursor& c) {
   const std::optional<DType> dtype = dtype_from_name(c.word());
   if (!dtype) c.fail("unknown dtype");
@@ -268,11 +211,74 @@ DType dtype_at_end(std::string_view line, const Cursor& c, std::size_t number) {
   return parse_dtype(end);
 }
 
+// `line` is the whole line.
+void parse_head(Cursor& c, std::string_view line, std::size_t number, Node& node) {
+  switch (kind_of(node.op)) {
+    case NodeKind::Input:
+    case NodeKind::Param:
+      node.id = c.integer<std::uint32_t>();
+      return;
+    case NodeKind::Const:
+      node.constant = parse_scalar(c, dtype_at_end(line, c, number));
+      return;
+    case NodeKind::Ufunc:
+      node.id = c.integer<std::uint32_t>();
+      c.expect(".");
+      node.slot = c.integer<std::uint32_t>();
+      return;
+    case NodeKind::Reduce:
+      node.reduction = parse_reduction(c);
+      return;
+    case NodeKind::ArgReduce:
+      node.id = c.accept("argmax") ? 1 : 0;
+      if (node.id == 0) c.expect("argmin");
+      return;
+    case NodeKind::Broadcast:
+    case NodeKind::Transpose:
+    case NodeKind::Slice:
+    case NodeKind::Reshape:
+    case NodeKind::Cast:
+    case NodeKind::Elementwise:
+      return;
+  }
+}
+
+void parse_attributes(Cursor& c, Node& node) {
+  switch (kind_of(node.op)) {
+    case NodeKind::Input:
+    case NodeKind::Param:
+    case NodeKind::Const:
+    case NodeKind::Reshape:
+    case NodeKind::Cast:
+    case NodeKind::Elementwise:
+      return;
+    case NodeKind::Broadcast:
+    case NodeKind::ArgReduce:
+      node.ints = c.dims("axes");
+      return;
+    case NodeKind::Transpose:
+      node.ints = c.dims("permutation");
+      return;
+    case NodeKind::Slice: {
+      node.ints = c.dims("start");
+      const Dims step = c.dims("step");
+      node.ints.insert(node.ints.end(), step.begin(), step.end());
+      return;
+    }
+    case NodeKind::Ufunc:
+      if (c.accept("name=")) c.word();
+      return;
+    case NodeKind::Reduce:
+      node.ints = c.dims("axes");
+      parse_order(c, node);
+      return;
+  }
+}
+
 Node parse_node(Cursor& c, std::string_view line, std::size_t number) {
   Node node{};
   node.op = parse_op(c);
-  parse_head(c, node);
-  if (node.op == Op::Const) node.constant = parse_scalar(c, dtype_at_end(line, c, number));
+  parse_head(c, line, number, node);
   while (c.accept("%")) node.inputs.push_back(NodeId{c.integer<std::uint32_t>()});
   parse_attributes(c, node);
   c.expect(":");

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 
 namespace ufuse::ir {
 namespace {
@@ -55,55 +55,63 @@ void add_dims(std::string& line, const char* name, const Dims& dims) {
   line += std::string(" ") + name + "=" + print_dims(dims);
 }
 
+// What stands behind the operands.
 void add_attributes(std::string& line, const Node& node, const LoopTable* loops) {
-  switch (node.op) {
-    case Op::Broadcast:
-      add_dims(line, "axes", node.ints);
-      break;
-    case Op::Transpose:
-      add_dims(line, "permutation", node.ints);
-      break;
-    case Op::Slice: {
+  switch (kind_of(node.op)) {
+    case NodeKind::Input:
+    case NodeKind::Param:
+    case NodeKind::Const:
+    case NodeKind::Reshape:
+    case NodeKind::Cast:
+    case NodeKind::Elementwise:
+      return;
+    case NodeKind::Broadcast:
+    case NodeKind::ArgReduce:
+      return add_dims(line, "axes", node.ints);
+    case NodeKind::Transpose:
+      return add_dims(line, "permutation", node.ints);
+    case NodeKind::Slice: {
       const auto middle = node.ints.begin() + static_cast<std::ptrdiff_t>(node.ints.size() / 2);
       add_dims(line, "start", Dims(node.ints.begin(), middle));
       add_dims(line, "step", Dims(middle, node.ints.end()));
-      break;
+      return;
     }
-    case Op::Ufunc:
+    case NodeKind::Ufunc:
       if (loops != nullptr && node.id < loops->size()) line += " name=" + (*loops)[node.id].ufunc;
-      break;
-    case Op::Reduce:
+      return;
+    case NodeKind::Reduce:
       add_dims(line, "axes", node.ints);
       line += " order=" + std::string(order_name(node.order));
       if (node.order == Order::Pairwise)
         line +=
             " run_axes=" + std::to_string(node.run_axes) + " chunk=" + std::to_string(node.chunk);
-      break;
-    case Op::ArgReduce:
-      add_dims(line, "axes", node.ints);
-      break;
-    default:
-      break;
+      return;
   }
 }
 
 // What stands between the op's name and its operands.
 std::string head(const Node& node) {
-  switch (node.op) {
-    case Op::Input:
-    case Op::Param:
+  switch (kind_of(node.op)) {
+    case NodeKind::Input:
+    case NodeKind::Param:
       return " " + std::to_string(node.id);
-    case Op::Const:
+    case NodeKind::Const:
       return " " + print_scalar(node.dtype, node.constant);
-    case Op::Ufunc:
+    case NodeKind::Ufunc:
       return " " + std::to_string(node.id) + "." + std::to_string(node.slot);
-    case Op::Reduce:
+    case NodeKind::Reduce:
       return " " + std::string(reduction_info(node.reduction).name);
-    case Op::ArgReduce:
+    case NodeKind::ArgReduce:
       return node.id == 0 ? " argmin" : " argmax";
-    default:
+    case NodeKind::Broadcast:
+    case NodeKind::Transpose:
+    case NodeKind::Slice:
+    case NodeKind::Reshape:
+    case NodeKind::Cast:
+    case NodeKind::Elementwise:
       return "";
   }
+  return "?";
 }
 
 }  // namespace
@@ -153,7 +161,7 @@ std::string print_scalar(DType dtype, const Scalar& value) {
 
 std::string print_node(const Graph& g, NodeId id, const LoopTable* loops) {
   const Node& node = g[id];
-  std::string line = "%" + std::to_string(id.value) + " = " + std::string(op_name(node.op));
+  std::string line = "%" + std::to_string(id.value) + " = " + std::string(op_info(node.op).name);
   line += head(node);
   for (NodeId operand : node.inputs) line += " %" + std::to_string(operand.value);
   add_attributes(line, node, loops);

@@ -1,7 +1,7 @@
-// Is this graph well formed? Checked after tracing and between passes in debug mode; names the
-// first bad node. Beside what inference demands: operands come before users, attributes that an op
-// does not use keep their defaults (equality compares all fields, so a stray one would split equal
-// nodes), constants are canonical, one input is one array.
+// Is this graph well formed? Names the first bad node. Beside what inference demands: operands come
+// before users, attributes that an op's row does not name keep their defaults (equality compares
+// all fields, so a stray one would split equal nodes), constants are canonical, one input is one
+// array.
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -21,45 +21,26 @@ struct Fail {
   }
 };
 
-// Which attributes an op's line in `Op` names.
-struct Uses {
-  bool ints = false, id = false, slot = false, constant = false, reduce = false;
+// The fields of a node that the attributes column speaks of.
+struct Field {
+  Attributes attribute;
+  const char* name;
+  bool (*is_default)(const Node& node);
+};
+constexpr Field kFields[] = {
+    {kHasInts, "ints", [](const Node& n) { return n.ints.empty(); }},
+    {kHasId, "id", [](const Node& n) { return n.id == 0; }},
+    {kHasSlot, "slot", [](const Node& n) { return n.slot == 0; }},
+    {kHasConstant, "constant", [](const Node& n) { return n.constant == Scalar{}; }},
+    {kHasOrder, "reduction",
+     [](const Node& n) { return n.reduction == Node{}.reduction && n.order == Node{}.order; }},
 };
 
-Uses uses_of(Op op) {
-  switch (op) {
-    case Op::Input:
-    case Op::Param:
-      return {.id = true};
-    case Op::Const:
-      return {.constant = true};
-    case Op::Broadcast:
-    case Op::Transpose:
-    case Op::Slice:
-      return {.ints = true};
-    case Op::Ufunc:
-      return {.id = true, .slot = true};
-    case Op::Reduce:
-      return {.ints = true, .reduce = true};
-    case Op::ArgReduce:
-      return {.ints = true, .id = true};
-    default:
-      return {};
-  }
-}
-
 void check_unused(const Node& node, const Fail& fail) {
-  const Uses uses = uses_of(node.op);
-  const Node defaults{};
-  if (!uses.ints && !node.ints.empty()) fail("ints are not an attribute of this op");
-  if (!uses.id && node.id != defaults.id) fail("id is not an attribute of this op");
-  if (!uses.slot && node.slot != defaults.slot) fail("slot is not an attribute of this op");
-  if (!uses.constant && node.constant != defaults.constant)
-    fail("constant is not an attribute of this op");
-  if (!uses.reduce && (node.reduction != defaults.reduction || node.order != defaults.order))
-    fail("reduction and order are not attributes of this op");
-  if (node.order != Order::Pairwise &&
-      (node.run_axes != defaults.run_axes || node.chunk != defaults.chunk))
+  for (const Field& field : kFields)
+    if (!(op_info(node.op).attributes & field.attribute) && !field.is_default(node))
+      fail(std::string(field.name) + " is not an attribute of this op");
+  if (node.order != Order::Pairwise && (node.run_axes != 0 || node.chunk != 0))
     fail("run_axes and chunk are attributes of the pairwise order only");
 }
 
@@ -81,7 +62,7 @@ void verify(const Graph& g, const LoopTable* loops) {
       if (operand.value >= i) fail("an operand does not come before its user");
     check_unused(node, fail);
     if (node.op == Op::Const) check_constant(node, fail);
-    if (node.op == Op::Input || node.op == Op::Param) {
+    if (is_leaf(node.op) && node.op != Op::Const) {
       const std::uint64_t key = (std::uint64_t{node.op == Op::Input} << 32) | node.id;
       if (!leaves.emplace(key, i).second) fail("two nodes of different type share an id");
     }

@@ -130,22 +130,10 @@ constexpr std::array kOtherNames = {
     InlineRow{"trunc", ir::kInteger, Op::Positive},
 };
 constexpr std::array kOps = {
-#define OP(id, name, arity, accepts, result, traits, cpp) Op::id,
+#define OP(id, name, arity, accepts, result, flags, cpp) Op::id,
 #include "ir/ops.def"
 #undef OP
 };
-
-DType result_dtype(Op op, DType operand) {
-  switch (ir::op_info(op).result) {
-    case ir::ResultRule::Same:
-      return operand;
-    case ir::ResultRule::Bool:
-      return DType::Bool;
-    case ir::ResultRule::Real:
-      return ir::real_part(operand);
-  }
-  throw InternalError("op of unknown result rule");
-}
 
 // The op that does what the chosen loop does; unset: no row, the loop itself is called.
 std::optional<Op> inline_op(const Ufunc& ufunc, const Resolved& resolved) {
@@ -154,7 +142,7 @@ std::optional<Op> inline_op(const Ufunc& ufunc, const Resolved& resolved) {
   if (!ufunc.of_numpy || ufunc.nout != 1 || !one_dtype) return std::nullopt;
   const auto does = [&](Op op) {
     return ir::op_info(op).arity == ufunc.nin && ir::is_accepted(dtype, ir::op_info(op).accepts) &&
-           result_dtype(op, dtype) == resolved.outputs.front();
+           ir::result_dtype(op, dtype) == resolved.outputs.front();
   };
   for (const InlineRow& row : kOtherNames)
     if (row.name == ufunc.name && ir::is_in(dtype, row.kinds) && does(row.op)) return row.op;

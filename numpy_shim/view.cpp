@@ -10,6 +10,7 @@
 
 namespace ufuse::numpy_shim {
 
+using ir::NodeKind;
 using ir::Op;
 
 namespace {
@@ -87,25 +88,32 @@ ir::SmallVector<IndexItem, 6> without_ellipsis(const Layout& x, std::span<const 
 
 NodeId apply(ir::Graph& g, NodeId x, const std::vector<ViewStep>& steps) {
   for (const ViewStep& step : steps) {
-    switch (step.op) {
-      case Op::Broadcast:
+    switch (ir::kind_of(step.op)) {
+      case NodeKind::Broadcast:
         x = ir::broadcast(g, x, step.shape, step.ints);
         break;
-      case Op::Transpose:
+      case NodeKind::Transpose:
         x = ir::transpose(g, x, step.ints);
         break;
-      case Op::Reshape:
+      case NodeKind::Reshape:
         x = ir::reshape(g, x, step.shape);
         break;
-      case Op::Slice: {
+      case NodeKind::Slice: {
         const auto half = static_cast<std::ptrdiff_t>(step.ints.size() / 2);
         const auto begin = step.ints.begin();
         x = ir::slice(g, x, Dims(begin, begin + half), Dims(begin + half, step.ints.end()),
                       step.shape);
         break;
       }
-      default:
-        throw InternalError("view step of another op");
+      case NodeKind::Input:
+      case NodeKind::Param:
+      case NodeKind::Const:
+      case NodeKind::Cast:
+      case NodeKind::Ufunc:
+      case NodeKind::Reduce:
+      case NodeKind::ArgReduce:
+      case NodeKind::Elementwise:
+        throw InternalError("a view's step is no index map");
     }
   }
   return x;

@@ -29,7 +29,7 @@ SAMPLES = {
     # tests start (each would load the sanitizer anew, and compilers are no part of ours), nor in
     # tests of tools, texts and other packages. Generated loops are not instrumented.
     "sanitizers": [
-        *("faults", "house", "numpy_suite"),
+        *("faults", "house", "leaks", "numpy_suite"),
         *("numpy/test_seen.py", "numpy/test_pickling.py", "numpy/test_foreign.py"),
     ],
     # What may depend on the version of Python or NumPy: not compilers, caches, threads and tools.

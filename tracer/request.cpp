@@ -1,6 +1,8 @@
 // Requests: which values are computed together, on which memory, and what is known afterwards.
 #include <algorithm>
 
+#include "ir/build.h"
+#include "ir/support/checked.h"
 #include "numpy_shim/layout.h"
 #include "tracer/session.h"
 
@@ -12,16 +14,7 @@ ir::Buffer buffer_of(const Memory& memory, const Layout& layout) {
 }
 
 // Computing these again costs nothing, so they are no reason to put an array into memory early.
-bool is_free(const ir::Node& node) {
-  return node.op == ir::Op::Input || node.op == ir::Op::Param || node.op == ir::Op::Const ||
-         node.op == ir::Op::Broadcast;
-}
-
-// Moves and repeats values, raises nothing.
-bool is_structural(const ir::Node& node) {
-  return is_free(node) || node.op == ir::Op::Transpose || node.op == ir::Op::Slice ||
-         node.op == ir::Op::Reshape;
-}
+bool is_free(const ir::Node& node) { return ir::is_leaf(node.op) || node.op == ir::Op::Broadcast; }
 
 // The memory that computing arrays overwrites.
 std::vector<ByteRange> written_by(const std::vector<std::shared_ptr<Storage>>& wanted) {
@@ -120,7 +113,7 @@ std::vector<Want> Session::dead_sinks(const std::vector<Want>& wants) const {
   std::vector<Want> sinks;
   for (std::size_t i = graph_.size(); i-- > 0;) {
     const NodeId id = graph_.at(i);
-    if (covered[i] || info_[i].computed || !may_raise(id)) continue;
+    if (covered[i] || info_[i].computed || !may_warn(id)) continue;
     const std::vector<NodeId> cone = needed({&id, 1});
     const bool readable = std::ranges::none_of(cone, [&](NodeId n) {
       return graph_[n].op == ir::Op::Input && !computed_.contains(n.value) &&
@@ -163,7 +156,7 @@ void Session::compute(Storages wanted, bool with_sinks) {
 
 // What stands before a line that warns, warns before it.
 void Session::run_what_warns_before() {
-  if (!has_untold() || !has_pending_raises()) return;
+  if (!has_untold() || !has_pending_warnings()) return;
   pure_ = false;  // a call that does not warn goes another way
   std::vector<Want> wants = wants_of(live());
   for (Want& sink : dead_sinks(wants)) wants.push_back(std::move(sink));
@@ -215,9 +208,9 @@ void Session::run(std::vector<Want>& wants) {
       node.id = static_cast<std::uint32_t>(params.size() - 1);
     }
     for (NodeId& operand : node.inputs) operand = renamed.at(operand.value);
-    if (may_raise(id)) request.report_mask |= info_[id.value].report_mask;
+    if (may_warn(id)) request.report_mask |= info_[id.value].report_mask;
     may_redo |= node.order == ir::Order::Extremum;
-    if (!is_structural(node)) {
+    if (!ir::is_leaf(node.op) && !ir::is_index_map(node.op)) {
       ++computing;
       sole = id;
     }
@@ -225,6 +218,7 @@ void Session::run(std::vector<Want>& wants) {
     renamed[id.value] = graph.add(std::move(node));
   }
   for (NodeId root : roots) graph.outputs.push_back(renamed.at(root.value));
+  if constexpr (kChecked) ir::verify(graph, &loops_);
 
   // Memory. Given memory that the request also reads is overwritten in place only where the read is
   // element by element the same and nothing could ask for a second computation, not even to learn

@@ -210,7 +210,7 @@ NodeId Session::input_of(const LazyArray& array) {
 void Session::settle(std::size_t first, std::span<const NodeId> results) {
   if (graph_.size() > info_.size()) info_.resize(graph_.size(), current_);
   for (NodeId node : results)
-    if (node.value < first && may_raise(node))
+    if (node.value < first && may_warn(node))
       repeats_.push_back({node, current_.origin, graph_.size()});
 }
 
@@ -380,9 +380,9 @@ void Session::tell() {
   for (const Told& one : told) host_.warn(one.origin, one.message);
 }
 
-bool Session::has_pending_raises() const {
+bool Session::has_pending_warnings() const {
   for (std::size_t i = 0; i < info_.size(); ++i)
-    if (!info_[i].computed && may_raise(graph_.at(i))) return true;
+    if (!info_[i].computed && may_warn(graph_.at(i))) return true;
   return false;
 }
 
@@ -422,22 +422,10 @@ const Want* Session::computed(NodeId node) const {
   return it == computed_.end() ? nullptr : &it->second;
 }
 
-// A node whose line has it reported when a floating-point flag goes up.
-bool Session::may_raise(NodeId id) const {
+// A node that may raise a floating-point flag, which its line has reported.
+bool Session::may_warn(NodeId id) const {
   if (id.value < info_.size() && info_[id.value].report_mask == 0) return false;
-  const ir::Node& node = graph_[id];
-  switch (node.op) {
-    case ir::Op::Ufunc:
-      return true;
-    case ir::Op::Cast:
-      return ir::cast_may_raise(graph_[node.inputs[0]].dtype, node.dtype);
-    case ir::Op::Reduce:
-      return ir::is_in(node.dtype, ir::kInexact) &&
-             (node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod);
-    default:
-      return ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp &&
-             ir::is_in(graph_[node.inputs[0]].dtype, ir::kInexact);
-  }
+  return ir::may_raise(graph_, graph_[id]);
 }
 
 // Arithmetic of one rounding: the flags of the loop are those that NumPy reports. Halves are

@@ -198,9 +198,9 @@ class Session final : public numpy_shim::Context {
   void note_raised(NodeId node, std::vector<std::string> messages) {
     raised_.try_emplace(node.value, Raised{std::move(messages)});
   }
-  // Whether something pending may raise.
-  bool has_pending_raises() const;
-  bool may_raise(NodeId node) const;
+  // Whether something pending may warn.
+  bool has_pending_warnings() const;
+  bool may_warn(NodeId node) const;
 
   // An operation that turned out to have no native form may have left nodes behind. They are
   // nobody's: their warnings are not due.

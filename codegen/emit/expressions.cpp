@@ -1,5 +1,5 @@
 // What stands inside a statement of the text: names, addresses, operations.
-#include <utility>
+#include <string_view>
 
 #include "codegen/emit/kernel_printer.h"
 #include "codegen/emit/literal.h"
@@ -7,9 +7,18 @@
 namespace ufuse::codegen {
 namespace {
 
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
+// A pattern of ops.def with its holes filled: `in` gives what stands for the letter in {}.
+template <class F>
+std::string filled(std::string_view pattern, const F& in) {
+  std::string text;
+  for (std::size_t i = 0; i < pattern.size(); ++i)
+    if (pattern[i] == '{') {
+      text += in(pattern[i + 1]);
+      i += 2;
+    } else {
+      text += pattern[i];
+    }
+  return text;
 }
 
 }  // namespace
@@ -27,6 +36,7 @@ std::string KernelPrinter::address(const Access& a, VarId block_base,
   std::string sum;
   const auto add = [&](const std::string& term) { sum += (sum.empty() ? "" : " + ") + term; };
   for (const loop::Term& t : a.terms) {
+    if (t.var == block_base && base == "0") continue;
     const std::string var = t.var == block_base ? base : name(t.var);
     add(t.stride.literal() && t.stride.value == 1 ? var : var + " * " + number(t.stride));
   }
@@ -37,14 +47,14 @@ std::string KernelPrinter::address(const Access& a, VarId block_base,
 }
 
 std::string KernelPrinter::element(const Access& a) const {
-  return names_[index(a.buffer)] + "[" + address(a) + "]";
+  return name(a) + "[" + address(a) + "]";
 }
 
 // ---- Values ----
 
 std::string KernelPrinter::use(ValueId v) const {
   if (auto it = constants_.find(v); it != constants_.end()) return it->second;
-  return is_array(v) ? value_name(v) + "[" + lane_index() + "]" : value_name(v);
+  return is_array(v) ? value_name(v) + "[" + place_of(v) + "]" : value_name(v);
 }
 
 // Locals are plain bools, which g++ packs into bytes far better than the bytes of rt::b8;
@@ -68,11 +78,12 @@ std::string KernelPrinter::expression(const Stmt& s) const {
     if (s.helper == Stmt::Helper::Unknown) arguments = use(s.args[0]) + ", unset";
     return kNames[static_cast<int>(s.helper)] + ("(" + arguments + ")");
   }
+  if (s.op == ir::Op::Param)
+    return "rt::param<" + type + ">(args->params[" + std::to_string(s.index) + "])";
   if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";
-  std::string text(ir::op_info(s.op).expression);
-  replace_all(text, "{T}", type_of(dtype(s.args.back())));
-  for (std::size_t i = 0; i < s.args.size(); ++i)
-    replace_all(text, "{" + std::to_string(i) + "}", operand(s.args[i]));
+  const std::string text = filled(ir::op_info(s.op).expression, [&](char hole) {
+    return hole == 'T' ? type_of(dtype(s.args.back())) : operand(s.args[index(hole - '0')]);
+  });
   // Small integers compute as int in C++; bool expressions as bool.
   const bool narrow = is_in(d, ir::kInteger) && ir::size_of(d) < 4;
   return narrow ? "(" + type + ")(" + text + ")" : text;
@@ -81,9 +92,8 @@ std::string KernelPrinter::expression(const Stmt& s) const {
 // One step of a reduction.
 std::string KernelPrinter::combine(const Stmt& s, const std::string& a,
                                    const std::string& b) const {
-  std::string text(ir::op_info(ir::reduction_info(s.reduction).combine).expression);
-  replace_all(text, "{0}", a);
-  replace_all(text, "{1}", b);
+  const std::string_view pattern = ir::op_info(ir::reduction_info(s.reduction).combine).expression;
+  const std::string text = filled(pattern, [&](char hole) { return hole == '0' ? a : b; });
   return "(" + type_of(dtype(s.result)) + ")(" + text + ")";
 }
 

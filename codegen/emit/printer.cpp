@@ -1,6 +1,7 @@
 #include "codegen/emit/printer.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "codegen/emit/kernel_printer.h"
@@ -33,7 +34,8 @@ KernelPrinter::KernelPrinter(const loop::Kernel& kernel, const ir::LoopTable& lo
 
 void KernelPrinter::line(const std::string& text) {
   text_.append(static_cast<std::size_t>(2 * indent_), ' ');
-  text_ += text + "\n";
+  text_ += text;
+  text_ += '\n';
 }
 void KernelPrinter::open(const std::string& text) {
   line(text + " {");
@@ -103,17 +105,9 @@ void KernelPrinter::print_entry(const std::string& pointers) {
   text_ +=
       "  const rt::Index n = " +
       (n.literal() ? std::to_string(n.value) : "args->sizes[" + std::to_string(n.symbol) + "]") +
-      ";\n  return rt::parallel(args->threads, n, " + std::to_string(grain()) +
+      ";\n  return rt::parallel(args->threads, n, " + std::to_string(k_.grain) +
       ", [&](rt::Index lo, rt::Index hi, rt::Flags& flags) {\n    rows(" + pointers +
       "args, lo, hi, flags);\n  });\n}\n";
-}
-
-int KernelPrinter::grain() const {
-  bool lanes = false;
-  walk(k_.body, [&](const Stmt& s) {
-    lanes |= s.kind == Stmt::Kind::Loop && s.lanes && s.vars[0] == k_.parallel;
-  });
-  return lanes ? loop::kBlock : 1;
 }
 
 // Before the loops: sizes, rows of scratch, the way to memory.
@@ -125,10 +119,14 @@ void KernelPrinter::preliminaries() {
   const auto need = [&](const Number& n) {
     if (!n.literal()) symbols.insert(n.symbol);
   };
+  const auto need_strides = [&](const Access& a) {
+    for (const loop::Term& t : a.terms) need(t.stride);
+    for (const auto& f : a.fixed) need(f.second);
+  };
   walk(k_.body, [&](const Stmt& s) {
     has_unknown |= s.helper == Stmt::Helper::Unknown;
-    for (const loop::Term& t : s.access.terms) need(t.stride);
-    for (const auto& f : s.access.fixed) need(f.second);
+    need_strides(s.access);
+    for (const Access& a : s.direct) need_strides(a);
     for (VarId v : s.vars)
       if (v != k_.parallel || s.kind != Stmt::Kind::Loop) need(k_.vars[index(v)].extent);
   });
@@ -152,41 +150,27 @@ void KernelPrinter::print_body(const Body& body) {
 void KernelPrinter::print_stmt(const Stmt& s) {
   switch (s.kind) {
     case Stmt::Kind::Load:
-    case Stmt::Kind::Compute:
-    case Stmt::Kind::Store:
-    case Stmt::Kind::Redo:
-    case Stmt::Kind::Doubt:
-      return print_scalar(s);
-    case Stmt::Kind::Call:
-      return print_call_one(s);
-    case Stmt::Kind::Loop:
-      return print_loop(s);
-    case Stmt::Kind::Fold:
-      return s.form == Stmt::Form::Lanes ? print_fold_one(s) : print_horizontal(s);
-  }
-}
-
-void KernelPrinter::print_scalar(const Stmt& s) {
-  switch (s.kind) {
-    case Stmt::Kind::Load:
       return define(s.result, element(s.access));
     case Stmt::Kind::Compute:
       if (s.op == ir::Op::Const) return;
-      if (s.op == ir::Op::Param)
-        return define(s.result, "rt::param<" + type_of(dtype(s.result)) + ">(args->params[" +
-                                    std::to_string(s.index) + "])");
       return define(s.result, expression(s));
     case Stmt::Kind::Store:
-      if (k_.may_stream(s))
-        return line(target_name(s) + "[" + place_of(open_lanes_) + "] = " + use(s.args[0]) + ";");
-      return line(element(s.access) + " = " + use(s.args[0]) + ";");
+      return print_store(s);
+    case Stmt::Kind::Redo:
+      return line("if (" + use(s.args[0]) + ") flags.redo();");
     case Stmt::Kind::Doubt:
       return line("doubt." +
                   (s.args.size() == 1 ? "look(" + use(s.args[0])
                                       : "compare(" + use(s.args[0]) + ", " + use(s.args[1])) +
                   ");");
-    default:
-      return line("if (" + use(s.args[0]) + ") flags.redo();");
+    case Stmt::Kind::Call:
+      return s.lanes ? print_call_block(s) : print_call_one(s);
+    case Stmt::Kind::Loop:
+      return print_loop(s);
+    case Stmt::Kind::Segment:
+      return print_segment(s);
+    case Stmt::Kind::Fold:
+      return print_fold(s);
   }
 }
 
@@ -198,43 +182,41 @@ void KernelPrinter::define(ValueId v, const std::string& expression) {
        value_name(v) + " = " + expression + ";");
 }
 
+void KernelPrinter::print_store(const Stmt& s) {
+  const bool streams = k_.buffer(s.access).streamable && !blocks_.empty();
+  const std::string to =
+      streams ? target_name(s.access) + "[" + place_in(*blocks_.back()) + "]" : element(s.access);
+  line(to + " = " + use(s.args[0]) + ";");
+}
+
 // ---- Loops ----
 
 void KernelPrinter::print_loop(const Stmt& s) {
   const VarId var = s.vars[0];
-  const bool shared = var == k_.parallel;
+  const bool shared = var == k_.parallel, in_doubt = !s.exact.empty();
   const std::string lo = shared ? "lo" : "0", hi = shared ? "hi" : extent(var);
-  if (s.lanes) open_lanes_ = var;
-  if (!s.exact.empty()) return print_doubtful(s, lo, hi);
-  if (s.lanes && Lanes::needs_blocks(s.body)) return print_blocks(s, lo, hi);
-  if (s.lanes && may_stream(s.body)) return print_stream(s, lo, hi);
-  open_for(name(var), lo, hi);
+  if (s.block > 0)
+    open_blocks(s, lo, hi);
+  else
+    open_for(name(var), lo, hi);
+  if (in_doubt) line("rt::RootDoubt doubt;");
+  if (s.block > 0) open_streams(s);
   print_body(s.body);
-  close();
-}
-
-// A fast body block by block, and the exact one over the few blocks that need it.
-void KernelPrinter::print_doubtful(const Stmt& s, const std::string& lo, const std::string& hi) {
-  const VarId var = s.vars[0];
-  open_blocks(var, lo, hi, loop::kBlock);
-  line("rt::RootDoubt doubt;");
-  open_streams(s.body, var, loop::kBlock);
-  open_lanes(var);
-  print_body(s.body);
-  close();
-  open("if (__builtin_expect(doubt.any(), 0))");
-  line("// Too close to tell without the square roots: this block once more, in full.");
-  open_lanes(var);
-  print_body(s.exact);
-  close();
-  close();
-  close_streams(s.body, var);
-  close();
+  if (in_doubt) {
+    open("if (__builtin_expect(doubt.any(), 0))");
+    line("// Too close to tell without the square roots: this block once more, in full.");
+    print_body(s.exact);
+    close();
+  }
+  if (s.block > 0)
+    close_blocks(s);
+  else
+    close();
 }
 
 // ---- Calls ----
 
-// A call for one element: its operands are locals, with a gap behind each (see Lanes::array_size).
+// A call for one element: its operands are locals, with a gap behind each (see loop::kArrayGap).
 void KernelPrinter::print_call_one(const Stmt& s) {
   const ir::LoopEntry& entry = loops_[k_.calls[index(s.index)]];
   Texts pointers, steps;

@@ -17,6 +17,13 @@ void KernelPrinter::close_loops(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) close();
 }
 
+void KernelPrinter::print_fold(const Stmt& s) {
+  if (s.lanes) return print_fold_block(s);
+  if (s.form == Stmt::Form::Lanes) return print_fold_one(s);
+  print_horizontal(s);
+  if (is_array(s.result)) line(use(s.result) + " = " + run_name(s) + ";");
+}
+
 // ---- Scalar accumulators ----
 
 void KernelPrinter::print_fold_one(const Stmt& s) {
@@ -75,11 +82,12 @@ void KernelPrinter::print_run(const Stmt& s) {
   const bool parallel = s.form == Stmt::Form::Parallel;
   if (s.order == ir::Order::Pairwise) {
     const std::string chunk = s.chunk > 0 ? std::to_string(s.chunk) : "0";
-    line(acc + " = rt::" + (parallel ? "parallel_" : "") + "sum" + (s.blocks ? "_blocks" : "") +
-         "<" + type + ">(" + acc + ", " + n + ", " + chunk + ", f" + acc +
-         (parallel   ? ", args->threads, flags"
-          : s.blocks ? ", flags"
-                     : "") +
+    line(acc + " = rt::" + (parallel ? "parallel_" : "") + "sum" +
+         (s.block > 0 ? "_blocks<" + type + ", " + std::to_string(s.block) : "<" + type) + ">(" +
+         acc + ", " + n + ", " + chunk + ", f" + acc +
+         (parallel      ? ", args->threads, flags"
+          : s.block > 0 ? ", flags"
+                        : "") +
          ");");
     return;
   }
@@ -127,7 +135,7 @@ void KernelPrinter::print_arg_extremum(const Stmt& s) {
 
 // The run's element as a callable.
 void KernelPrinter::print_element(const Stmt& s) {
-  if (s.blocks) return print_block_sum(s);
+  if (s.block > 0) return print_block_sum(s);
   open("const auto f" + run_name(s) + " = [&](rt::Index " + name(s.vars.back()) + ") -> " +
        type_of(dtype(s.element)));
   print_body(s.body);

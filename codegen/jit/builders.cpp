@@ -2,6 +2,7 @@
 #include "codegen/jit/builders.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
@@ -9,6 +10,23 @@
 #include <utility>
 
 namespace ufuse::codegen {
+namespace {
+
+// On a thread of its own, with a lower priority that the compilers it starts take over: whoever
+// computes meanwhile keeps the cores. A thread cannot raise its priority again.
+void run_behind_others(const std::function<void()>& task) {
+  constexpr int kBehind = 10;
+  try {
+    std::thread([&] {
+      setpriority(PRIO_PROCESS, 0, kBehind);  // of this thread
+      task();
+    }).join();
+  } catch (const std::system_error&) {
+    task();
+  }
+}
+
+}  // namespace
 
 bool Builders::post(std::function<void()> task, bool awaited) {
   const std::lock_guard lock(mutex_);
@@ -49,12 +67,13 @@ void Builders::work() {
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || waiting() > 0; });
     if (waiting() == 0) return;
-    std::deque<std::function<void()>>& queue = awaited_.empty() ? rest_ : awaited_;
+    const bool awaited = !awaited_.empty();
+    std::deque<std::function<void()>>& queue = awaited ? awaited_ : rest_;
     std::function<void()> task = std::move(queue.front());
     queue.pop_front();
     ++busy_;
     lock.unlock();
-    task();
+    awaited ? task() : run_behind_others(task);
     task = nullptr;  // what it holds may take long to free
     lock.lock();
     --busy_;

@@ -1,5 +1,6 @@
 // Who builds? A few threads side by side, which take what is to be done in the order in which it
-// came; what somebody waits for goes before the rest. Used by jit.cpp. It does not know what the
+// came; what somebody waits for goes before the rest, which is done with a lower priority, so that
+// it takes nothing from the program's own threads. Used by jit.cpp. It does not know what the
 // tasks do; they throw nothing.
 #pragma once
 

@@ -1,9 +1,11 @@
-// What is a kernel before it is text? Loop nests over scalar values: about seven kinds of
-// statement, each with fields for everything that matters to speed, so that passes rewrite data and
-// the printer decides nothing. Made by lower.cpp, rewritten by passes.cpp, printed by codegen/emit.
-// It knows no array semantics: shapes, strides and orders have become loops and addresses.
+// What is a kernel before it is text? Loop nests over scalar values: nine kinds of statement, each
+// with fields for everything that matters to speed, so that passes rewrite data and the printer
+// decides nothing. Made by lower.cpp, rewritten by the passes, checked by verify.cpp, printed by
+// codegen/emit. It knows no array semantics: shapes, strides and orders have become loops and
+// addresses.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -12,11 +14,24 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/support/small_vector.h"
 
 namespace ufuse::codegen::loop {
 
 using VarId = int;    // index into Kernel::vars
 using ValueId = int;  // index into Kernel::values; -1: none
+
+// Sorted, each variable once.
+using Vars = ir::SmallVector<VarId, 4>;
+inline bool contains(const Vars& vars, VarId var) {
+  return std::binary_search(vars.begin(), vars.end(), var);
+}
+inline void join(Vars& vars, const Vars& more) {
+  for (VarId var : more) {
+    const auto at = std::lower_bound(vars.begin(), vars.end(), var);
+    if (at == vars.end() || *at != var) vars.insert(at, var);
+  }
+}
 
 // A number that is either part of the text (symbol < 0) or handed in at run time as sizes[symbol].
 struct Number {
@@ -39,10 +54,13 @@ struct Term {
 };
 struct Access {
   int buffer = -1;
-  std::vector<Term> terms;
+  std::vector<Term> terms;  // sorted by variable
   std::vector<std::pair<std::int64_t, Number>> fixed;
   friend auto operator<=>(const Access&, const Access&) = default;
 };
+
+// Whether what is stored may go past the caches, and whether it is so large that it shall.
+enum class Streaming : std::uint8_t { No, Allowed, Wanted };
 
 struct Buffer {
   enum class Role : std::uint8_t {
@@ -52,20 +70,24 @@ struct Buffer {
     Row
   };  // Row: scratch of one thread, `length` elements
   Role role = Role::Input;
-  int index = 0;  // of the request's input or output, or of the plan's temporary
+  int index = 0;  // of the request's input or output, or of the schedule's temporary
   std::int64_t offset =
       0;  // elements from the operand's first element (a view's start); known only when bound
   ir::DType dtype = ir::DType::Float64;
   bool written = false;
-  bool streamable = false;  // can be written past the caches, a block of lanes at a time
-  std::string name;
-  Number length;
+  Streaming streaming = Streaming::No;
+  bool streamable = false;  // what blocks of lanes store in it can go past the caches
+  Number length = {};
 };
 
-// SSA: computed once per iteration of the loops over `vars`.
+// SSA: computed once per iteration of the loops over `vars`. A load may be repeated in several
+// segments of one block: it is the same value in all of them.
 struct Value {
   ir::DType dtype = ir::DType::Float64;
-  std::vector<VarId> vars;  // sorted
+  Vars vars;
+  // The length of the array that keeps it for all lanes of a block, from one segment to the next;
+  // 0: it is a scalar.
+  std::int64_t array = 0;
 };
 
 struct Stmt;
@@ -75,9 +97,10 @@ struct Stmt {
   enum class Kind : std::uint8_t {
     Load,     // result = access
     Compute,  // result = op(args): a row of ops.def, Cast, Const or Param
-    Call,     // results = inner loop `row`(args): one call for a whole block of lanes
+    Call,     // results = inner loop `index`(args)
     Store,    // access = args[0]
     Loop,     // for vars[0]: body
+    Segment,  // for each lane of the block that is open: body
     Fold,     // result = reduction of `element` over vars (outermost first), computed by body
     Redo,     // the kernel's result is in doubt where args[0] is true
     Doubt,    // the loop's fast body is in doubt where args[0] has no square root, or one that may
@@ -101,8 +124,17 @@ struct Stmt {
       0;  // Param: position in params; Call: in calls; Load: 1 where the array has one stride
   std::vector<VarId> vars;
   Body body;
-  bool lanes = false;  // Loop: innermost, runs in blocks of kBlock lanes where its body needs that
-  Body exact;          // Loop: runs over a block again in place of `body` where that met a Doubt
+  // Loop: innermost, its iterations are vector lanes. Call: takes all lanes of the open block at
+  // once. Fold: has an accumulator for each lane of the open block.
+  bool lanes = false;
+  bool parallel = false;  // Loop: its iterations are to be shared out over the threads
+  bool merges = false;    // Loop: with the one inside it, it may be run as one
+  // Loop, Fold: runs over its lanes in blocks of so many; 0: it does not. The body then stands
+  // around the lanes: segments, and between them what is done for a whole block.
+  std::int64_t block = 0;
+  Body exact;  // Loop: runs again in place of `body` where that met a Doubt
+  // Call of lanes: by operand, inputs first: memory that it reads or writes itself (or no buffer).
+  std::vector<Access> direct;
   // Fold.
   enum class Form : std::uint8_t {
     Lanes,       // accumulators beside every lane (or one scalar outside lanes), loops over vars in
@@ -118,10 +150,12 @@ struct Stmt {
   std::int64_t chunk = 0;
   bool stops = false;  // any, all: nothing is lost when elements after the answer are not looked at
   ValueId initial = -1;
-  // The elements are made a block at a time, in an array, and then combined: where g++ would make
-  // them one by one, or where `calls` of block calls do.
-  bool blocks = false;
-  bool calls = false;
+  // The elements had better be made a block at a time, in an array, and then combined: where g++
+  // would make them one by one, or where block calls make them.
+  bool in_blocks = false;
+  // Fold of lanes: so many rows at a time go into the accumulators; 0: element by element. Its body
+  // is one segment then, which ends with the loop over the rows.
+  int rows = 0;
 };
 
 // Visits each statement of a body, outer ones first.
@@ -135,15 +169,6 @@ void walk(B& body, const F& visit) {
   }
 }
 
-inline constexpr int kBlock =
-    256;  // lanes per block: NumPy's inner loops are at their best, and still in L1
-inline constexpr int kWideBlock =
-    8192;  // without calls: long stretches of each row; accumulators stay in L2
-inline constexpr int kStreamBlock = 1024;  // where nothing else asks for blocks
-inline constexpr int kMaxUnroll = 16;      // extents up to this are part of the text
-inline constexpr int kRowsAtOnce =
-    4;  // of a reduction beside few lanes, whose accumulators then stay in registers
-
 struct Kernel {
   std::vector<Var> vars;
   std::vector<Value> values;
@@ -152,17 +177,38 @@ struct Kernel {
   std::vector<std::uint32_t> params;  // the request's params used
   std::vector<std::uint32_t> calls;   // rows of the LoopTable used
   Body body;
-  VarId parallel = -1;  // the loop whose range is shared out; -1: a Parallel fold, or one thread
+  VarId parallel = -1;     // the loop whose range is shared out; -1: a Parallel fold, or one thread
+  std::int64_t grain = 1;  // at multiples of which that range is cut
   std::vector<std::string> ops;  // what is fused, for people
   double cost_ns = 0;            // estimate for one thread
   bool streams =
       false;  // what is streamable is so large that it goes past the caches; not in the text
 
-  bool may_stream(const Stmt& s) const {
-    return s.kind == Stmt::Kind::Store &&
-           buffers[static_cast<std::size_t>(s.access.buffer)].streamable;
+  const Var& var(VarId v) const { return vars[static_cast<std::size_t>(v)]; }
+  const Value& value(ValueId v) const { return values[static_cast<std::size_t>(v)]; }
+  const Buffer& buffer(const Access& a) const {
+    return buffers[static_cast<std::size_t>(a.buffer)];
   }
 };
+
+// Elements between one array and the next: NumPy 1.x takes operands that touch for overlapping, and
+// then computes otherwise.
+inline constexpr std::int64_t kArrayGap = 8;
+
+// The variable of the lanes that a blocked loop or reduction runs over.
+inline VarId lanes_of(const Stmt& blocked) { return blocked.vars.back(); }
+// Whether all lanes of a blocked loop are known to be one block.
+inline bool is_one_block(const Kernel& kernel, const Stmt& blocked) {
+  const VarId var = lanes_of(blocked);
+  const Number& extent = kernel.var(var).extent;
+  return blocked.kind == Stmt::Kind::Loop && extent.literal() && extent.value <= blocked.block &&
+         var != kernel.parallel;
+}
+// Of the arrays that keep something for each lane of a block.
+inline std::int64_t array_length(const Kernel& kernel, const Stmt& blocked) {
+  const bool one = is_one_block(kernel, blocked);
+  return (one ? kernel.var(lanes_of(blocked)).extent.value : blocked.block) + kArrayGap;
+}
 
 std::string print(const Kernel& kernel);  // for golden files and logs
 

@@ -21,7 +21,7 @@ class LoopPrinter {
       const Buffer& b = k_.buffers[i];
       line("buffer b" + std::to_string(i) + " = " + kRoles[static_cast<int>(b.role)] + " " +
            std::to_string(b.index) + " : " + std::string(ir::info(b.dtype).name) +
-           (b.streamable ? " streamable" : ""));
+           (b.written ? " written" : "") + (b.streamable ? " streamable" : ""));
     }
     body(k_.body);
     return std::move(text_);
@@ -30,11 +30,15 @@ class LoopPrinter {
  private:
   void line(const std::string& text) {
     text_.append(static_cast<std::size_t>(2 * depth_), ' ');
-    text_ += text + "\n";
+    text_ += text;
+    text_ += '\n';
   }
   static std::string value(ValueId v) { return "t" + std::to_string(v); }
+  // With the length of the array that keeps it, if one does.
   std::string typed(ValueId v) const {
-    return value(v) + ":" + ir::info(k_.values[static_cast<std::size_t>(v)].dtype).code;
+    const Value& value = k_.value(v);
+    const std::string array = value.array > 0 ? "[" + std::to_string(value.array) + "]" : "";
+    return LoopPrinter::value(v) + array + ":" + ir::info(value.dtype).code;
   }
   std::string access(const Access& a) const {
     std::string text = "b" + std::to_string(a.buffer) + "[";
@@ -43,8 +47,7 @@ class LoopPrinter {
       text += (first ? "" : " + ") + term;
       first = false;
     };
-    for (const Term& t : a.terms)
-      add(k_.vars[static_cast<std::size_t>(t.var)].name + "*" + number(t.stride));
+    for (const Term& t : a.terms) add(k_.var(t.var).name + "*" + number(t.stride));
     for (const auto& [factor, stride] : a.fixed) add(std::to_string(factor) + "*" + number(stride));
     return text + "]";
   }
@@ -52,6 +55,16 @@ class LoopPrinter {
     std::string text;
     for (ValueId v : s.args) text += " " + value(v);
     return text;
+  }
+
+  // Of a call: what it reads or writes itself, or a value.
+  std::string operand(const Stmt& s, std::size_t i, const std::string& value) const {
+    const bool direct = i < s.direct.size() && s.direct[i].buffer >= 0;
+    return direct ? access(s.direct[i]) : value;
+  }
+  std::string blocks(const Stmt& s) const {
+    if (s.block == 0) return "";
+    return is_one_block(k_, s) ? " one block" : " blocks " + std::to_string(s.block);
   }
 
   void body(const Body& statements) {
@@ -67,15 +80,21 @@ class LoopPrinter {
         const bool row = s.helper == Stmt::Helper::None;
         std::string text =
             typed(s.result) + " = " +
-            (row ? std::string(ir::op_name(s.op)) : kHelpers[static_cast<int>(s.helper)]) + args(s);
+            (row ? std::string(ir::op_info(s.op).name) : kHelpers[static_cast<int>(s.helper)]) +
+            args(s);
         if (s.op == ir::Op::Const) text += " 0x" + hex(s.constant.bits[0]);
         if (s.op == ir::Op::Param) text += " p" + std::to_string(s.index);
         return line(text);
       }
       case Stmt::Kind::Call: {
         std::string text;
-        for (ValueId v : s.results) text += (v >= 0 ? typed(v) : "_") + " ";
-        return line(text + "= call f" + std::to_string(s.index) + args(s));
+        for (std::size_t i = 0; i < s.results.size(); ++i)
+          text +=
+              operand(s, s.args.size() + i, s.results[i] >= 0 ? typed(s.results[i]) : "_") + " ";
+        text += "= call f" + std::to_string(s.index);
+        for (std::size_t i = 0; i < s.args.size(); ++i)
+          text += " " + operand(s, i, value(s.args[i]));
+        return line(text + (s.lanes ? " lanes" : ""));
       }
       case Stmt::Kind::Store:
         return line("store " + access(s.access) + " =" + args(s));
@@ -86,10 +105,15 @@ class LoopPrinter {
       case Stmt::Kind::Loop: {
         std::string text = "for " + range(s.vars[0]);
         if (s.lanes) text += " lanes";
-        if (s.vars[0] == k_.parallel) text += " parallel";
-        line(text);
+        if (s.parallel) text += " parallel";
+        if (s.vars[0] == k_.parallel) text += " grain " + std::to_string(k_.grain);
+        if (s.merges) text += " merges";
+        line(text + blocks(s));
         break;
       }
+      case Stmt::Kind::Segment:
+        line("segment");
+        break;
       case Stmt::Kind::Fold: {
         static constexpr const char* kForms[] = {"lanes", "horizontal", "parallel"};
         static constexpr const char* kOrders[] = {"free", "sequential", "pairwise", "extremum"};
@@ -99,7 +123,10 @@ class LoopPrinter {
         for (VarId v : s.vars) text += " " + range(v);
         text += std::string(" ") + kForms[static_cast<int>(s.form)];
         if (s.arg < 0) text += std::string(" ") + kOrders[static_cast<int>(s.order)];
-        if (s.blocks) text += " blocks";
+        if (s.lanes) text += " of lanes";
+        if (s.in_blocks && s.block == 0) text += " blocks";
+        if (s.rows > 0) text += " rows " + std::to_string(s.rows);
+        text += blocks(s);
         if (s.chunk > 0) text += " chunk " + std::to_string(s.chunk);
         if (s.initial >= 0) text += " from " + value(s.initial);
         line(text);
@@ -118,7 +145,7 @@ class LoopPrinter {
     --depth_;
   }
   std::string range(VarId v) const {
-    const Var& var = k_.vars[static_cast<std::size_t>(v)];
+    const Var& var = k_.var(v);
     return var.name + "<" + number(var.extent);
   }
   static std::string hex(std::uint64_t bits) {

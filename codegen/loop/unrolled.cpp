@@ -53,8 +53,8 @@ void doubt_extremum(Nest& nest, ValueId result, const std::vector<ValueId>& x, D
   Stmt stmt;
   stmt.kind = Stmt::Kind::Redo;
   stmt.args = {test(Op::LogicalOr, {tie, nan})};
-  const std::vector<VarId> where = nest.vars(stmt.args[0]);
-  nest.emit(std::move(stmt), where, 1);
+  const Vars where = nest.vars(stmt.args[0]);
+  nest.emit(std::move(stmt), where);
 }
 
 // The innermost scope's body is to run again, in full, where the numbers have no roots or roots
@@ -63,7 +63,7 @@ void doubt_roots(Nest& nest, std::vector<ValueId> squares) {
   Stmt stmt;
   stmt.kind = Stmt::Kind::Doubt;
   stmt.args = std::move(squares);
-  nest.body(nest.depth()).push_back(std::move(stmt));
+  nest.body(nest.scopes().depth()).push_back(std::move(stmt));
 }
 
 }  // namespace

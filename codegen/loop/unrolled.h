@@ -1,7 +1,7 @@
 // A reduction of a few elements, written out: in which order are they combined?
 //
 // The elements are values already, in C order; what is written is NumPy's own order, bit for bit.
-// Called by folds.cpp. It knows values and their kinds, not where they came from.
+// Called by values.cpp. It knows values and their kinds, not where they came from.
 #pragma once
 
 #include <vector>

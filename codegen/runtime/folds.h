@@ -85,13 +85,12 @@ inline T parallel_sum(T acc, Index n, Index chunk, const F& f, Threads threads, 
 }
 
 // The same where f(lo, count, flags) gives the sum of a whole block of elements.
-constexpr Index kBlock = 256;
-template <class T, class F>
+template <class T, Index kBlock, class F>
 inline T sum_blocks(T acc, Index n, Index chunk, const F& f, Flags& flags) {
   return pairwise_runs<typename Term<T>::type>(acc, n, chunk, kBlock,
                                                [&](Index lo, Index m) { return f(lo, m, flags); });
 }
-template <class T, class F>
+template <class T, Index kBlock, class F>
 inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, Threads threads,
                              Flags& flags) {
   using Sum = typename Term<T>::type;

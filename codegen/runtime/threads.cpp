@@ -16,17 +16,13 @@
 
 #include "codegen/jit/fork.h"
 #include "codegen/runtime/openmp.h"
+#include "codegen/schedule/cost.h"
 
 extern "C" int omp_in_parallel();
 
 namespace ufuse::codegen {
 namespace {
 
-// Measured with libomp: an empty region of a team that spins costs below a microsecond; one that
-// sleeps must be woken.
-constexpr double kWorthAwake = 20e3, kWorthAsleep = 150e3;  // ns of work on one thread
-// Linux lets a program that computes keep its core for about 4 ms while another waits for it.
-constexpr double kWorthWaiting = 20e6;
 // How long teams wait for the next loop: a core of a virtual machine that has slept for longer than
 // some milliseconds takes as long to wake; BLAS's threads want the cores at once.
 constexpr int kWaitMs = 25, kShortWaitMs = 1;
@@ -115,11 +111,11 @@ void Threads::set_limit(int threads) {
 
 int Threads::choose(double work_ns) {
   int most = limit();
-  if (most <= 1 || work_ns < kWorthAwake) return 1;
-  if (work_ns < kWorthWaiting) most -= taken_();
+  if (most <= 1 || work_ns < cost::kWorthAwake) return 1;
+  if (work_ns < cost::kWorthTakenCores) most -= taken_();
   if (most <= 1) return 1;
   const std::int64_t awake = wait_ms_.load(std::memory_order_relaxed) * 1'000'000;  // after a loop
-  if (work_ns < kWorthAsleep &&
+  if (work_ns < cost::kWorthAsleep &&
       clock_() - last_parallel_ns_.load(std::memory_order_relaxed) > awake)
     return 1;
   choose_wait();

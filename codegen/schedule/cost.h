@@ -1,52 +1,99 @@
 // Every number that decides how a graph is cut into loops, and whether one waits for the compiler.
-// Changes speed, never results. Figures are nanoseconds or counts measured on current x86-64 server
-// cores; bench/ shows what a change does.
+// Changes speed, never results. Figures are nanoseconds or counts, measured on x86-64 server cores
+// with AVX-512; a number without a figure beside it was chosen by reasoning, which is told. bench/
+// shows what a change does.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "ir/graph.h"
 
 namespace ufuse::codegen::cost {
 
-// Work per element, in units of a vectorised addition.
+// ---- Work per element, in units of a vectorised addition, which takes kNsPerOp ----
+
 inline constexpr double kNsPerOp = 0.15;
 inline constexpr double kLoad = 1;
-inline constexpr double kCall = 8;
+inline constexpr double kCall = 8;  // exp takes 0.5 to 1.1 ns, sin and cos of NumPy 2 eight
 constexpr double of_op(ir::Op op) {
-  switch (op) {
-    case ir::Op::Divide:
-    case ir::Op::Sqrt:
-    case ir::Op::Reciprocal:
-      return 4;
-    default:
-      return 1;
-  }
+  return op == ir::Op::Divide || op == ir::Op::Sqrt || op == ir::Op::Reciprocal ? 4 : 1;
 }
 
-inline constexpr std::int64_t kUnrollBudget = 64;  // elements of unrolled reductions in one another
-inline constexpr std::int64_t kMaxRow = 1 << 14;   // longest row of scratch: stays in L2
-inline constexpr double kFewRuns = 8;              // so few runs are shared out inside, not between
-inline constexpr std::int64_t kParallelRun = 1 << 15;  // from this length on
-inline constexpr std::int64_t kParallelExtent = 64;    // a loop this long feeds all threads
+// ---- What is written out ----
+
+// Extents and strides up to this are part of the text, and reductions of so few elements are
+// written out: k-means of two columns takes 12.9 ms with its sizes in the text, 240 ms without.
+inline constexpr std::int64_t kUnrolled = 16;
+// Elements of unrolled reductions in one another: more text takes longer to compile than it saves.
+inline constexpr std::int64_t kUnrollBudget = 64;
+// An innermost axis of so few lanes is written out, and the next one runs in lanes: a vector of
+// doubles has eight.
+inline constexpr std::int64_t kFewLanes = 8;
+
+// ---- Reductions and rows ----
+
+inline constexpr std::int64_t kMaxRow = 1 << 14;  // longest row of scratch: 128 KiB stay in L2
+inline constexpr double kFewRuns = 8;             // so few runs are shared out inside, not between
+inline constexpr std::int64_t kParallelRun =
+    1 << 15;                            // a run this long takes what a team's start does
+inline constexpr double kFarStep = 64;  // elements: steps as far or farther are equally bad
+
+// ---- Threads ----
+
+// Nanoseconds of work on one thread that are worth a team that is awake, and one that sleeps:
+// measured with libomp, an empty region takes below a microsecond where the team spins, 36 to 120
+// where it must be woken.
+inline constexpr double kWorthAwake = 20e3, kWorthAsleep = 150e3;
+// And one whose cores others may take: Linux lets a program that computes keep its core for about
+// 4 ms while another waits for it.
+inline constexpr double kWorthTakenCores = 20e6;
+// A loop this long feeds all threads evenly; a shorter one is not shared out where a longer one
+// stands in it.
+inline constexpr std::int64_t kParallelExtent = 64;
+
+// ---- Blocks of lanes ----
+
+// NumPy's inner loops take their best time per element from 256 on (exp: 0.5 ns; 1.1 for 8), and
+// what stands between two calls is still in L1: a chain of 40 operations took 5.3 ns an element in
+// blocks of 64 to 256, 15.7 with a call for each vector.
+inline constexpr std::int64_t kBlock = 256;
+// Without calls, long stretches of each row are better, and the accumulators stay in L2, unless
+// there are more than kWideArrays of them.
+inline constexpr std::int64_t kWideBlock = 8192;
+inline constexpr std::size_t kWideArrays = 4;
+inline constexpr std::int64_t kStreamBlock = 1024;  // where nothing else asks for blocks: 8 KiB
+// Rows at a time of a reduction beside few lanes, whose accumulators then stay in registers.
+inline constexpr int kRowsAtOnce = 4;
+
+// ---- Streams ----
 
 // Memory that is only written, from this size on, goes past the caches: they could not keep it, and
-// would read it first. Worth 1.25x to 1.5x where memory is the limit.
-inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20;
+// would read it first. Worth 1.25x to 1.5x where memory is the limit. Stretches shorter than
+// kStreamedLanes would each have to ask.
+inline constexpr std::int64_t kStreamBytes = std::int64_t{64} << 20, kStreamedLanes = 1024;
+
+// ---- Long graphs ----
 
 // A graph of more nodes is cut into parts of this many: g++ takes some 5 ms a node for 100 nodes
 // and 10 ms for 400, and every value that crosses a cut is written to memory and read again.
 inline constexpr std::size_t kFewestNodes = 100, kMostNodes = 200;
 
+// ---- Long loops ----
+
 // Loops that are expected to take longer on one thread run in pieces, between which they can be
 // given up. Expected is what simple arithmetic takes: a call of some library may take a
 // hundredfold.
 inline constexpr double kWatched = 1e6;
+// What a piece is to take, and the first one: what is expected may be far too little.
+inline constexpr double kPiece = 4e6, kFirstPiece = 250e3;
 // Loops that are expected to take so long write into memory that lasts by a detour, so that they
 // can be given up, where each byte costs so many nanoseconds to compute: a tenth of it pays for the
 // copy.
 inline constexpr double kLong = 100e6, kWorthDetour = 3;
+
+// ---- Waiting for the compiler ----
 
 // What the interpreter and NumPy take, in nanoseconds: for a node, and for each of its elements.
 // Until loops are compiled the interpreter answers where it takes little, and NumPy where it takes

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "codegen/schedule/cost.h"
+#include "codegen/schedule/reach.h"
 #include "codegen/schedule/views.h"
 
 namespace ufuse::codegen {
@@ -16,10 +17,6 @@ namespace {
 
 using ir::NodeId;
 using ir::Op;
-
-bool is_leaf(const ir::Node& n) {
-  return n.op == Op::Input || n.op == Op::Param || n.op == Op::Const;
-}
 
 class Cutter {
  public:
@@ -43,6 +40,7 @@ class Cutter {
   // What is computed or seen otherwise, for itself; a repeated scalar takes no statement.
   bool counts(NodeId id) const {
     const ir::Node& n = g_[id];
+    const auto is_leaf = [](const ir::Node& node) { return reach_of(node.op) == Reach::None; };
     return !is_leaf(n) && !(n.op == Op::Broadcast && is_leaf(g_[n.inputs[0]]));
   }
 
@@ -75,7 +73,7 @@ class Cutter {
 
   // The value whose memory is kept where `id` is wanted later.
   NodeId base(NodeId id) const {
-    while (is_index_map(g_[id].op)) id = g_[id].inputs[0];
+    while (reach_of(g_[id].op) == Reach::Mapped) id = g_[id].inputs[0];
     return id;
   }
 
@@ -103,7 +101,8 @@ class Cutter {
     std::vector<double> crossing(count + 1, 0);  // first as changes from one position to the next
     for (std::size_t p = 0; p < count; ++p) {
       const NodeId id = order_[p];
-      if (is_index_map(g_[id].op) || is_written_[id.value] || last_use_[id.value] <= p) continue;
+      if (reach_of(g_[id].op) == Reach::Mapped || is_written_[id.value] || last_use_[id.value] <= p)
+        continue;
       const double bytes = static_cast<double>(element_count(g_[id].shape)) *
                            static_cast<double>(ir::size_of(g_[id].dtype));
       crossing[p] += bytes;
@@ -129,7 +128,8 @@ class Cutter {
     for (std::size_t p = 0; p < order_.size(); ++p) {
       const NodeId id = order_[p];
       const std::size_t part = part_at(p);
-      if (!is_index_map(g_[id].op) && !is_written_[id.value] && last_use_[id.value] > ends[part])
+      if (reach_of(g_[id].op) != Reach::Mapped && !is_written_[id.value] &&
+          last_use_[id.value] > ends[part])
         result[part].kept.push_back(id);
     }
     for (std::size_t k = 0; k < g_.outputs.size(); ++k) {

@@ -1,6 +1,6 @@
 // Where is a long graph cut into parts? Compilers take more than twice as long for twice the text,
 // and lowering recurses through what it lowers: so no group of loops is to span more than a few
-// hundred nodes. Called by plan.cpp. It knows nodes and their sizes, not memory.
+// hundred nodes. Called by schedule.cpp. It knows nodes and their sizes, not memory.
 #pragma once
 
 #include <vector>

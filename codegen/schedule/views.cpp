@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/schedule/reach.h"
 #include "ir/build.h"
 
 namespace ufuse::codegen {
@@ -114,21 +115,13 @@ std::optional<Place> view_of(const ir::Graph& g, const Places& places, NodeId no
   std::vector<NodeId> maps;  // from the node to what has memory
   auto found = places.find(node.value);
   for (; found == places.end(); found = places.find(node.value)) {
-    if (!is_index_map(g[node].op)) return std::nullopt;
+    if (reach_of(g[node].op) != Reach::Mapped) return std::nullopt;
     maps.push_back(node);
     node = g[node].inputs[0];
   }
   std::optional<Place> place = found->second;
   for (; place && !maps.empty(); maps.pop_back()) place = through(g[maps.back()], *place);
   return place;
-}
-
-bool raises_flags(const ir::Node& node) {
-  if (node.op == Op::Ufunc) return true;
-  if (!is_in(node.dtype, ir::kInexact)) return node.op == Op::Cast;
-  if (node.op == Op::Reduce)
-    return node.reduction == ir::Reduction::Sum || node.reduction == ir::Reduction::Prod;
-  return node.op == Op::Cast || (ir::is_elementwise_row(node.op) && ir::op_info(node.op).raises_fp);
 }
 
 bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
@@ -139,24 +132,16 @@ bool is_never_minus_zero(const ir::Graph& graph, NodeId node) {
     open.pop_back();
     const ir::Node& n = graph[at];
     if (!is_in(n.dtype, ir::kFloat) || !seen.insert(at.value).second) continue;
-    switch (n.op) {
-      case Op::Square:
-        return true;
-      case Op::Multiply:
-        if (n.inputs[0] == n.inputs[1]) return true;
-        break;
-      case Op::Reduce:  // begins with +0.0
-        if (n.reduction == ir::Reduction::Sum && n.inputs.size() == 1) return true;
-        break;
-      case Op::Cast:  // a small negative number may become -0.0
-        if (!is_in(graph[n.inputs[0]].dtype, ir::kInexact)) return true;
-        break;
-      case Op::Add:  // -0.0 of two of them only
-        open.insert(open.end(), n.inputs.begin(), n.inputs.end());
-        break;
-      default:
-        if (is_index_map(n.op)) open.push_back(n.inputs[0]);
-    }
+    const bool is_square =
+        n.op == Op::Square || (n.op == Op::Multiply && n.inputs[0] == n.inputs[1]);
+    const bool begins_with_zero =
+        n.op == Op::Reduce && n.reduction == ir::Reduction::Sum && n.inputs.size() == 1;
+    // A small negative float may become -0.0, an integer never does.
+    const bool was_exact = n.op == Op::Cast && !is_in(graph[n.inputs[0]].dtype, ir::kInexact);
+    if (is_square || begins_with_zero || was_exact) return true;
+    // A sum is -0.0 where both its terms are.
+    if (n.op == Op::Add || reach_of(n.op) == Reach::Mapped)
+      open.insert(open.end(), n.inputs.begin(), n.inputs.end());
   }
   return false;
 }
@@ -186,7 +171,7 @@ class ReshapeSinker {
     }
     if (n.op == Op::Reshape) return sink(n.inputs[0], shape);
     if (n.op == Op::Broadcast) return push_broadcast(n, shape);
-    if (n.op != Op::Cast && n.op != Op::Ufunc && !ir::is_elementwise_row(n.op)) return {};
+    if (reach_of(n.op) != Reach::Same) return {};
     ir::Node moved = n;
     moved.shape = shape;
     for (NodeId& operand : moved.inputs) {

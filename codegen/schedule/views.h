@@ -1,5 +1,5 @@
-// Where a value lies in memory, and which nodes are mere views of that. Used by lowering (loads)
-// and by the plan (which value must be given memory of its own). It knows layouts, not loops.
+// Where a value lies in memory, and which nodes are mere views of that. It knows layouts, not
+// loops.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,6 @@ std::optional<ir::Dims> reshape_strides(const ir::Dims& shape, const ir::Dims& s
 ir::Dims contiguous_strides(const ir::Dims& shape);
 std::int64_t element_count(const ir::Dims& shape);
 
-// Does computing this node raise floating-point flags that NumPy may report?
-bool raises_flags(const ir::Node& node);
 // Whether no element is -0.0, whatever the inputs are: +0.0 may be added to it without effect. Nor
 // is one a NaN that an addition would change.
 bool is_never_minus_zero(const ir::Graph& graph, ir::NodeId node);

@@ -36,23 +36,6 @@ Loops loops_of(const Graph& g, const LoopTable* table) {
   return loops;
 }
 
-// May evaluating the node raise a flag that NumPy reports? The rows marked Quiet never do, whatever
-// the hardware says.
-bool reports_flags(const Graph& g, const Node& node) {
-  if (is_elementwise_row(node.op)) return op_info(node.op).raises_fp && is_in(node.dtype, kInexact);
-  switch (node.op) {
-    case Op::Cast:
-      return cast_may_raise(g[node.inputs[0]].dtype, node.dtype);
-    case Op::Ufunc:
-      return true;
-    case Op::Reduce:
-      return op_info(reduction_info(node.reduction).combine).raises_fp &&
-             is_in(node.dtype, kInexact);
-    default:
-      return false;
-  }
-}
-
 class Evaluation {
  public:
   // Throws interp::GivenUp when the caller's watch says so.
@@ -68,7 +51,8 @@ class Evaluation {
       pulse_.beat();
       clear_fp_flags();
       values_[i] = evaluate(node);
-      if (reports_flags(g, node)) flags_[i] = read_fp_flags();
+      // A quiet node reports none, whatever the hardware says.
+      if (may_raise(g, node)) flags_[i] = read_fp_flags();
       for (NodeId operand : node.inputs)
         if (last_use[operand.value] == i) values_[operand.value] = Value{};
     }
@@ -81,34 +65,35 @@ class Evaluation {
 
  private:
   Value evaluate(const Node& node) {
-    switch (node.op) {
-      case Op::Input:
+    switch (kind_of(node.op)) {
+      case NodeKind::Input:
         return input(node);
-      case Op::Param:
+      case NodeKind::Param:
         return interp::scalar(node.dtype, args_.params[node.id]);
-      case Op::Const:
+      case NodeKind::Const:
         return interp::scalar(node.dtype, node.constant);
-      case Op::Broadcast:
-      case Op::Transpose:
-      case Op::Slice:
-      case Op::Reshape:
+      case NodeKind::Broadcast:
+      case NodeKind::Transpose:
+      case NodeKind::Slice:
+      case NodeKind::Reshape:
         return interp::apply_map(node, operand(node, 0), pulse_);
-      case Op::Cast:
+      case NodeKind::Cast:
         return elementwise(node, cast_loop(operand(node, 0).dtype, node.dtype));
-      case Op::Ufunc:
+      case NodeKind::Ufunc:
         return block_call(node);
-      case Op::Reduce: {
+      case NodeKind::Reduce: {
         const Value* initial = node.inputs.size() == 2 ? &operand(node, 1) : nullptr;
         interp::Reduced reduced = interp::reduce(node, operand(node, 0), initial, pulse_);
         redo_ |= reduced.redo;
         return std::move(reduced.value);
       }
-      case Op::ArgReduce:
+      case NodeKind::ArgReduce:
         return interp::arg_reduce(node, operand(node, 0), pulse_);
-      default:
+      case NodeKind::Elementwise:
         return elementwise(node,
                            elementwise_loop(node.op, operand(node, node.inputs.size() - 1).dtype));
     }
+    throw InternalError("interpreter: unknown kind of node");
   }
 
   const Value& operand(const Node& node, std::size_t k) const {
@@ -188,7 +173,7 @@ std::string name_of(const Node& node, const LoopTable* loops) {
   if (node.op == Op::ArgReduce) return node.id == 0 ? "argmin" : "argmax";
   if (node.op == Op::Ufunc && loops != nullptr && node.id < loops->size())
     return (*loops)[node.id].ufunc;
-  return std::string(op_name(node.op));
+  return std::string(op_info(node.op).name);
 }
 
 Report report_on(const Graph& g, const LoopTable* loops) {
@@ -200,7 +185,7 @@ Report report_on(const Graph& g, const LoopTable* loops) {
   for (std::size_t i = 0; i < g.size(); ++i) {
     const Node& node = g[g.at(i)];
     if (node.op == Op::Input) report.bytes_minimum += bytes_of(node);
-    if (node.op == Op::Input || node.op == Op::Param || node.op == Op::Const) continue;
+    if (is_leaf(node.op)) continue;
     const bool is_view =
         node.op == Op::Broadcast || node.op == Op::Transpose || node.op == Op::Slice;
     if (is_view) continue;

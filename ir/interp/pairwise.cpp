@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 #include "ir/support/error.h"
 
 namespace ufuse::ir::interp {

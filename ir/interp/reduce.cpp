@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "ir/inner_loops.h"
 #include "ir/interp/pairwise.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 #include "ir/support/error.h"
 
 namespace ufuse::ir::interp {

@@ -172,27 +172,34 @@ Value contiguous(const Value& value, const Pulse& pulse) {
 Value apply_map(const Node& node, const Value& x, const Pulse& pulse) {
   const std::size_t nd = node.shape.size();
   Value y{x.dtype, node.shape, Dims(nd, 0), x.data, x.owner};
-  switch (node.op) {
-    case Op::Broadcast:
-    case Op::Transpose:
+  switch (kind_of(node.op)) {
+    case NodeKind::Broadcast:
+    case NodeKind::Transpose:
       for (std::size_t i = 0; i < nd; ++i)
         if (node.ints[i] >= 0) y.strides[i] = x.strides[node.ints[i]];
       return y;
-    case Op::Slice:
+    case NodeKind::Slice:
       for (std::size_t i = 0; i < nd; ++i) {
         if (node.shape[i] > 0) y.data += node.ints[i] * x.strides[i];
         y.strides[i] = node.ints[nd + i] * x.strides[i];
       }
       return y;
-    case Op::Reshape: {
+    case NodeKind::Reshape:
       y = contiguous(x, pulse);
       y.shape = node.shape;
       y.strides = c_strides(node.shape, size_of(x.dtype));
       return y;
-    }
-    default:
-      throw InternalError("apply_map: not an index map");
+    case NodeKind::Input:
+    case NodeKind::Param:
+    case NodeKind::Const:
+    case NodeKind::Cast:
+    case NodeKind::Ufunc:
+    case NodeKind::Reduce:
+    case NodeKind::ArgReduce:
+    case NodeKind::Elementwise:
+      break;
   }
+  throw InternalError("apply_map: not an index map");
 }
 
 }  // namespace ufuse::ir::interp

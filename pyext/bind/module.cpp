@@ -6,7 +6,9 @@
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/error_state.h"
 #include "pyext/bind/numpy/numpy_facts.h"
+#include "pyext/bind/programs/loop.h"
 #include "pyext/bind/replay/dispatcher.h"
+#include "pyext/bind/replay/untraced.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/sites/attributes.h"
 #include "pyext/bind/sites/frames.h"
@@ -59,4 +61,6 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_frames(m);
   ufuse::pyext::bind_variables(m);
   ufuse::pyext::bind_dispatcher(m);
+  ufuse::pyext::bind_untraced(m);
+  ufuse::pyext::bind_loop(m);
 }

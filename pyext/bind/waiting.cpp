@@ -1,7 +1,7 @@
 // See waiting.h.
 #include "pyext/bind/waiting.h"
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "codegen/jit/fork.h"
 #include "pyext/bind/signals.h"
 

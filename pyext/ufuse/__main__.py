@@ -66,6 +66,10 @@ def variables() -> Check:
     unknown = {word.strip() for word in logged} - {*logs.CATEGORIES, "all", ""}
     if unknown:
         wrong.append(f"UFUSE_LOGS: {', '.join(sorted(unknown))} is no category")
+    left_out = os.environ.get("UFUSE_LEAVE_OUT", "").split(",")
+    unknown = {word.strip() for word in left_out} - {name for name, _ in _core.loop_passes()} - {""}
+    if unknown:
+        wrong.append(f"UFUSE_LEAVE_OUT: {', '.join(sorted(unknown))} is no pass")
     return Check("variables", not wrong, "; ".join(wrong) or "all that are set can be used")
 
 

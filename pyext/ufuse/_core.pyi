@@ -1,7 +1,7 @@
 """The C++ core of ufuse: lazy arrays, traced calls and the backends that compute them."""
 
-from collections.abc import Callable, Iterable
-from types import CellType, CodeType
+from collections.abc import Callable, Iterable, Iterator
+from types import CellType, CodeType, FunctionType
 from typing import Any, TypedDict
 
 import numpy as np
@@ -67,6 +67,19 @@ class Dispatcher:
     def record(self, *args: Any, **kwargs: Any) -> bool: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+class Untraced:
+    """Calls a function that is not traced while what the reason rests on stays as it is."""
+
+    def __init__(
+        self,
+        function: FunctionType,
+        guards: list[tuple[dict[str, Any] | CellType, str, Any, bool]],
+        otherwise: Callable[..., Any],
+    ) -> None: ...
+    @property
+    def stands(self) -> bool: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
 class most_operations:
     """Context manager, for tests: tracing stops in the middle after so many operations."""
 
@@ -91,6 +104,8 @@ class Event(TypedDict):
 class GroupRow(TypedDict):
     ops: list[str]
     source: str
+    schedule: str
+    passes: str
     loops: str
     origin: str
     compile_ms: float
@@ -223,3 +238,42 @@ def copyto(target: Any, source: Any, casting: Any) -> Any: ...
 def broadcast_to(x: Any, shape: Any) -> Any: ...
 def expand_dims(x: Any, axis: Any) -> Any: ...
 def surface() -> list[tuple[str, str, str, str, bool]]: ...
+def loop_passes() -> list[tuple[str, str]]: ...
+
+class LoopVersion(TypedDict):
+    source: str
+    program: str
+    ready: bool
+    native_ns: int
+    python_ns: int
+    exits: int
+
+class LoopFacts(TypedDict):
+    line: int
+    why_not: str
+    why_line: int
+    python_ns: int
+    versions: list[LoopVersion]
+
+class Loop:
+    def __init__(
+        self,
+        tree: Any,
+        variables: tuple[str, ...],
+        outside: tuple[str, ...],
+        assigned: tuple[str, ...],
+        resume: Callable[[dict[str, Any], int], FunctionType],
+        read_function: Callable[[FunctionType], tuple[Any, ...] | None],
+    ) -> None: ...
+    def head(self, iterable: Any, /) -> Head: ...
+    @property
+    def facts(self) -> LoopFacts: ...
+
+class Head:
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+
+unbound: object
+
+def run_loop(head: Head, /) -> tuple[Any, ...] | None: ...
+def choose_programs(eager: bool, exits_after: int = 0) -> tuple[bool, int]: ...

@@ -67,12 +67,22 @@ class Plan(NamedTuple):
     pure: bool
 
 
-def _surroundings(function: types.FunctionType) -> list[Any]:
-    """All that the scan of a function looks at: its code, and what its names stand for."""
-    values = [function.__globals__.get(name, ...) for name in names_used(function.__code__)]
-    values += [value for _, _, value in twin.free_variables(function)]
-    held = [value if callees.is_code(value) else type(value) for value in values]
-    return [function.__code__, *held]
+def _surroundings(function: types.FunctionType) -> list[tuple[Any, str, Any, bool]]:
+    """Guards of all that the scan of a function looks at beside its code: what its names stand for.
+
+    Of data the type counts, whatever `==` means to it.
+    """
+    real = function.__globals__
+    rows: list[tuple[Any, str, Any]] = [
+        (real, name, real.get(name, ...)) for name in names_used(function.__code__)
+    ]
+    rows += twin.free_variables(function)
+    return [
+        (where, name, value, False)
+        if value is ... or callees.is_code(value)
+        else (where, name, type(value), True)
+        for where, name, value in rows
+    ]
 
 
 def _codes_of(made: twin.Twin) -> list[_Code]:
@@ -132,8 +142,8 @@ class Function:
         self._options = options
         self._verifier: Any = None  # of calls that are or were compared with plain NumPy
         self._plan: tuple[Any, Plan] | None = None
-        # The surroundings with which the scan found that plain NumPy has to run.
-        self._seen: list[Any] = []
+        # Where plain NumPy answers all calls, for a reason: the function, and what that rests on.
+        self._untraced: _core.Untraced | None = None
         # Answers calls: with a recording, without Python, or by the plain function where that is
         # measured to be faster. None where plain NumPy answers all of them.
         self._dispatcher: _core.Dispatcher | None = None
@@ -223,10 +233,8 @@ class Function:
             self._renewals += 1
             known = None
         if known is not None:
-            if known[1].reason is not None:
-                # By identity: `==` may be anybody's code. The function's code comes first, so where
-                # the names are not the same either, nothing is compared with them.
-                current = all(map(operator.is_, self._seen, _surroundings(function)))
+            if self._untraced is not None:
+                current = self._untraced.stands
             else:
                 current = known[0] is None or known[0].up_to_date(set())
             if current:
@@ -234,13 +242,14 @@ class Function:
         if _is_ending():
             return Plan(function, "ending", "", 0, False)
         made: Any = None
+        untraced = None
         if isinstance(function, types.FunctionType):
-            seen = _surroundings(function)
+            rests_on = _surroundings(function)
             found = twin.scanned(function)
             if found.reason == "internal_error" and self._options.debug:
                 raise _core.InternalError(found.detail)
             if found.reason is not None:
-                self._seen = seen
+                untraced = _core.Untraced(function, rests_on, self._trace)
                 plan = Plan(function, found.reason, found.detail, found.line, False)
             else:
                 made = twin.twin_of(function)
@@ -264,7 +273,8 @@ class Function:
                 self._observed,
                 self._dispatcher,
             )
-        self._parameters, self._codes, self._dispatcher = numbers, codes, dispatcher
+        self._parameters, self._codes = numbers, codes
+        self._dispatcher, self._untraced = dispatcher, untraced
         self._plan = (made, plan)
         return plan
 
@@ -294,7 +304,9 @@ class Function:
     def _alternative(self) -> Callable[..., Any] | None:
         """The plain function, which may answer calls as well where it gives the same bits."""
         exact = self._options.numerics == "exact" and not self._options.debug
-        return self._function if exact and "answering" not in self.__dict__ else None
+        if not exact or "answering" in self.__dict__:
+            return None
+        return twin.plain(self._function)
 
     def _verify(self, calls: float, tell: Callable[[Any], None] | None = None) -> None:
         """Compare the next calls with plain NumPy; ``verify.Verifier`` says how."""
@@ -302,12 +314,15 @@ class Function:
 
         self._verifier = verify.Verifier(self, calls, tell or verify.complain())
         self.__dict__["answering"] = self._verifier.answering
-        self._plan = self._dispatcher = None
+        self._forget_plan()
 
     def _end_verification(self) -> None:
         """Compare no more calls: from now on they are answered as if nobody had asked for it."""
         if self.__dict__.pop("answering", None) is not None:
-            self._plan = self._dispatcher = None
+            self._forget_plan()
+
+    def _forget_plan(self) -> None:
+        self._plan = self._dispatcher = self._untraced = None
 
     def joined(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -319,7 +334,8 @@ class Function:
             return given.args + args, {**given.keywords, **kwargs}
         function, self._args, self._keywords = _unbound(self.__wrapped__)
         if function is not self._function:
-            self._function, self._plan, self._dispatcher = function, None, None
+            self._function = function
+            self._forget_plan()
         return self._args + args, {**self._keywords, **kwargs}
 
     # In C: a Python frame of ours would be counted by warnings and ``sys._getframe``.
@@ -333,7 +349,7 @@ class Function:
             self.plan()
         dispatcher = self._dispatcher
         if dispatcher is None:
-            return self.way()
+            return self._untraced or self.way()
         for function, code, defaults, named in self._codes:
             if (
                 function.__code__ is not code

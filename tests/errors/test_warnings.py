@@ -104,6 +104,26 @@ def test_programs(program, size):
         assert trail.warnings, "a program that does not warn tests nothing"
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("code", "?bhilBHILefdgFDG")
+def test_casts(code):
+    """Between all dtypes: which of them warn is NumPy's affair, and depends on both."""
+    dtype, targets = np.dtype(code), "?bhilBHILefdgFDG"
+    if dtype.kind in "fc":
+        targets = targets.replace(
+            "I", ""
+        )  # out of range its bits are not followed (ir/SEMANTICS.md)
+        info = np.finfo(dtype)
+        values = [0, -1.5, 7, info.max, -info.max, info.tiny, np.inf, np.nan]
+    else:
+        values = [0, 1] if code == "?" else [0, 1, np.iinfo(dtype).min, np.iinfo(dtype).max]
+    x = np.array(values, dtype)
+    for n in (len(x), 300):
+        many = np.resize(x, n)
+        check(lambda x, targets: [x.astype(c) for c in targets], many, targets)
+        check(lambda x: [x[1:].astype("e"), x.astype("i").astype("e")], many)
+
+
 def logs_twice(x):
     return helper(x) - helper(x)
 

@@ -157,6 +157,11 @@ class TestExplain:
         source = ufuse.jit(softmax).source(X)
         assert ('extern "C"' in source) == (backend == "compiled")
 
+    def test_schedule(self, backend):
+        found = ufuse.jit(softmax).explain(X)
+        assert ("elements written out" in found.schedule) == (backend == "compiled")
+        assert ("<summary>schedule</summary>" in found._repr_html_()) == (backend == "compiled")
+
 
 class TestLogs:
     def run(self, logs, tmp_path):
@@ -200,6 +205,20 @@ class TestLogs:
         assert any(line.startswith("[ufuse.fallbacks] h: plain: ") for line in lines)
         assert text.count('extern "C"') == 3
         assert "= ufunc" not in self.run("output_code", tmp_path)
+
+    def test_passes(self):
+        code = "ufuse.jit(lambda x: np.exp(x) + 1)(np.arange(999.0))"
+        text = ask_another_process(code, UFUSE_LOGS="passes", UFUSE_BACKEND="compiled").err
+        assert "after lower:" in text
+        assert "after segment:" in text
+        assert "after collapse:" not in text  # there is one loop
+
+    def test_passes_that_are_left_out(self):
+        code = "print(ufuse.jit(lambda x: np.exp(x) + 1).source(np.arange(999.0)))"
+        assert "+= 256" in ask_another_process(code, UFUSE_LEAVE_OUT="rows, nonsense").out
+        text = ask_another_process(code, UFUSE_LEAVE_OUT="rows,block").out
+        assert "exp" in text
+        assert "+= 256" not in text
 
     def test_names_that_do_not_exist(self, tmp_path):
         assert self.run("", tmp_path) == ""

@@ -114,7 +114,8 @@ class TestRight:
 
     @pytest.mark.filterwarnings("error::DeprecationWarning")
     def test_warnings_that_are_errors(self):
-        f = ufuse.jit(lambda x: np.row_stack((x, x)), verify=1)
+        stack = np.row_stack  # noqa: NPY201
+        f = ufuse.jit(lambda x: stack((x, x)), verify=1)
         with contextlib.suppress(DeprecationWarning):  # NumPy 1 does not warn
             f(X)
         assert compared(f) == 1

@@ -113,8 +113,8 @@ std::string text(TestContext& context, const Result& result) {
 std::string text(const View& view) {
   std::string result = text(view.layout) + " " + std::to_string(view.offset);
   for (const ViewStep& step : view.steps)
-    result +=
-        " " + std::string(ir::op_name(step.op)) + ":" + text(step.shape) + ":" + text(step.ints);
+    result += " " + std::string(ir::op_info(step.op).name) + ":" + text(step.shape) + ":" +
+              text(step.ints);
   return result;
 }
 
@@ -167,7 +167,7 @@ std::string call_ufunc(const Words& w) {
   const UfuncOptions options{maybe_dtype(w[2]), w[3] == "same_kind"};
   const std::vector<Result> results =
       call(context, ufuncs.at(w[1]), operands(context, w, 4), options);
-  std::string answer(ir::op_name(context.nodes[results[0].node].op));
+  std::string answer(ir::op_info(context.nodes[results[0].node].op).name);
   for (const Result& result : results) answer += " " + text(context, result);
   return answer;
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "ir/interp/interpreter.h"
 #include "ir/support/error.h"
 #include "pyext/bind/common.h"
@@ -24,8 +24,10 @@ std::atomic<int>& first_tried() {
 // Both use one Jit, so what is known of the compiler is known to both.
 codegen::Compiler& compiler(bool fast) {
   static auto* jit = new auto(codegen::Compiler::default_jit());
-  static auto* exact = new codegen::Compiler(loop_table(), codegen::Numerics::Exact, *jit);
-  static auto* contracting = new codegen::Compiler(loop_table(), codegen::Numerics::Fast, *jit);
+  static const codegen::CompileOptions options = codegen::CompileOptions::from_environment();
+  static auto* exact = new codegen::Compiler(loop_table(), codegen::Numerics::Exact, *jit, options);
+  static auto* contracting =
+      new codegen::Compiler(loop_table(), codegen::Numerics::Fast, *jit, options);
   return fast ? *contracting : *exact;
 }
 
@@ -54,6 +56,10 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
     note = error.what();
   }
   return interpreter().prepare(graph, layouts);
+}
+
+std::shared_future<codegen::Built> build_program(const std::string& text) {
+  return compiler(false).jit().get_async(text);
 }
 
 void finish_builds(std::chrono::milliseconds patience) { compiler(false).jit().finish(patience); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,8 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
                                               bool fast, bool waits,
                                               std::chrono::nanoseconds patience,
                                               std::chrono::nanoseconds brief, std::string& note);
+// Begins to build a program's text in the background.
+std::shared_future<codegen::Built> build_program(const std::string& text);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();
 // The folder that a process started now would use, why it cannot use it (else empty), and what is

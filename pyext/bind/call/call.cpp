@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/numpy/native_call.h"
@@ -270,11 +270,15 @@ std::int64_t Call::set_most_operations(std::int64_t operations) {
 std::optional<std::vector<py::object>> Call::stop_if_slow() {
   ++operations_;
   if (most_operations < 0 ? !is_slow() : operations_ < most_operations) return {};
+  return stop(Reason::SlowTracing);
+}
+
+std::optional<std::vector<py::object>> Call::stop(Reason reason) {
   // Copies of the caller's containers are in use until the end of the function.
   if (!copies_.empty() || in_untraced_code_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
   session_.mark_impure();
-  record(tracer::Event::Kind::Flush, Reason::SlowTracing);
+  record(tracer::Event::Kind::Flush, reason);
   session_.abort();
   const std::shared_ptr<Call> kept = shared_from_this();
   calls.stack.back() = nullptr;  // nothing is traced while the rest of the function runs

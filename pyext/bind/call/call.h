@@ -137,6 +137,10 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // of the function runs as plain Python. Gives the lazy arrays then, to be kept alive: the
   // operation that asks may have been handed some of them.
   std::optional<std::vector<py::object>> stop_if_slow();
+  // The same where a loop goes on natively, whatever recording has cost.
+  std::optional<std::vector<py::object>> stop(Reason reason);
+  // How many operations have been recorded.
+  std::int64_t operations() const { return operations_; }
   // For tests: tracing stops after so many operations, fast or slow; below zero: as described
   // above. Gives what was set before.
   static std::int64_t set_most_operations(std::int64_t operations);

@@ -2,6 +2,7 @@
 // recorded by the functions in bind/lazy.
 #include "pyext/bind/call/session.h"
 
+#include "codegen/loop/passes/passes.h"
 #include "codegen/runtime/openmp.h"
 #include "ir/support/reasons.h"
 #include "numpy_shim/surface.h"
@@ -225,6 +226,8 @@ py::list reports() {
       for (const std::string& op : *group.ops) ops.append(op);
       made["ops"] = ops;
       made["source"] = *group.source;
+      made["schedule"] = *group.schedule;
+      made["passes"] = *group.passes;
       made["loops"] = *group.loops;
       made["origin"] = group.origin;
       made["compile_ms"] = group.compile_ms;
@@ -242,6 +245,13 @@ py::list reports() {
     row["ran"] = py::make_tuple(run.run_from, run.run_to);
     rows.append(row);
   }
+  return rows;
+}
+
+py::list loop_passes() {
+  py::list rows;
+  for (const codegen::loop::Pass& pass : codegen::loop::passes())
+    rows.append(py::make_tuple(std::string(pass.name), std::string(pass.about)));
   return rows;
 }
 
@@ -411,6 +421,9 @@ void bind_session(py::module_& m) {
         "What an earlier process kept in the folder for compiled loops under this key, or None.");
   m.def("keep_entry", keep_entry, py::arg("key"), py::arg("payload"),
         "Keep bytes there for later processes; False where that is not possible.");
+  m.def("loop_passes", loop_passes,
+        "The passes that rewrite loops before they are printed: (name, sentence), in their order. "
+        "UFUSE_LEAVE_OUT names some that are left out.");
   m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
   m.def("reasons", reasons, "Rows of ir/support/reasons.def: (id, sentence).");
   m.def(

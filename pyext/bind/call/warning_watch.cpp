@@ -33,7 +33,7 @@ PyObject* hear(PyObject*, PyObject* text) {
       const bool of_numbers =
           PyUnicode_Check(text) && text_of(text).find(" encountered in ") != std::string::npos;
       call->heard_warning(of_numbers);
-      if (at_work == 0 && call->session().has_pending_raises()) call->session().flush();
+      if (at_work == 0 && call->session().has_pending_warnings()) call->session().flush();
     }
     return Py_NewRef(Py_False);
   });

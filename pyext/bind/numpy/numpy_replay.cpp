@@ -13,6 +13,7 @@ namespace {
 
 using ir::Node;
 using ir::NodeId;
+using ir::NodeKind;
 using ir::Op;
 using tracer::Session;
 
@@ -123,7 +124,7 @@ class Replay {
   }
 
   void compute(NodeId id) {
-    const std::uint8_t mask = session_.may_raise(id) ? session_.node_info(id).report_mask : 0;
+    const std::uint8_t mask = session_.may_warn(id) ? session_.node_info(id).report_mask : 0;
     py::object made = log_.run(mask, [&] { return computed(id); });
     for (std::string& message : log_.take()) raised.push_back({id, std::move(message)});
     values_.emplace(id.value, std::move(made));
@@ -135,41 +136,35 @@ class Replay {
     if (const tracer::Want* standing = session_.computed(id))
       return array_on(standing->layout, standing->memory.data, false, nullptr);
     const Node& node = session_.graph()[id];
-    switch (node.op) {
-      case Op::Input: {
+    switch (ir::kind_of(node.op)) {
+      case NodeKind::Input: {
         const Session::InputRow& row = session_.input_row(node.id);
         return array_on(row.layout, row.memory.data, false, nullptr);
       }
-      case Op::Param:
+      case NodeKind::Param:
         return zero_d(node.dtype, session_.param_row(node.id).bits);
-      case Op::Const:
+      case NodeKind::Const:
         return zero_d(node.dtype, node.constant);
-      case Op::Broadcast:
+      case NodeKind::Broadcast:
         return broadcast(node);
-      case Op::Transpose:
+      case NodeKind::Transpose:
         return operand(node, 0).attr("transpose")(tuple_of(node.ints));
-      case Op::Slice:
+      case NodeKind::Slice:
         return slice(node);
-      case Op::Reshape:
+      case NodeKind::Reshape:
         return operand(node, 0).attr("reshape")(tuple_of(node.shape));
-      case Op::Cast:
+      case NodeKind::Cast:
         return operand(node, 0).attr("astype")(descr_of(node.dtype));
-      case Op::Ufunc:
+      case NodeKind::Ufunc:
         return ufunc(id, node);
-      case Op::Where:
-        return as_array(
-            numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
-      case Op::Reduce:
+      case NodeKind::Reduce:
         return reduce(id, node);
-      case Op::ArgReduce:
+      case NodeKind::ArgReduce:
         return as_array(operand(node, 0).attr(node.id ? "argmax" : "argmin")(node.ints[0]));
-      case Op::RealPart:
-        return operand(node, 0).attr("real");
-      case Op::ImagPart:
-        return operand(node, 0).attr("imag");
-      default:
+      case NodeKind::Elementwise:
         return elementwise(id, node);
     }
+    throw InternalError("NumPy's way: unknown kind of node");
   }
 
   // The operands of a ufunc as the user gave them, and the signature of the loop that it runs, so
@@ -227,8 +222,13 @@ class Replay {
   }
 
   // Operators of NumPy's scalars warn in other words than the ufuncs, so they are called
-  // themselves.
+  // themselves; some ops are no ufuncs.
   py::object elementwise(NodeId id, const Node& node) {
+    if (node.op == Op::RealPart || node.op == Op::ImagPart)
+      return operand(node, 0).attr(node.op == Op::RealPart ? "real" : "imag");
+    if (node.op == Op::Where)
+      return as_array(
+          numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
     const std::string name(ir::op_info(node.op).name);
     const Operands given = ufunc_operands(id, node, py::make_tuple(descr_of(node.dtype)));
     const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();

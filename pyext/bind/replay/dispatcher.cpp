@@ -17,6 +17,8 @@
 
 #include "codegen/runtime/threads.h"
 #include "pyext/bind/call/call.h"
+#include "pyext/bind/programs/loop.h"
+#include "pyext/bind/replay/guards.h"
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
 #include "pyext/bind/replay/ways.h"
@@ -87,56 +89,6 @@ struct Entry {
   }
 };
 
-// A guard: what names of a dictionary, or a cell, held when calls were recorded; `...` for nothing.
-class Place {
- public:
-  explicit Place(py::object where) : where_(std::move(where)) {}
-
-  bool is(PyObject* where) const { return where_.ptr() == where; }
-  void add(py::object name, py::object value) {
-    names_.push_back({std::move(name), std::move(value)});
-  }
-
-  bool holds() const {
-    if (PyCell_Check(where_.ptr())) {
-      PyObject* content = PyCell_GET(where_.ptr());
-      return std::ranges::all_of(names_, [&](const Name& each) { return each.is(content); });
-    }
-#if PY_VERSION_HEX < 0x030C0000
-    // Python 3.11 gives dictionaries a new version at each change. Most do not change between
-    // calls.
-    const auto version = reinterpret_cast<PyDictObject*>(where_.ptr())->ma_version_tag;
-    if (version == version_) return true;
-#endif
-    for (const Name& each : names_)
-      if (!each.is(PyDict_GetItemWithError(where_.ptr(), each.name.ptr()))) return false;
-#if PY_VERSION_HEX < 0x030C0000
-    version_ = version;
-#endif
-    return true;
-  }
-
-  int traverse(visitproc visit, void* arg) const {
-    Py_VISIT(where_.ptr());
-    for (const Name& each : names_) Py_VISIT(each.value.ptr());
-    return 0;
-  }
-
- private:
-  struct Name {
-    py::object name, value;
-    bool is(PyObject* held) const {
-      return held == (value.ptr() == Py_Ellipsis ? nullptr : value.ptr());
-    }
-  };
-
-  py::object where_;
-  std::vector<Name> names_;
-#if PY_VERSION_HEX < 0x030C0000
-  mutable std::uint64_t version_ = 0;  // of the dictionary, when all names held what they should
-#endif
-};
-
 struct State {
   py::object trace;
   py::object plain;     // the function itself, where calls may be answered by it; else unset
@@ -144,7 +96,7 @@ struct State {
   // NumPy has warned of numbers that are the same in each call. Python may show such a warning only
   // once, and then a further recording would not notice it; so no more calls are recorded.
   bool warned_of_numbers = false;
-  std::vector<Place> guards;
+  Guards guards;
   py::object observe;  // gives the guards of functions that recorded calls have run
   std::vector<py::object> observed;
   ObjectSchemas schemas;
@@ -170,7 +122,6 @@ struct State {
     account = before.account;
     replayed = before.replayed, traced = before.traced, plainly = before.plainly;
   }
-  bool guards_hold() const { return std::ranges::all_of(guards, &Place::holds); }
   bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return signature.read(args, count, keywords, number_places, schemas);
   }
@@ -212,7 +163,9 @@ py::object run_traced(State& state, PyObject* const* args, std::size_t flags, Py
 PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   ++state.plainly;
   codegen::Threads::leave_cores();
-  return PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords);
+  PyObject* result = PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords);
+  if (result == nullptr) hide_loops();
+  return result;
 }
 
 // After the plain function has answered because it is faster: whether to hand it the next calls
@@ -247,18 +200,6 @@ Kind& kind_in(State& state, std::uint64_t hash) {
   return state.kinds[hash];
 }
 
-void add_guards(std::vector<Place>& guards, const py::object& rows) {
-  for (py::handle row : rows) {
-    const auto triple = row.cast<py::tuple>();
-    if (triple.size() != 3 || (!PyDict_Check(triple[0].ptr()) && !PyCell_Check(triple[0].ptr())))
-      throw py::type_error("a guard is (dict or cell, name, value)");
-    auto place =
-        std::ranges::find_if(guards, [&](const Place& each) { return each.is(triple[0].ptr()); });
-    if (place == guards.end()) place = guards.insert(place, Place(triple[0]));
-    place->add(triple[1], triple[2]);
-  }
-}
-
 // Adds the guards of functions that a recorded call has run. False where a call of one of them may
 // do something else each time.
 bool guards_added(State& state, const std::vector<py::object>& functions) {
@@ -269,7 +210,7 @@ bool guards_added(State& state, const std::vector<py::object>& functions) {
   if (fresh.empty() || !state.observe) return true;
   const py::object rows = state.observe(fresh);
   if (rows.is_none()) return false;
-  add_guards(state.guards, rows);
+  state.guards.add(rows);
   for (py::handle function : fresh) state.observed.push_back(borrow(function.ptr()));
   return true;
 }
@@ -449,7 +390,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     if (state.unseen > 0) return run_unseen(state, args, flags, keywords);
     if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
-    if (!state.guards_hold()) {
+    if (!state.guards.hold()) {
       state.entries.clear();
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     }
@@ -524,7 +465,7 @@ PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     const auto flags = static_cast<std::size_t>(count);
     bool kept = false;
-    if (Call::active() == nullptr && state.records && state.guards_hold() &&
+    if (Call::active() == nullptr && state.records && state.guards.hold() &&
         state.read(args, count, keywords))
       trace(state, args, flags, keywords, &kept);
     else
@@ -617,7 +558,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (plain != Py_None) state->plain = borrow(plain);
     if (observe) state->observe = borrow(observe);
     state->records = guards != Py_None;
-    if (guards && state->records) add_guards(state->guards, borrow(guards));
+    if (guards && state->records) state->guards.add(borrow(guards));
     if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
     if (before != Py_None) state->take_over(*reinterpret_cast<DispatcherObject*>(before)->state);
     auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
@@ -645,9 +586,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(state->observe.ptr());
   for (const py::object& function : state->observed) Py_VISIT(function.ptr());
   if (const int stop = state->schemas.traverse(visit, arg); stop != 0) return stop;
-  for (const Place& place : state->guards)
-    if (const int stop = place.traverse(visit, arg); stop != 0) return stop;
-  return 0;
+  return state->guards.traverse(visit, arg);
 }
 
 int clear(PyObject* self) {
@@ -672,7 +611,7 @@ PyObject* get_counts(PyObject* self, void*) {
 }
 
 PyObject* get_is_stale(PyObject* self, void*) {
-  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards_hold());
+  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards.hold());
 }
 
 PyObject* get_records(PyObject* self, void*) {

@@ -202,9 +202,11 @@ py::dict numpy_methods() {
 }
 
 // What dispatchers of NumPy 1 call in the place of NumPy's implement_array_function. `func`:
-// NumPy's function, for overrides; `implementation`: what runs otherwise.
+// NumPy's function, for overrides; `implementation`: what runs otherwise. From 1.24.3 on they also
+// say whether the function has `like=`, which is in `relevant` then.
 py::object implement(py::handle func, py::handle implementation, py::handle,
-                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
+                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs,
+                     const py::args&) {
   const py::tuple asked = steal(PySequence_Tuple(relevant.ptr()));
   if (any_may_override(asked.ptr(), nullptr))
     return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), Reason::ForeignObject, false);

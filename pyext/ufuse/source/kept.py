@@ -20,7 +20,7 @@ from ufuse import _core
 # This version of marshal's format has no references to constants that were written before. Whether
 # there are any depends on who else holds them, and would give equal code different keys.
 _PLAIN = 2
-_REWRITERS = ("facts.py", "sites.py", "text.py")
+_REWRITERS = ("facts.py", "heads.py", "reading.py", "sites.py", "text.py")
 
 
 def read(code: types.CodeType, variant: str) -> tuple[Any, ...] | None:

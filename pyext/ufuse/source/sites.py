@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ufuse import _core
 
-from . import kept
+from . import heads, kept
 from .facts import Facts, facts_of, mangled
 from .text import UNREADABLE, NoSource, compiled, nested, source_of
 
@@ -83,6 +83,8 @@ class Hooks(NamedTuple):
     own: Callable[[Any], Any] | None = None
 
 
+# No call site asks: the code as it is, whose loops may go on natively.
+HEADS_ONLY = Hooks(None, None)  # type: ignore[arg-type]
 # Constants that stand in the code for the hooks until these are filled in.
 _PLACES = Hooks(*(f"\0ufuse: {name}".encode() for name in Hooks._fields))  # type: ignore[arg-type]
 Value = TypeVar("Value")
@@ -109,8 +111,8 @@ class PerCode(Generic[Value]):
         known.pop(address, None)
 
 
-# The original of each code object that was made.
-_originals: PerCode[types.CodeType] = PerCode()
+# Code objects that were made. Their originals, which know them, are not kept here: both would stay.
+_made: PerCode[bool] = PerCode()
 
 
 class Instrumented(NamedTuple):
@@ -454,29 +456,41 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
     if known is None:
         known = _with_places(function, hooks)
         kept.put(code, variant, known)
-    made, chains, facts = known
-    filled = _filled(made, code, dict(zip(_PLACES, hooks, strict=True)))
+    made, chains, facts, loops = known
+    places = heads.places(code, loops)
+    if hooks is HEADS_ONLY:
+        filled = _with_constants(made, code, made.co_consts, places)
+    else:
+        filled = _filled(made, code, {**places, **dict(zip(_PLACES, hooks, strict=True))})
     return Instrumented(filled, frozenset(chains), Facts(*facts))
 
 
 def _with_places(
     function: types.FunctionType, hooks: Hooks
-) -> tuple[types.CodeType, tuple[Chain, ...], tuple[Any, ...]]:
+) -> tuple[types.CodeType, tuple[Chain, ...], tuple[Any, ...], tuple[heads.Row, ...]]:
     source, code = source_of(function), function.__code__
+    loops: heads.Loops | None = None
     sites = (_Sites if hooks.value is None else _Operations)(hooks)
     try:
         facts = facts_of(source.definition, code, source.owner)
-        made = list(nested(compiled(sites.visit(source.tree), code)))[source.position]
+        if hooks.attribute is not None or hooks is HEADS_ONLY:
+            loops = heads.Loops(source.definition, code)
+        if hooks is not HEADS_ONLY:
+            sites.visit(source.tree)
+        if loops is not None:
+            loops.put_heads(source.definition)
+        made = list(nested(compiled(source.tree, code)))[source.position]
     except UNREADABLE as error:
         raise NoSource(f"it cannot be compiled with call sites: {error}") from error
     if not _is_from(made, code):
         raise NoSource("it is not found again with call sites")
-    return made, tuple(sorted(sites.chains)), tuple(facts.at_offsets_of(made))
+    rows = () if loops is None else loops.rows()
+    return made, tuple(sorted(sites.chains)), tuple(facts.at_offsets_of(made)), rows
 
 
-def original_of(code: types.CodeType) -> types.CodeType | None:
-    """The code that ``instrumented`` made a code object from; None for any other."""
-    return _originals.get(code)
+def is_made(code: types.CodeType) -> bool:
+    """Whether ``instrumented`` made a code object."""
+    return _made.get(code) is not None
 
 
 def _filled(
@@ -485,17 +499,23 @@ def _filled(
     # Both lists are in the order of the text.
     inner = [each for each in original.co_consts if isinstance(each, types.CodeType)]
     constants = tuple(
-        _filled_inside(each, inner, hooks)
-        if isinstance(each, types.CodeType)
-        else hooks.get(each, each)
-        if isinstance(each, bytes)
-        else each
+        _filled_inside(each, inner, hooks) if isinstance(each, types.CodeType) else each
         for each in made.co_consts
     )
-    code = made.replace(co_consts=constants, co_qualname=original.co_qualname)
-    _originals.set(code, original)
+    code = _with_constants(made, original, constants, hooks)
+    _made.set(code, True)
     _core.mark_traced(code)
     return code
+
+
+def _with_constants(
+    made: types.CodeType,
+    original: types.CodeType,
+    constants: tuple[Any, ...],
+    places: dict[Any, Any],
+) -> types.CodeType:
+    filled = (places.get(each, each) if isinstance(each, bytes) else each for each in constants)
+    return made.replace(co_consts=tuple(filled), co_qualname=original.co_qualname)
 
 
 def _filled_inside(

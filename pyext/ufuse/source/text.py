@@ -238,14 +238,18 @@ class _Imports:
         return names
 
 
-# The imports of files by their names, good for as long as `linecache` gives the same lines.
+# The imports of the files that were read last, by their names, for as long as `linecache` gives the
+# same lines. In a notebook each run of a cell is a new file, so there is no end of them.
 _imports: dict[str, _Imports] = {}
+_MOST_FILES = 256
 
 
 def _imported(lines: list[str], code: types.CodeType) -> _Imports:
     known = _imports.get(code.co_filename)
     if known is None or known.lines is not lines:
         known = _imports[code.co_filename] = _Imports(lines, code)
+        while len(_imports) > _MOST_FILES:
+            del _imports[next(iter(_imports))]
     return known
 
 

@@ -15,10 +15,11 @@ from typing import Any, Literal, NamedTuple
 
 from ufuse import _core
 from ufuse.copies import copied
+from ufuse.source import heads
 from ufuse.source.names import is_pure
 from ufuse.source.text import names_used
 from ufuse.tracing.run import may_warn_late
-from ufuse.tracing.twin import free_variables
+from ufuse.tracing.twin import codes_with_heads, free_variables
 
 from . import stats
 from .stats import NO_CALLS, Stats
@@ -82,8 +83,11 @@ class Group(NamedTuple):
     ----------
     ops : tuple of str
         What was fused, in order.
-    source, loops : str
-        The C++ text, and the loop nest that it was printed from; empty for the interpreter.
+    source, loops, schedule : str
+        The C++ text, the loop nest that it was printed from, and the schedule that the nest
+        follows: where each value lives. Empty for the interpreter.
+    passes : str
+        The loop nest after each pass that changed it, where ``UFUSE_LOGS`` asks for passes.
     origin : str
         "compiled", "disk cache", "memory cache", "interpreter" or "NumPy".
     compile_ms : float
@@ -99,6 +103,8 @@ class Group(NamedTuple):
     ops: tuple[str, ...]
     source: str
     loops: str
+    schedule: str
+    passes: str
     origin: str
     compile_ms: float
     note: str
@@ -124,6 +130,38 @@ class Group(NamedTuple):
     def __str__(self) -> str:
         often = f"  x {self.runs}" if self.runs > 1 else ""
         return f"{' '.join(self.ops) or 'copy'}{often}  [{self.whence}]"
+
+
+class Loop(NamedTuple):
+    """A loop of the function's own text, and what has become of it in all calls so far.
+
+    Attributes
+    ----------
+    line : int
+        Where it stands.
+    native : bool
+        Whether there is a program for the types that its variables have had.
+    reason : str
+        Why it is Python's, with the line of what stands in the way; empty where nothing does: it
+        may not have taken long enough yet.
+    sources : tuple of str
+        The C++ text of its programs, one for each combination of types.
+    exits : int
+        How often a program left the rest of a round to Python: for an exception, a warning, an
+        integer beyond 64 bits.
+    """
+
+    line: int
+    native: bool
+    reason: str
+    sources: tuple[str, ...]
+    exits: int
+
+    def __str__(self) -> str:
+        if not self.native:
+            return f"line {self.line}: Python" + (f": {self.reason}" if self.reason else "")
+        exits = f", left to Python {self.exits} times" if self.exits else ""
+        return f"line {self.line}: native{exits}"
 
 
 class Explanation(NamedTuple):
@@ -154,6 +192,8 @@ class Explanation(NamedTuple):
         where nobody asked for it (``jit(verify=N)``).
     stats : ufuse.tools.stats.Stats
         How the calls before this one were answered, and what that has cost.
+    loops : tuple of Loop
+        The loops of the function that can be read; those inside a native one are part of it.
     """
 
     name: str
@@ -168,11 +208,18 @@ class Explanation(NamedTuple):
     run_seconds: float = 0.0
     verification: str = ""
     stats: Stats = NO_CALLS
+    loops: tuple[Loop, ...] = ()
 
     @property
     def source(self) -> str:
         """The C++ text of all loops."""
-        return "\n".join(group.source for group in self.groups if group.source)
+        texts = [group.source for group in self.groups if group.source]
+        return "\n".join([*texts, *(text for loop in self.loops for text in loop.sources)])
+
+    @property
+    def schedule(self) -> str:
+        """Where the values of all groups live, and in which loops they are computed."""
+        return "\n".join(group.schedule for group in self.groups if group.schedule)
 
     @property
     def compile_ms(self) -> float:
@@ -220,6 +267,9 @@ class Explanation(NamedTuple):
         if self.notes:
             lines.append("what interrupted them:" if self.groups else "what ran instead:")
             lines += [f"  {note}" for note in self.notes]
+        if self.loops:
+            lines.append("loops of the text:")
+            lines += [f"  {loop}" for loop in self.loops]
         lines += [text for text in (self.verification, self.times, self.before) if text]
         return "\n".join(lines)
 
@@ -239,14 +289,18 @@ class Explanation(NamedTuple):
         if self.notes:
             places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
             parts.append(_table(("place", "what", "why", "times"), places))
+        if self.loops:
+            loops = [(n.line, "native" if n.native else "Python", n.reason) for n in self.loops]
+            parts.append(_table(("line", "loop", "why"), loops))
         if self.verification:
             parts.append(f"<p>{html.escape(self.verification)}</p>")
         parts.append(f"<p>{html.escape(self.times)}</p>")
         if self.before:
             parts.append(f"<pre>{html.escape(self.before)}</pre>")
-        if self.source:
-            text = html.escape(self.source)
-            parts.append(f"<details><summary>C++</summary><pre>{text}</pre></details>")
+        for name, text in (("schedule", self.schedule), ("C++", self.source)):
+            if text:
+                inside = f"<summary>{name}</summary><pre>{html.escape(text)}</pre>"
+                parts.append(f"<details>{inside}</details>")
         return "\n".join(parts)
 
 
@@ -348,7 +402,29 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
         last.seconds("ran"),
         verification,
         before,
+        loops_of(function._function),
     )
+
+
+def loops_of(function: Any) -> tuple[Loop, ...]:
+    """What has become of the loops of a function."""
+    if not isinstance(function, types.FunctionType):
+        return ()
+    found: dict[int, Loop] = {}
+    # There are two codes: of traced calls, and of those that the plain function answers.
+    for code in codes_with_heads(function):
+        for loop in heads.loops_of(code):
+            facts = loop.facts
+            reason = facts["why_not"]
+            if reason and facts["why_line"]:
+                reason = f"line {facts['why_line']}: {reason}"
+            made = tuple(version["source"] for version in facts["versions"])
+            exits = sum(version["exits"] for version in facts["versions"])
+            known = found.get(facts["line"])
+            if known is None or (made and not known.native) or (reason and not known.native):
+                native = bool(made) and not reason
+                found[facts["line"]] = Loop(facts["line"], native, reason, made, exits)
+    return tuple(found[line] for line in sorted(found))
 
 
 def waiting() -> _core.backend:
@@ -448,6 +524,8 @@ def groups_of(row: _core.ReportRow) -> list[Group]:
             tuple(group["ops"]),
             group["source"],
             group["loops"],
+            group["schedule"],
+            group["passes"],
             group["origin"],
             group["compile_ms"],
             group["note"].partition("\n")[0],

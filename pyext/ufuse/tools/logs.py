@@ -1,15 +1,15 @@
 """What does ``UFUSE_LOGS`` print, and where do measured times go?
 
-``UFUSE_LOGS`` is a comma-separated list of ``output_code``, ``graph``, ``fusion``, ``fallbacks``,
-``recompiles``, ``cache`` and ``verify``, or ``all``. Each category is a logger ``ufuse.<category>``
-of the standard ``logging`` module; its lines go to stderr. ``jit`` hands each call to the watchers,
-if there are any: these logs, or a profile.
+``UFUSE_LOGS`` is a comma-separated list of ``output_code``, ``graph``, ``fusion``, ``passes``,
+``fallbacks``, ``recompiles``, ``cache`` and ``verify``, or ``all``. Each category is a logger
+``ufuse.<category>`` of the standard ``logging`` module; its lines go to stderr. ``jit`` hands each
+call to the watchers, if there are any: these logs, or a profile.
 
-``output_code``, ``graph`` and ``fusion`` show what was built anew: the C++ text, what was asked
-for, the groups and their loops. ``recompiles`` names each run of the compiler with the arguments
-that needed it, ``cache`` where the code of each group came from, ``fallbacks`` what NumPy or Python
-ran instead of loops. ``verify`` tells of each call that is compared with plain NumPy, or why it is
-not (``verify.py`` writes it).
+``output_code``, ``graph``, ``fusion`` and ``passes`` show what was built anew: the C++ text, what
+was asked for, the groups with their schedules and loops, the loops after each pass over them.
+``recompiles`` names each run of the compiler with the arguments that needed it, ``cache`` where the
+code of each group came from, ``fallbacks`` what NumPy or Python ran instead of loops. ``verify``
+tells of each call that is compared with plain NumPy, or why it is not (``verify.py`` writes it).
 """
 
 from __future__ import annotations
@@ -26,7 +26,16 @@ from ufuse.tracing.watchers import watchers
 
 from . import explain
 
-CATEGORIES = ("output_code", "graph", "fusion", "fallbacks", "recompiles", "cache", "verify")
+CATEGORIES = (
+    "output_code",
+    "graph",
+    "fusion",
+    "passes",
+    "fallbacks",
+    "recompiles",
+    "cache",
+    "verify",
+)
 
 
 class Seen(NamedTuple):
@@ -147,7 +156,9 @@ class LogWatcher:
         self._say("cache", "%s: %s: %s", seen.name, " ".join(group.ops), group.whence)
         if not group.fresh:
             return
-        self._say("fusion", "%s: %s\n%s", seen.name, group, group.loops)
+        self._say("fusion", "%s: %s\n%s\n%s", seen.name, group, group.schedule, group.loops)
+        if group.passes:
+            self._say("passes", "%s: %s\n%s", seen.name, group, group.passes)
         if group.source:
             self._say("output_code", "%s:\n%s", seen.name, group.source)
         if group.origin == "compiled" or (not group.is_compiled and group.source):

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "codegen/schedule/cost.h"
 #include "codegen/schedule/cut.h"
 #include "ir/build.h"

@@ -1,7 +1,9 @@
-// Does a graph still become the loops and the C++ text that a person has read and found good? Each
-// file of tests/golden holds a graph and the memory it runs on (written by hand), then the loops
-// and the C++ made of them. UFUSE_UPDATE_GOLDEN=1 writes the made parts anew: read the diff before
-// you commit it.
+// Does a graph still become the schedule, the loops and the C++ text that a person has read and
+// found good? Each file of tests/golden/graphs holds a graph and the memory it runs on (written by
+// hand), then what is made of them: where Python would have to fill much memory to show it, or
+// where it depends on the machine. Other files begin with a Python function:
+// tests/golden/cases.py. `make golden` writes the made parts anew: read the diff before you commit
+// it.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -12,10 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/compile.h"
+#include "codegen/compiler.h"
 #include "codegen/schedule/views.h"
 #include "ir/parse.h"
-#include "ir/passes/passes.h"
 
 namespace {
 
@@ -95,9 +96,10 @@ void read_memory(const std::string& text, Memory& memory) {
 
 }  // namespace
 
-TEST_CASE("golden loops and C++") {
+TEST_CASE("golden schedules, loops and C++") {
   const bool update = std::getenv("UFUSE_UPDATE_GOLDEN") != nullptr;
-  const std::filesystem::path folder = std::filesystem::path(UFUSE_SOURCE_DIR) / "tests" / "golden";
+  const std::filesystem::path folder =
+      std::filesystem::path(UFUSE_SOURCE_DIR) / "tests" / "golden" / "graphs";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".golden") continue;
@@ -110,8 +112,9 @@ TEST_CASE("golden loops and C++") {
     const codegen::Compiler compiler(memory.loops);
     const ir::Report report =
         compiler.describe(graph, {memory.inputs, {}, memory.outputs, memory.alias, {}});
-    std::string loops, cpp;
+    std::string schedule, loops, cpp;
     for (const ir::GroupReport& group : report.groups) {
+      schedule += *group.schedule + "\n";
       loops += *group.loops + "\n";
       cpp += *group.source + "\n";
     }
@@ -119,10 +122,12 @@ TEST_CASE("golden loops and C++") {
       std::ofstream out(entry.path());
       out << golden.head << "[graph]\n"
           << golden.sections["graph"] << "[memory]\n"
-          << golden.sections["memory"] << "[loops]\n"
+          << golden.sections["memory"] << "[schedule]\n"
+          << schedule << "[loops]\n"
           << loops << "[cpp]\n"
           << cpp;
     } else {
+      CHECK(golden.sections["schedule"] == schedule);
       CHECK(golden.sections["loops"] == loops);
       CHECK(golden.sections["cpp"] == cpp);
     }

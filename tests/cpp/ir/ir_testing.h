@@ -22,10 +22,20 @@ inline std::vector<DType> all_dtypes() {
 }
 inline std::vector<Op> all_rows() {
   return {
-#define OP(id, name, arity, accepts, result, traits, cpp) Op::id,
+#define OP(id, name, arity, accepts, result, flags, cpp) Op::id,
 #include "ir/ops.def"
 #undef OP
   };
+}
+// Kinds and rows.
+inline std::vector<Op> all_ops() {
+  std::vector<Op> ops = {
+#define KIND(id, ...) Op::id,
+#include "ir/kinds.def"
+#undef KIND
+  };
+  for (Op row : all_rows()) ops.push_back(row);
+  return ops;
 }
 inline std::vector<Reduction> all_reductions() {
   return {

@@ -7,10 +7,10 @@
 #include <complex>
 #include <random>
 
-#include "codegen/runtime/prelude.h"
-#include "codegen/runtime/prelude_half.h"
 #include "ir/build.h"
 #include "ir/inner_loops.h"
+#include "ir/scalar/prelude.h"
+#include "ir/scalar/prelude_half.h"
 #include "ir/support/error.h"
 #include "tests/cpp/ir/ir_testing.h"
 

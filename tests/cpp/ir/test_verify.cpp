@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/support/error.h"
@@ -93,17 +94,6 @@ const std::vector<Case> kCases = {
     {"a dtype the row does not accept", add, [](Node& n) { n.op = Op::BitAnd; }},
     {"a condition that is not bool", choice, [](Node& n) { n.inputs[0] = n.inputs[1]; }},
     {"operands of two dtypes", choice, [](Node& n) { n.inputs[1] = n.inputs[0]; }},
-    {"ints on an op without", add, [](Node& n) { n.ints = {1}; }},
-    {"id on an op without", add, [](Node& n) { n.id = 1; }},
-    {"slot on an op without", add, [](Node& n) { n.slot = 1; }},
-    {"constant on an op without", add,
-     [](Node& n) {
-       n.constant = {{1, 0}};
-     }},
-    {"reduction on an op without", add, [](Node& n) { n.reduction = Reduction::Prod; }},
-    {"order on an op without", add, [](Node& n) { n.order = Order::Pairwise; }},
-    {"run_axes on an op without", add, [](Node& n) { n.run_axes = 1; }},
-    {"chunk on an op without", add, [](Node& n) { n.chunk = 1; }},
     {"operands of a leaf", number, [](Node& n) { n.inputs = {NodeId{0}}; }},
     {"bits beyond the dtype", number,
      [](Node& n) {
@@ -187,6 +177,70 @@ TEST_CASE("verify: rejects each malformed node, and names it") {
     c.damage(node);
     bad.add(node);
     CHECK_THROWS_AS(verify(bad, nullptr), InternalError);
+  }
+}
+
+TEST_CASE("verify: an attribute that a kind's row does not name is refused") {
+  const auto build = [](Graph& g, const LoopTable& loops, NodeKind kind) -> NodeId {
+    switch (kind) {
+      case NodeKind::Input:
+        return x3(g);
+      case NodeKind::Param:
+        return param(g, 0, DType::Float64);
+      case NodeKind::Const:
+        return number(g);
+      case NodeKind::Broadcast:
+        return wide(g);
+      case NodeKind::Transpose:
+        return turned(g);
+      case NodeKind::Slice:
+        return part(g);
+      case NodeKind::Reshape:
+        return flat(g);
+      case NodeKind::Cast:
+        return cast(g, x3(g), DType::Int8);
+      case NodeKind::Ufunc:
+        return ufunc(g, loops, 0, 0, {x3(g)});
+      case NodeKind::Reduce:
+        return highest(g);
+      case NodeKind::ArgReduce:
+        return position(g);
+      case NodeKind::Elementwise:
+        return add(g);
+    }
+    return {};
+  };
+  const std::pair<Attributes, std::function<void(Node&)>> kSet[] = {
+      {kHasInts, [](Node& n) { n.ints = {1}; }},
+      {kHasId, [](Node& n) { n.id = 1; }},
+      {kHasSlot, [](Node& n) { n.slot = 1; }},
+      {kHasConstant,
+       [](Node& n) {
+         n.constant = {{1, 0}};
+       }},
+      {kHasOrder, [](Node& n) { n.reduction = Reduction::Prod; }},
+      {kHasOrder, [](Node& n) { n.order = Order::Sequential; }},
+      {kHasNothing, [](Node& n) { n.run_axes = 1; }},  // of the pairwise order only
+      {kHasNothing, [](Node& n) { n.chunk = 1; }},
+  };
+  LoopTable loops;
+  loops.add({"exp", {DType::Float64}, {DType::Float64}, nullptr, nullptr});
+  for (std::size_t k = 0; k <= static_cast<std::size_t>(NodeKind::Elementwise); ++k) {
+    Graph good;
+    const NodeId last = build(good, loops, static_cast<NodeKind>(k));
+    const OpInfo& row = op_info(good[last].op);
+    CAPTURE(row.name);
+    CHECK(kind_of(good[last].op) == static_cast<NodeKind>(k));
+    CHECK_NOTHROW(verify(good, &loops));
+    for (const auto& [attribute, set] : kSet) {
+      if (row.attributes & attribute) continue;
+      Graph bad;
+      for (std::size_t i = 0; i < last.value; ++i) bad.add(good[good.at(i)]);
+      Node node = good[last];
+      set(node);
+      bad.add(node);
+      CHECK_THROWS_AS(verify(bad, &loops), InternalError);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/build.h"
 #include "ir/interp/interpreter.h"
 #include "ir/support/reasons.h"
 #include "numpy_shim/layout.h"
@@ -47,6 +48,7 @@ class TestHost final : public Host {
   }
   std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                 const ir::RunArgs& layouts) override {
+    ir::verify(graph, &loops);
     last_graph_size = graph.size();
     last_outputs = graph.outputs.size();
     return interpreter.prepare(graph, layouts);

@@ -1,0 +1,29 @@
+// What answers until loops are compiled, and is it worth waiting for them?
+#pragma once
+
+#include <memory>
+
+#include "ir/backend.h"
+#include "ir/graph.h"
+
+namespace ufuse::codegen {
+
+// Roughly what a graph takes without compiled loops: a pass over memory for each node.
+class Uncompiled {
+ public:
+  explicit Uncompiled(const ir::Graph& graph);
+  // The interpreter takes hardly any time.
+  bool is_quick() const;
+  // NumPy takes longer than the compiler, or much memory.
+  bool is_worse_than_waiting() const;
+
+ private:
+  double interpreted_ = 0, numpy_ = 0;  // nanoseconds
+  double largest_ = 0;                  // value, bytes
+  double worth_waiting_;
+};
+
+// Leaves each run to NumPy, by way of the caller.
+std::shared_ptr<const ir::Executable> left_to_numpy(ir::Report report);
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,364 @@
+#include "codegen/program/printer.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "codegen/emit/literal.h"
+#include "embedded/scalars.h"
+#include "ir/support/error.h"
+
+namespace ufuse::codegen {
+namespace {
+
+using namespace ir::program;
+using ir::DType;
+
+bool is_word(char c) {
+  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+class ProgramPrinter {
+ public:
+  ProgramPrinter(const Program& program, const FrameLayout& frame) : p_(program), frame_(frame) {}
+
+  PrintedProgram print() {
+    line("extern \"C\" unsigned ufuse_kernel(const rt::Args* args) {");
+    ++depth_;
+    line("rt::u64* const frame = (rt::u64*)args->buffers[0];");
+    line("bool (*const ask)(void*) = (bool (*)(void*))frame[" + std::to_string(FrameLayout::kAsk) +
+         "];");
+    line("int unasked = rt::kRoundsUnasked;");
+    if (p_.has_chances)
+      line("rt::u64 chances = frame[" + std::to_string(FrameLayout::kChances) + "];");
+    line("unsigned exit = 0;");
+    declare();
+    read();
+    steps(p_.body);
+    // Every way through the body ends at an exit.
+    line("leave:");
+    write();
+    line("return exit;");
+    --depth_;
+    line("}");
+    return {std::move(text_), std::move(rows_)};
+  }
+
+ private:
+  void line(const std::string& what) { text_ += std::string(2 * depth_, ' ') + what + "\n"; }
+  void open(const std::string& what) {
+    line(what + " {");
+    ++depth_;
+  }
+  void close(const std::string& behind = {}) {
+    --depth_;
+    line("}" + behind);
+  }
+
+  // ---- Names ----
+
+  DType dtype(Reg r) const { return p_.registers[static_cast<std::size_t>(r)].dtype; }
+  // As values are kept. In memory a truth is an rt::b8.
+  static std::string type_of(DType t) { return t == DType::Bool ? "bool" : memory_type(t); }
+  static std::string memory_type(DType t) { return std::string(ir::info(t).cpp_type); }
+  std::string name(Reg r) const {
+    const std::string& of = p_.registers[static_cast<std::size_t>(r)].name;
+    return is_plain(of) ? of + "_" + std::to_string(r) : "t" + std::to_string(r);
+  }
+  std::string array_name(ArrayReg a) const {
+    const std::string& of = p_.arrays[static_cast<std::size_t>(a)].name;
+    return (is_plain(of) ? of : "a") + "_" + std::to_string(a);
+  }
+  static bool is_plain(const std::string& name) {
+    return !name.empty() && std::ranges::all_of(name, is_word);
+  }
+  std::string length(ArrayReg a, int axis) const {
+    return array_name(a) + "_n" + std::to_string(axis);
+  }
+  std::string stride(ArrayReg a, int axis) const {
+    return array_name(a) + "_s" + std::to_string(axis);
+  }
+  int rank(ArrayReg a) const { return p_.arrays[static_cast<std::size_t>(a)].rank; }
+  std::string operand(Reg r) const {
+    return dtype(r) == DType::Bool ? "rt::b8(" + name(r) + ")" : name(r);
+  }
+
+  // ---- Frame ----
+
+  void declare() {
+    for (std::size_t i = 0; i < p_.registers.size(); ++i) {
+      const auto r = static_cast<Reg>(i);
+      line(type_of(dtype(r)) + " " + name(r) + "{};");
+    }
+    for (std::size_t i = 0; i < p_.arrays.size(); ++i) {
+      const auto a = static_cast<ArrayReg>(i);
+      line("char* " + array_name(a) + " = nullptr;");
+      line("rt::u64 " + array_name(a) + "_object = 0, " + array_name(a) + "_is_view = 0;");
+      for (int axis = 0; axis < rank(a); ++axis)
+        line("rt::i64 " + length(a, axis) + " = 0, " + stride(a, axis) + " = 0;");
+    }
+  }
+
+  template <class Reader>
+  void each_place(const Reader& reader) {
+    for (std::size_t i = 0; i < p_.registers.size(); ++i)
+      if (const std::size_t at = frame_.registers[i]; at != 0)
+        reader("*(" + type_of(dtype(static_cast<Reg>(i))) + "*)&frame[" + std::to_string(at) + "]",
+               name(static_cast<Reg>(i)));
+    for (std::size_t i = 0; i < p_.arrays.size(); ++i) {
+      const std::size_t at = frame_.arrays[i];
+      if (at == 0) continue;
+      const auto a = static_cast<ArrayReg>(i);
+      const auto word = [&](std::size_t k) { return "frame[" + std::to_string(at + k) + "]"; };
+      reader("*(char**)&" + word(FrameLayout::kData), array_name(a));
+      reader(word(FrameLayout::kObject), array_name(a) + "_object");
+      reader(word(FrameLayout::kIsView), array_name(a) + "_is_view");
+      for (int axis = 0; axis < rank(a); ++axis) {
+        const auto k = static_cast<std::size_t>(axis);
+        reader("*(rt::i64*)&" + word(FrameLayout::kLengths + k), length(a, axis));
+        reader("*(rt::i64*)&" + word(FrameLayout::strides(rank(a)) + k), stride(a, axis));
+      }
+    }
+  }
+  void read() {
+    each_place(
+        [&](const std::string& word, const std::string& name) { line(name + " = " + word + ";"); });
+  }
+  void write() {
+    each_place(
+        [&](const std::string& word, const std::string& name) { line(word + " = " + name + ";"); });
+  }
+
+  // ---- Steps ----
+
+  void steps(const Steps& list) {
+    for (const Step& s : list) step(s);
+  }
+
+  void exit_where(const std::string& condition, int exit) {
+    open("if (__builtin_expect(" + condition + ", 0))");
+    leave(exit);
+    close();
+  }
+  void leave(int exit) {
+    line("exit = " + std::to_string(exit) + ";");
+    line("goto leave;");
+  }
+
+  // x0 -> the first operand, T -> their type, r -> the result.
+  std::string filled(std::string_view expression, const Step& s) const {
+    std::string text;
+    for (std::size_t i = 0; i < expression.size();) {
+      std::size_t end = i + 1;
+      while (is_word(expression[i]) && end < expression.size() && is_word(expression[end])) ++end;
+      const std::string_view token = expression.substr(i, end - i);
+      if (token == "T")
+        text += memory_type(dtype(s.args.back()));
+      else if (token == "r")
+        text += name(s.result);
+      else if (token.size() == 2 && token[0] == 'x' && token[1] >= '0' && token[1] <= '2')
+        text += operand(s.args[static_cast<std::size_t>(token[1] - '0')]);
+      else
+        text += token;
+      i = end;
+    }
+    return text;
+  }
+  // The same of a row of ops.def, whose holes are {0}, {1} and {T}.
+  std::string op_text(const Step& s) const {
+    std::string text(ir::op_info(s.op).expression);
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+    };
+    replace("{T}", memory_type(dtype(s.args.back())));
+    for (std::size_t i = 0; i < s.args.size(); ++i)
+      replace("{" + std::to_string(i) + "}", operand(s.args[i]));
+    return "(" + type_of(dtype(s.result)) + ")(" + text + ")";
+  }
+
+  std::string address(ArrayReg a, const std::vector<Reg>& at) const {
+    std::string sum = array_name(a);
+    for (std::size_t i = 0; i < at.size(); ++i)
+      sum += " + " + name(at[i]) + " * " + stride(a, static_cast<int>(i));
+    return sum;
+  }
+  std::string element(ArrayReg a, const std::vector<Reg>& at) const {
+    const DType t = p_.arrays[static_cast<std::size_t>(a)].dtype;
+    return "*(" + memory_type(t) + "*)(" + address(a, at) + ")";
+  }
+
+  void set(const Step& s, const std::string& value) { line(name(s.result) + " = " + value + ";"); }
+
+  void step(const Step& s) {
+    using enum Step::Kind;
+    switch (s.kind) {
+      case Constant:
+        return set(s, literal(dtype(s.result), s.constant));
+      case Copy:
+        return set(s, name(s.args[0]));
+      case Cast:
+        return set(s, "rt::cast<" + memory_type(dtype(s.result)) + ">(" + operand(s.args[0]) + ")");
+      case Compute:
+        return set(s, op_text(s));
+      case Call: {
+        const PrimitiveInfo& info = primitive_info(s.primitive);
+        const std::string text = filled(info.expression, s);
+        return info.leaves ? exit_where(text, s.exit) : set(s, text);
+      }
+      case Loop:
+        return call_loop(s);
+      case Finite: {
+        std::string given;
+        for (Reg r : s.args) given += (given.empty() ? "" : ", ") + name(r);
+        return exit_where("rt::raised(" + given + ")", s.exit);
+      }
+      case Length:
+        return set(s, length(s.array, s.axis));
+      case Load:
+        return set(s, element(s.array, s.args));
+      case Store: {
+        const std::vector<Reg> at(s.args.begin(), s.args.end() - 1);
+        return line(element(s.array, at) + " = " + operand(s.args.back()) + ";");
+      }
+      case View:
+        return view(s);
+      case SameArray:
+        return same_array(s);
+      case Guard:
+        return exit_where("!" + name(s.args[0]), s.exit);
+      case Poll:
+        open("if (__builtin_expect(--unasked < 0, 0))");
+        line("unasked = rt::kRoundsUnasked;");
+        exit_where("ask((void*)frame[" + std::to_string(FrameLayout::kAsked) + "])", s.exit);
+        return close();
+      case Chance:
+        return exit_where("--chances == 0", s.exit);
+      case If:
+        return branch(s);
+      case Count:
+        note(s);
+        return loop(s, "for (; " + name(s.result) + " < " + name(s.args[0]) + "; ++" +
+                           name(s.result) + ")");
+      case Repeat:
+        note(s);
+        return loop(s, "for (;;)");
+      case Block:
+        return loop(s, "");
+      case Break:
+        return jump(s, true);
+      case Continue:
+        return jump(s, false);
+      case Exit:
+        return leave(s.exit);
+    }
+  }
+
+  void note(const Step& s) {
+    if (s.line != 0) line("// line " + std::to_string(s.line));
+  }
+
+  void call_loop(const Step& s) {
+    const auto it = std::ranges::find(rows_, s.row);
+    const auto row = it - rows_.begin();
+    if (it == rows_.end()) rows_.push_back(s.row);
+    std::string given;
+    for (Reg r : s.args) given += ", " + name(r);
+    exit_where(
+        "rt::call_loop(args->loops[" + std::to_string(row) + "], " + name(s.result) + given + ")",
+        s.exit);
+  }
+
+  void view(const Step& s) {
+    std::string start = array_name(s.array);
+    std::vector<std::string> lengths, strides;
+    std::size_t at = 0;
+    for (std::size_t axis = 0; axis < s.slices.size(); ++axis) {
+      const std::string by = stride(s.array, static_cast<int>(axis));
+      start += " + " + name(s.args[at]) + " * " + by;
+      if (s.slices[axis]) {
+        strides.push_back(by + " * " + name(s.args[at + 1]));
+        lengths.push_back(name(s.args[at + 2]));
+      }
+      at += s.slices[axis] ? 3 : 1;
+    }
+    line(array_name(s.target) + " = " + start + ";");
+    line(array_name(s.target) + "_object = " + array_name(s.array) + "_object;");
+    line(array_name(s.target) + "_is_view = 1;");
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+      line(length(s.target, static_cast<int>(k)) + " = " + lengths[k] + ";");
+      line(stride(s.target, static_cast<int>(k)) + " = " + strides[k] + ";");
+    }
+  }
+
+  void same_array(const Step& s) {
+    const std::string to = array_name(s.target), from = array_name(s.array);
+    line(to + " = " + from + ";");
+    line(to + "_object = " + from + "_object;");
+    line(to + "_is_view = " + from + "_is_view;");
+    for (int axis = 0; axis < rank(s.array); ++axis) {
+      line(length(s.target, axis) + " = " + length(s.array, axis) + ";");
+      line(stride(s.target, axis) + " = " + stride(s.array, axis) + ";");
+    }
+  }
+
+  void branch(const Step& s) {
+    open("if (" + name(s.args[0]) + ")");
+    steps(s.body);
+    if (s.other.empty()) return close();
+    --depth_;
+    line("} else {");
+    ++depth_;
+    steps(s.other);
+    close();
+  }
+
+  // ---- Loops, blocks and jumps ----
+
+  struct Around {
+    bool is_loop;
+    std::string label;
+    bool broken = false, continued = false;  // by a jump from further inside
+  };
+
+  void loop(const Step& s, const std::string& head) {
+    around_.push_back({!head.empty(), std::to_string(labels_++)});
+    head.empty() ? open_block() : open(head);
+    steps(s.body);
+    const Around here = around_.back();
+    around_.pop_back();
+    if (here.continued) line("next_" + here.label + ":;");
+    close();
+    if (here.broken) line("end_" + here.label + ":;");
+  }
+  void open_block() {
+    line("{");
+    ++depth_;
+  }
+  void jump(const Step& s, bool is_break) {
+    const auto depth = static_cast<std::size_t>(s.depth);
+    Around& to = around_[around_.size() - 1 - depth];
+    if (depth == 0 && to.is_loop) return line(is_break ? "break;" : "continue;");
+    (is_break ? to.broken : to.continued) = true;
+    line("goto " + ((is_break ? "end_" : "next_") + to.label) + ";");
+  }
+
+  const Program& p_;
+  const FrameLayout& frame_;
+  std::string text_;
+  std::size_t depth_ = 0;
+  std::vector<std::uint32_t> rows_;
+  std::vector<Around> around_;
+  int labels_ = 0;
+};
+
+}  // namespace
+
+PrintedProgram print_cpp(const Program& program, const FrameLayout& frame) {
+  return ProgramPrinter(program, frame).print();
+}
+
+std::string program_preamble() { return std::string(embedded::scalars); }
+
+}  // namespace ufuse::codegen

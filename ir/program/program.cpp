@@ -1,0 +1,352 @@
+// The table of primitives, and programs as text. See program.h.
+#include "ir/program/program.h"
+
+#include <array>
+
+#include "ir/print.h"
+#include "ir/support/error.h"
+
+namespace ufuse::ir::program {
+namespace {
+
+enum class Leaving : bool { Stays = false, Leaves = true };
+
+constexpr std::array kPrimitives = {
+#define PRIMITIVE(id, name, leaves, cpp) \
+  PrimitiveInfo{name, Leaving::leaves == Leaving::Leaves, #cpp},
+#include "ir/program/primitives.def"
+#undef PRIMITIVE
+};
+
+// Writes one program.
+class Printer {
+ public:
+  explicit Printer(const Program& program) : p_(program) {}
+
+  std::string print() {
+    for (const Input& input : p_.inputs) line(source(input) + " -> " + text(input.value));
+    if (p_.head)
+      line("head " + reg(p_.head->position) + " of " + reg(p_.head->count) + rounds(*p_.head));
+    steps(p_.body);
+    for (std::size_t i = 0; i < p_.exits.size(); ++i) exit(i);
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& what) { text_ += std::string(2 * depth_, ' ') + what + "\n"; }
+
+  std::string reg(Reg r) const {
+    if (r == kNone) return "-";
+    const Register& row = p_.registers[static_cast<std::size_t>(r)];
+    return "%" + std::to_string(r) + (row.name.empty() ? "" : ":" + row.name);
+  }
+  std::string array(ArrayReg a) const {
+    const ArrayRegister& row = p_.arrays[static_cast<std::size_t>(a)];
+    return "@" + std::to_string(a) + (row.name.empty() ? "" : ":" + row.name);
+  }
+  std::string list(const std::vector<Reg>& regs) const {
+    std::string text;
+    for (Reg r : regs) text += (text.empty() ? "" : ", ") + reg(r);
+    return text;
+  }
+  static std::string rounds(const Rounds&) { return {}; }
+
+  std::string source(const Input& input) const {
+    switch (input.from) {
+      case Input::From::Variable:
+        return "variable " + p_.variables[static_cast<std::size_t>(input.index)];
+      case Input::From::Outside:
+        return "outside " + std::to_string(input.index);
+      case Input::From::Iterable:
+        return "iterable";
+    }
+    throw InternalError("an input of unknown origin");
+  }
+
+  std::string text(const Where& w) const {
+    using enum Where::Kind;
+    switch (w.kind) {
+      case Unbound:
+        return "unbound";
+      case Nothing:
+        return "None";
+      case Same:
+        return "as entered";
+      case Number: {
+        const std::string of = w.box == Box::Python  ? "python "
+                               : w.box == Box::NumPy ? "numpy "
+                                                     : "numpy if " + reg(w.numpy) + " ";
+        return of + reg(w.reg);
+      }
+      case Array:
+        return array(w.reg);
+      case Tuple:
+      case OneOf: {
+        std::string parts;
+        for (const Where& part : w.parts) parts += (parts.empty() ? "" : ", ") + text(part);
+        return w.kind == Tuple ? "(" + parts + ")" : "by " + reg(w.reg) + " of [" + parts + "]";
+      }
+    }
+    throw InternalError("a place of unknown kind");
+  }
+
+  void exit(std::size_t i) {
+    static constexpr std::array kKinds = {"leave before", "exhausted", "broke", "returned in",
+                                          "interrupted in"};
+    const Exit& e = p_.exits[i];
+    line("exit " + std::to_string(i) + ": " + kKinds[static_cast<std::size_t>(e.kind)] +
+         " statement " + std::to_string(e.statement));
+    ++depth_;
+    for (std::size_t v = 0; v < e.variables.size(); ++v)
+      line(p_.variables[v] + " = " + text(e.variables[v]));
+    if (e.kind == Exit::Kind::Returned) line("return " + text(e.value));
+    for (const Rounds& r : e.loops)
+      line("loop " + std::to_string(r.loop) + " at " + reg(r.position) + " of " + reg(r.count));
+    --depth_;
+  }
+
+  void steps(const Steps& list) {
+    ++depth_;
+    for (const Step& s : list) step(s);
+    --depth_;
+  }
+
+  void step(const Step& s) {
+    using enum Step::Kind;
+    const std::string at = s.exit == kNone ? "" : " or exit " + std::to_string(s.exit);
+    const std::string result = s.result == kNone ? "" : reg(s.result) + " = ";
+    const auto type = [&] {
+      return " : " + std::string(info(p_.registers[static_cast<std::size_t>(s.result)].dtype).name);
+    };
+    switch (s.kind) {
+      case Constant:
+        return line(
+            result +
+            print_scalar(p_.registers[static_cast<std::size_t>(s.result)].dtype, s.constant) +
+            type());
+      case Copy:
+        return line(result + reg(s.args[0]));
+      case Cast:
+        return line(result + "cast " + reg(s.args[0]) + type());
+      case Compute:
+        return line(result + std::string(op_info(s.op).name) + " " + list(s.args) + type());
+      case Call:
+        return line(result + std::string(primitive_info(s.primitive).name) + " " + list(s.args) +
+                    type() + at);
+      case Loop:
+        return line(result + "loop " + std::to_string(s.row) + " " + list(s.args) + type() + at);
+      case Finite:
+        return line("finite " + list(s.args) + at);
+      case Length:
+        return line(result + "length " + array(s.array) + " axis " + std::to_string(s.axis));
+      case Load:
+        return line(result + array(s.array) + "[" + list(s.args) + "]");
+      case Store:
+        return line("store " + array(s.array) + "[" + list(s.args) + "]");
+      case View: {
+        std::string kinds;
+        for (bool is_slice : s.slices) kinds += is_slice ? ':' : 'i';
+        return line(array(s.target) + " = " + array(s.array) + "[" + kinds + " " + list(s.args) +
+                    "]");
+      }
+      case SameArray:
+        return line(array(s.target) + " = " + array(s.array));
+      case Guard:
+        return line("guard " + reg(s.args[0]) + at);
+      case Poll:
+        return line("poll" + at);
+      case Chance:
+        return line("chance" + at);
+      case If:
+        line("if " + reg(s.args[0]));
+        steps(s.body);
+        if (s.other.empty()) return;
+        line("else");
+        return steps(s.other);
+      case Count:
+        line("count " + reg(s.result) + " below " + reg(s.args[0]));
+        return steps(s.body);
+      case Repeat:
+        line("repeat");
+        return steps(s.body);
+      case Block:
+        line("block");
+        return steps(s.body);
+      case Break:
+        return line("break " + std::to_string(s.depth));
+      case Continue:
+        return line("continue " + std::to_string(s.depth));
+      case Exit:
+        return line("exit " + std::to_string(s.exit));
+    }
+  }
+
+  const Program& p_;
+  std::string text_;
+  std::size_t depth_ = 0;
+};
+
+// Checks one program.
+class Checker {
+ public:
+  Checker(const Program& program, const LoopTable& loops) : p_(program), loops_(loops) {}
+
+  void check() {
+    for (const Input& input : p_.inputs) where(input.value);
+    if (p_.head) rounds(*p_.head);
+    steps(p_.body);
+    for (const program::Exit& e : p_.exits) {
+      need(e.variables.size() == p_.variables.size(), "an exit knows all variables");
+      for (const Where& w : e.variables) where(w);
+      where(e.value);
+      for (const Rounds& r : e.loops) rounds(r);
+    }
+  }
+
+ private:
+  static void need(bool holds, const char* what) {
+    if (!holds) throw InternalError(std::string("program: not ") + what);
+  }
+  DType dtype(Reg r) const {
+    need(r >= 0 && static_cast<std::size_t>(r) < p_.registers.size(), "a register");
+    return p_.registers[static_cast<std::size_t>(r)].dtype;
+  }
+  void is(Reg r, DType wanted) const { need(dtype(r) == wanted, "a register of its dtype"); }
+  void array(ArrayReg a) const {
+    need(a >= 0 && static_cast<std::size_t>(a) < p_.arrays.size(), "an array");
+  }
+  void rounds(const Rounds& r) const {
+    is(r.position, DType::Int64);
+    is(r.count, DType::Int64);
+    need((r.start == kNone) == (r.step == kNone), "a range with a start and a step");
+  }
+  void where(const Where& w) const {
+    if (w.kind == Where::Kind::Number) {
+      dtype(w.reg);
+      if (w.box == Box::Either) is(w.numpy, DType::Bool);
+    }
+    if (w.kind == Where::Kind::Array) array(w.reg);
+    if (w.kind == Where::Kind::OneOf) is(w.reg, DType::Int64);
+    for (const Where& part : w.parts) where(part);
+  }
+  void steps(const Steps& list) {
+    for (const Step& s : list) step(s);
+  }
+  void inside(const Steps& list) {
+    ++nesting_;
+    steps(list);
+    --nesting_;
+  }
+  void exits(const Step& s) const {
+    need(s.exit >= 0 && static_cast<std::size_t>(s.exit) < p_.exits.size(), "an exit");
+  }
+
+  void step(const Step& s) {
+    using enum Step::Kind;
+    switch (s.kind) {
+      case Constant:
+        dtype(s.result);
+        return;
+      case Copy:
+        return is(s.args[0], dtype(s.result));
+      case Cast:
+        dtype(s.args[0]);
+        dtype(s.result);
+        return;
+      case Compute: {
+        const OpInfo& op = op_info(s.op);
+        need(s.args.size() == static_cast<std::size_t>(op.arity), "an op with its operands");
+        for (Reg r : s.args)
+          need(is_accepted(dtype(r), op.accepts), "operands that the op accepts");
+        for (Reg r : s.args) is(r, dtype(s.args.back()));
+        return is(s.result, result_dtype(s.op, dtype(s.args.back())));
+      }
+      case Call:
+        dtype(s.result);
+        for (Reg r : s.args) is(r, dtype(s.args[0]));
+        if (primitive_info(s.primitive).leaves) exits(s);
+        return;
+      case Loop: {
+        const LoopEntry& entry = loops_[s.row];
+        need(s.args.size() == entry.inputs.size(), "a loop with its operands");
+        for (std::size_t i = 0; i < s.args.size(); ++i) is(s.args[i], entry.inputs[i]);
+        is(s.result, entry.outputs[s.slot]);
+        return exits(s);
+      }
+      case Finite:
+        for (Reg r : s.args) need(is_in(dtype(r), kInexact), "floats");
+        return exits(s);
+      case Length:
+        array(s.array);
+        return is(s.result, DType::Int64);
+      case Load:
+        return element(s, s.args.size(), s.result);
+      case Store:
+        return element(s, s.args.size() - 1, s.args.back());
+      case View: {
+        array(s.array);
+        array(s.target);
+        std::size_t args = 0, left = 0;
+        for (bool is_slice : s.slices) {
+          args += is_slice ? 3 : 1;
+          left += is_slice;
+        }
+        need(args == s.args.size() && s.slices.size() == rank(s.array) && left == rank(s.target),
+             "a view with its indices");
+        for (Reg r : s.args) is(r, DType::Int64);
+        return;
+      }
+      case SameArray:
+        array(s.array);
+        array(s.target);
+        return need(rank(s.array) == rank(s.target), "arrays of one rank");
+      case Guard:
+        is(s.args[0], DType::Bool);
+        return exits(s);
+      case Poll:
+      case Chance:
+      case Exit:
+        return exits(s);
+      case If:
+        is(s.args[0], DType::Bool);
+        steps(s.body);
+        return steps(s.other);
+      case Count:
+        is(s.result, DType::Int64);
+        is(s.args[0], DType::Int64);
+        return inside(s.body);
+      case Repeat:
+      case Block:
+        return inside(s.body);
+      case Break:
+      case Continue:
+        return need(s.depth >= 0 && s.depth < nesting_, "a jump out of a loop around it");
+    }
+  }
+
+  std::size_t rank(ArrayReg a) const {
+    return static_cast<std::size_t>(p_.arrays[static_cast<std::size_t>(a)].rank);
+  }
+  void element(const Step& s, std::size_t indices, Reg value) const {
+    array(s.array);
+    need(indices == rank(s.array), "an index for each axis");
+    for (std::size_t i = 0; i < indices; ++i) is(s.args[i], DType::Int64);
+    is(value, p_.arrays[static_cast<std::size_t>(s.array)].dtype);
+  }
+
+  const Program& p_;
+  const LoopTable& loops_;
+  int nesting_ = 0;
+};
+
+}  // namespace
+
+const PrimitiveInfo& primitive_info(Primitive p) {
+  return kPrimitives[static_cast<std::size_t>(p)];
+}
+
+std::string print(const Program& program) { return Printer(program).print(); }
+
+void verify(const Program& program, const LoopTable& loops) { Checker(program, loops).check(); }
+
+}  // namespace ufuse::ir::program

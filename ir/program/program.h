@@ -1,0 +1,173 @@
+// What is a loop of Python's once its types are known? Structured statements over registers.
+//
+// A Program is one `for` or `while` loop, with the loops and branches inside it. Numbers are
+// registers, arrays are descriptors (an address, lengths, strides) that are known at run time.
+// Every operation says which dtype it computes in; nothing is promoted or defaulted here. Made by
+// numpy_shim/program, which knows what Python and NumPy mean by an operator; printed as C++ by
+// codegen/program.
+//
+// What a program cannot do as Python would (an exception, a warning, an integer beyond 64 bits) it
+// leaves to Python: it *exits* before the statement in question has had any effect, and tells where
+// each variable is. So every statement of the user's first computes and checks, and only then
+// assigns and stores.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/graph.h"
+
+namespace ufuse::ir::program {
+
+// A register holds one number of its dtype, a truth where that is Bool.
+using Reg = int;
+inline constexpr Reg kNone = -1;
+struct Register {
+  DType dtype = DType::Int64;
+  std::string name;  // of the variable that it holds; empty: none
+};
+
+// A descriptor of an array: address, lengths, strides in bytes. `elements` are whole, native and
+// aligned.
+using ArrayReg = int;
+struct ArrayRegister {
+  DType dtype = DType::Float64;
+  int rank = 0;
+  bool written = false;
+  std::string name;
+};
+
+// Whose number is it to Python: a bool, int, float or complex of its own, or a NumPy scalar?
+// Either: the truth `numpy` says so at run time; the dtype is the one that both share.
+enum class Box : std::uint8_t { Python, NumPy, Either };
+
+// Where a variable's value is when Python goes on.
+struct Where {
+  enum class Kind : std::uint8_t {
+    Unbound,
+    Nothing,  // None
+    Same,     // what variable `reg` held when the program was entered
+    Number,   // reg, box, numpy
+    Array,    // reg is an ArrayReg
+    Tuple,    // parts
+    OneOf,    // parts, of which the register `reg` has the position
+  };
+  Kind kind = Kind::Unbound;
+  int reg = kNone;
+  Box box = Box::Python;
+  Reg numpy = kNone;
+  std::vector<Where> parts;
+  friend bool operator==(const Where&, const Where&) = default;
+};
+
+// The rounds of a `for`: the position of the one at hand, and how many there are. Over a range also
+// where that starts and its step; else the array that it goes over.
+struct Rounds {
+  int loop = 0;  // the user's statement
+  Reg position = kNone, count = kNone, start = kNone, step = kNone;
+  ArrayReg array = kNone;
+};
+
+struct Exit {
+  enum class Kind : std::uint8_t {
+    Leave,        // Python goes on before `statement`
+    Exhausted,    // the loop has ended: Python goes on with its `else`
+    Broke,        // by `break`
+    Returned,     // the function returns `value`
+    Interrupted,  // a signal's handler has raised
+  };
+  Kind kind = Kind::Leave;
+  int statement = 0;
+  std::vector<Where> variables;  // by number of the variable
+  Where value;
+  std::vector<Rounds> loops;  // inside the program, outermost first
+};
+
+// What Python's and NumPy's scalars do beyond the rows of ops.def.
+enum class Primitive : std::uint8_t {
+#define PRIMITIVE(id, name, leaves, cpp) id,
+#include "ir/program/primitives.def"
+#undef PRIMITIVE
+};
+struct PrimitiveInfo {
+  std::string_view name;
+  bool leaves;                  // the expression is true where the program has to exit
+  std::string_view expression;  // C++ over x0, x1 and T; `r` is the result where it leaves
+};
+const PrimitiveInfo& primitive_info(Primitive p);
+
+struct Step;
+using Steps = std::vector<Step>;
+struct Step {
+  enum class Kind : std::uint8_t {
+    Constant,   // result = constant
+    Copy,       // result = args[0]
+    Cast,       // result = args[0] as the result's dtype
+    Compute,    // result = op(args), a row of ops.def
+    Call,       // result = primitive(args); exits where it says so
+    Loop,       // result = NumPy's inner loop `row`, output `slot`, of one element; exits where it
+                // raises a flag
+    Finite,     // exits where args[0], computed of the other args, shows a flag that NumPy reports
+    Length,     // result = length of axis `axis` of `array`
+    Load,       // result = array[args]
+    Store,      // array[args...] = last of args
+    View,       // target = array, at args: of each axis of `array` an index or a slice (`slices`)
+    SameArray,  // target = array
+    Guard,      // exits where args[0] is false
+    Poll,       // asks from time to time whether to go on
+    Chance,     // for tests: exits where so many of these steps have been passed
+    If,         // where args[0]: body, else other
+    Count,      // for result from 0 below args[0]: body
+    Repeat,     // for ever: body
+    Break,      // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
+    Continue,   // the next round of that loop
+    Block,      // body, once
+    Exit,       // always
+  };
+  Kind kind = Kind::Copy;
+  Reg result = kNone;
+  std::vector<Reg> args;
+  Scalar constant;
+  Op op = Op::Add;
+  Primitive primitive = Primitive::AddChecked;
+  std::uint32_t row = 0, slot = 0;
+  ArrayReg array = kNone, target = kNone;
+  int axis = 0;
+  // View: for each axis of `array`, whether args have its start, step and length, or one index.
+  std::vector<bool> slices;
+  int depth = 0;
+  int exit = kNone;  // position in Program::exits
+  int line = 0;      // of the user's statement, where one begins
+  Steps body, other;
+};
+
+// What the program is entered with.
+struct Input {
+  enum class From : std::uint8_t { Variable, Outside, Iterable };
+  From from = From::Variable;
+  int index = 0;  // of the variable, or of the value from outside; Iterable: the array of `head`
+  Where value;    // the registers that it goes to
+};
+
+struct Program {
+  std::vector<Register> registers;
+  std::vector<ArrayRegister> arrays;
+  std::vector<std::string> variables;  // the user's names
+  std::vector<Input> inputs;
+  // The head's own state: of a loop over a range or an array, as in Rounds.
+  std::optional<Rounds> head;
+  Steps body;
+  std::vector<Exit> exits;
+  int first_line = 0;
+  bool has_chances = false;  // it may be told to exit at any statement
+};
+
+std::string print(const Program& program);
+// Throws InternalError where a register is used with another dtype than it has, an exit is missing,
+// or a jump leads nowhere.
+void verify(const Program& program, const LoopTable& loops);
+
+}  // namespace ufuse::ir::program

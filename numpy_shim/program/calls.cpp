@@ -1,0 +1,237 @@
+// Calls: of Python's builtins, of the module math, of ufuncs, of functions whose text is known.
+#include <algorithm>
+#include <map>
+
+#include "ir/support/error.h"
+#include "numpy_shim/program/writer.h"
+#include "numpy_shim/ufunc.h"
+
+namespace ufuse::numpy_shim::program {
+namespace {
+
+// Functions of math that take and give one float.
+const std::map<std::string, Primitive>& of_one_float() {
+  static const std::map<std::string, Primitive> rows = {
+      {"sqrt", Primitive::MathSqrt}, {"exp", Primitive::MathExp},   {"log", Primitive::MathLog},
+      {"sin", Primitive::MathSin},   {"cos", Primitive::MathCos},   {"tan", Primitive::MathTan},
+      {"atan", Primitive::MathAtan}, {"asin", Primitive::MathAsin}, {"acos", Primitive::MathAcos},
+      {"sinh", Primitive::MathSinh}, {"cosh", Primitive::MathCosh}, {"tanh", Primitive::MathTanh},
+      {"fabs", Primitive::MathFabs},
+  };
+  return rows;
+}
+
+}  // namespace
+
+bool Writer::is_builtin(const Expr& e, const std::string& name) {
+  if (e.kind != Expr::Kind::Outside) return false;
+  const Given given = world_.outside(scope_.function, static_cast<int>(e.integer));
+  return given.kind == Given::Kind::Builtin && given.name == name;
+}
+
+Value Writer::call(const Expr& e) {
+  const Value called = value(e.parts[0]);
+  if (called.kind != Value::Kind::Given) fail("something is called that is no known function");
+  const Given& f = called.given;
+  switch (f.kind) {
+    case Given::Kind::Builtin:
+      return builtin(f.name, e);
+    case Given::Kind::Math:
+      return math(f.name, e);
+    case Given::Kind::Ufunc:
+      return ufunc(*f.ufunc, e);
+    case Given::Kind::DType:
+      return cast(f.dtype, e);
+    case Given::Kind::Function:
+      return inlined(f.function, e);
+    default:
+      fail("`" + f.name + "` is called");
+  }
+}
+
+Value Writer::number(const Expr& e) {
+  Value v = value(e);
+  if (!v.is_number()) fail("a function is called with something else than a number");
+  return v;
+}
+
+Value Writer::builtin(const std::string& name, const Expr& e) {
+  const std::size_t count = e.parts.size() - 1;
+  if (name == "min" || name == "max") return extreme(name == "max", e);
+  if (name == "complex" && count == 2) {
+    std::vector<Reg> parts;
+    for (std::size_t i = 1; i <= 2; ++i) {
+      const Value part = number(e.parts[i]);
+      if (is_in(part.dtype, ir::kComplex)) fail("a complex number of complex ones");
+      parts.push_back(cast_to(part.reg, DType::Float64));
+    }
+    return python_number(DType::Complex128,
+                         compute_primitive(Primitive::ComplexOf, DType::Complex128, parts));
+  }
+  if (count != 1) fail("`" + name + "` is called with " + std::to_string(count) + " arguments");
+  if (name == "len") {
+    const Value v = value(e.parts[1]);
+    if (v.kind == Value::Kind::Tuple) return python_int(static_cast<std::int64_t>(v.parts.size()));
+    if (v.kind != Value::Kind::Array || v.rank == 0)
+      fail("the length of something else than an array");
+    Value n = python_number(DType::Int64, length(v, 0));
+    n.non_negative = true;
+    return n;
+  }
+  if (name == "abs") return absolute(number(e.parts[1]));
+  const Value v = number(e.parts[1]);
+  if (is_in(v.dtype, ir::kComplex) && name != "complex" && name != "bool")
+    fail("a complex number is made real");
+  if (name == "float") return python_number(DType::Float64, cast_to(v.reg, DType::Float64));
+  if (name == "complex") return python_number(DType::Complex128, cast_to(v.reg, DType::Complex128));
+  if (name == "bool") return python_number(DType::Bool, truth_of(v));
+  if (name == "int") {
+    if (v.dtype == DType::UInt64) fail("int() of uint64");
+    Value n = python_number(DType::Int64, kNone);
+    n.non_negative = v.non_negative || v.dtype == DType::Bool;
+    n.reg = is_in(v.dtype, ir::kFloat)
+                ? primitive(Primitive::ToInt, DType::Int64, {cast_to(v.reg, DType::Float64)})
+                : cast_to(v.reg, DType::Int64);
+    return n;
+  }
+  fail("`" + name + "` is called");
+}
+
+// The first of equal ones; of a NaN whatever the comparisons say.
+Value Writer::extreme(bool largest, const Expr& e) {
+  if (e.parts.size() < 3) fail("the extreme of a collection");
+  Value best = number(e.parts[1]);
+  for (std::size_t i = 2; i < e.parts.size(); ++i) {
+    const Value next = number(e.parts[i]);
+    if (next.dtype != best.dtype || next.box != best.box || best.box == Box::Either)
+      fail("the extreme of numbers of different types");
+    if (is_in(best.dtype, ir::kComplex)) fail("complex numbers are put in order");
+    const Primitive p = largest ? Primitive::MaximumFirst : Primitive::MinimumFirst;
+    best.reg = compute_primitive(p, best.dtype, {best.reg, next.reg});
+    best.non_negative =
+        largest ? best.non_negative || next.non_negative : best.non_negative && next.non_negative;
+    best.known.reset();
+  }
+  return best;
+}
+
+Value Writer::math(const std::string& name, const Expr& e) {
+  if (e.parts.size() != 2) fail("`math." + name + "` is called with several arguments");
+  Value v = number(e.parts[1]);
+  if (is_in(v.dtype, ir::kComplex)) fail("a complex number is made real");
+  if (name == "log" && is_in(v.dtype, ir::kInteger)) {
+    // Of integers beyond 2**53 Python takes the logarithm in another way.
+    v = python_number(DType::Float64, primitive(Primitive::ExactFloat, DType::Float64,
+                                                {cast_to(v.reg, DType::Int64)}));
+  }
+  if ((name == "floor" || name == "ceil") && is_in(v.dtype, ir::kFloat)) {
+    const Primitive p = name == "floor" ? Primitive::FloorToInt : Primitive::CeilToInt;
+    return python_number(DType::Int64,
+                         primitive(p, DType::Int64, {cast_to(v.reg, DType::Float64)}));
+  }
+  const auto row = of_one_float().find(name);
+  if (row == of_one_float().end()) fail("`math." + name + "` is called");
+  const Reg x = cast_to(v.reg, DType::Float64);
+  return python_number(DType::Float64, ir::program::primitive_info(row->second).leaves
+                                           ? primitive(row->second, DType::Float64, {x})
+                                           : compute_primitive(row->second, DType::Float64, {x}));
+}
+
+// A ufunc of numbers gives a scalar of NumPy's.
+Value Writer::ufunc(const Ufunc& f, const Expr& e) {
+  if (f.nout != 1 || e.parts.size() != static_cast<std::size_t>(f.nin) + 1)
+    fail("`" + f.name + "` is called in another way than with numbers");
+  std::vector<Operand> operands;
+  std::vector<Value> given;
+  for (std::size_t i = 1; i < e.parts.size(); ++i) {
+    Value v = number(e.parts[i]);
+    if (v.box == Box::Either) settle(v);
+    Operand operand;
+    operand.layout.dtype = v.dtype;
+    if (v.box == Box::Python && v.dtype != DType::Bool && !world_.version.promotes_by_value())
+      operand.weak = weak_of(v);
+    operand.scalar = true;
+    operands.push_back(operand);
+    given.push_back(v);
+  }
+  Resolved resolved;
+  try {
+    resolved = resolve(f, operands, {});
+  } catch (const Unsupported& error) {
+    fail("`" + f.name + "`: " + error.what());
+  }
+  std::vector<Reg> args;
+  for (std::size_t i = 0; i < given.size(); ++i) args.push_back(as(given[i], resolved.inputs[i]));
+  for (DType dtype : {resolved.inputs[0], resolved.outputs[0]})
+    if (dtype == DType::Float16 || ir::real_part(dtype) == DType::LongDouble)
+      fail("a scalar of " + std::string(ir::info(dtype).name));
+  const DType dtype = resolved.outputs[0];
+  if (resolved.op) {
+    const Reg r = compute(*resolved.op, dtype, args);
+    if (ir::may_raise(*resolved.op, resolved.inputs[0], dtype)) finite(r, args);
+    return numpy_number(dtype, r);
+  }
+  const UfuncLoop& loop = f.loops[resolved.loop];
+  ir::LoopEntry entry;
+  entry.ufunc = f.name;
+  entry.inputs.assign(resolved.inputs.begin(), resolved.inputs.end());
+  entry.outputs.assign(resolved.outputs.begin(), resolved.outputs.end());
+  entry.loop = loop.loop;
+  entry.data = loop.data;
+  Step step;
+  step.kind = Step::Kind::Loop;
+  step.row = world_.loops().add(std::move(entry));
+  step.args = args;
+  step.result = fresh(dtype);
+  step.exit = exit();
+  return numpy_number(dtype, emit(std::move(step)).result);
+}
+
+// np.float64(x) and the like.
+Value Writer::cast(DType dtype, const Expr& e) {
+  if (e.parts.size() != 2) fail("a scalar of NumPy's is made of something else than a number");
+  if (dtype == DType::Float16 || ir::real_part(dtype) == DType::LongDouble)
+    fail("a scalar of " + std::string(ir::info(dtype).name));
+  return numpy_number(dtype, to_store(number(e.parts[1]), dtype));
+}
+
+// The function's text in the place of the call. What cannot be done in it is done by Python from
+// the beginning of the statement with the call, so it may not have changed anything.
+Value Writer::inlined(const std::shared_ptr<const Function>& function, const Expr& e) {
+  if (std::ranges::find(inlining_, function.get()) != inlining_.end())
+    fail("a function calls itself");
+  if (e.parts.size() - 1 != function->parameters)
+    fail("a function is called with another number of arguments than it has");
+  std::vector<Value> arguments;
+  for (std::size_t i = 1; i < e.parts.size(); ++i) arguments.push_back(own_copy(value(e.parts[i])));
+  const int instance =
+      marks_.instances
+          .try_emplace({&e, scope_.instance}, static_cast<int>(marks_.instances.size()) + 1)
+          .first->second;
+  const Scope scope = std::exchange(
+      scope_, Scope{instance, function.get(), &function->variables, &function->outside});
+  Env outer = std::exchange(env_, Env(function->variables.size()));
+  const bool first = scope.instance == 0;
+  if (first) caller_ = outer;
+  auto jumps = std::exchange(jumps_, {});
+  auto returns = std::exchange(returns_, Returns{});
+  inlining_.push_back(function.get());
+  for (std::size_t i = 0; i < arguments.size(); ++i) set(static_cast<int>(i), arguments[i]);
+  Step block;
+  block.kind = Step::Kind::Block;
+  returns_->depth = ++nesting_;
+  bool ends = false;
+  block.body = written([&] { ends = statements(function->body); });
+  --nesting_;
+  emit(std::move(block));
+  if (ends || !returns_->result) fail("a function that it calls gives no number");
+  Value result = *returns_->result;
+  inlining_.pop_back();
+  returns_ = std::move(returns);
+  jumps_ = std::move(jumps);
+  env_ = std::move(outer);
+  scope_ = scope;
+  return result;
+}
+
+}  // namespace ufuse::numpy_shim::program

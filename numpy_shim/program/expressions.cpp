@@ -1,0 +1,189 @@
+// Expressions: what is their value, and which steps compute it?
+#include <algorithm>
+#include <bit>
+
+#include "ir/support/error.h"
+#include "numpy_shim/program/writer.h"
+
+namespace ufuse::numpy_shim::program {
+
+Value Writer::value(const Expr& e) {
+  using enum Expr::Kind;
+  switch (e.kind) {
+    case Int:
+      return python_int(e.integer);
+    case Float:
+      return python_number(DType::Float64,
+                           constant(DType::Float64, {{std::bit_cast<std::uint64_t>(e.real)}}));
+    case Complex:
+      return python_number(DType::Complex128,
+                           constant(DType::Complex128, {{std::bit_cast<std::uint64_t>(e.real),
+                                                         std::bit_cast<std::uint64_t>(e.imag)}}));
+    case Bool: {
+      Value v = python_number(DType::Bool, truth_constant(e.integer != 0));
+      v.known = e.integer;
+      return v;
+    }
+    case Nothing: {
+      Value v;
+      v.kind = Value::Kind::Nothing;
+      return v;
+    }
+    case Local:
+      return read(e);
+    case Outside:
+      return outside(world_.outside(scope_.function, static_cast<int>(e.integer)),
+                     (*scope_.outside)[static_cast<std::size_t>(e.integer)]);
+    case Attribute:
+      return attribute(e);
+    case Unary:
+      if (e.op == Operator::Not) {
+        const Reg x = truth(e.parts[0]);
+        return python_number(DType::Bool, compute(Op::LogicalNot, DType::Bool, {x}));
+      }
+      return unary(e.op, value(e.parts[0]));
+    case Binary: {
+      const Value a = value(e.parts[0]);
+      return binary(e.op, a, value(e.parts[1]));
+    }
+    case Compare:
+      return compare(e);
+    case And:
+    case Or:
+      return both(e);
+    case Choice:
+      return choice(e);
+    case Item:
+      return item(e);
+    case Slice: {
+      Value v;
+      v.kind = Value::Kind::Slice;
+      for (const Expr& part : e.parts) v.parts.push_back(value(part));
+      return v;
+    }
+    case Tuple: {
+      Value v;
+      v.kind = Value::Kind::Tuple;
+      for (const Expr& part : e.parts) v.parts.push_back(value(part));
+      return v;
+    }
+    case Call:
+      return call(e);
+  }
+  throw InternalError("an expression of unknown kind");
+}
+
+// What a global name stands for. Numbers and arrays are handed in like variables.
+Value Writer::outside(const Given& given, const std::string& name) {
+  if (given.kind == Given::Kind::Unbound) fail("`" + name + "` has no value");
+  if (given.kind != Given::Kind::Number && given.kind != Given::Kind::Array &&
+      given.kind != Given::Kind::Tuple)
+    return value_of(given, -1);
+  const auto known = outsiders_.find(given.object);
+  if (known != outsiders_.end()) return known->second;
+  const Value v = value_of(given, -1);
+  program_.inputs.push_back({ir::program::Input::From::Outside, given.object, where(v)});
+  return outsiders_.emplace(given.object, v).first->second;
+}
+
+// ---- Truth ----
+
+Reg Writer::truth(const Expr& e) {
+  if (e.kind == Expr::Kind::Unary && e.op == Operator::Not)
+    return compute(Op::LogicalNot, DType::Bool, {truth(e.parts[0])});
+  if (e.kind != Expr::Kind::And && e.kind != Expr::Kind::Or) return truth_of(value(e));
+  const Reg result = fresh(DType::Bool);
+  copy(result, truth(e.parts[0]));
+  for (std::size_t i = 1; i < e.parts.size(); ++i) {
+    Step step;
+    step.kind = Step::Kind::If;
+    step.args = {result};
+    Steps& rest = e.kind == Expr::Kind::And ? step.body : step.other;
+    rest = written([&] { copy(result, truth(e.parts[i])); });
+    emit(std::move(step));
+  }
+  return result;
+}
+
+Reg Writer::truth_of(const Value& v) {
+  switch (v.kind) {
+    case Value::Kind::Nothing:
+      return truth_constant(false);
+    case Value::Kind::Tuple:
+      return truth_constant(!v.parts.empty());
+    case Value::Kind::Number:
+      return v.dtype == DType::Bool ? v.reg : cast_to(v.reg, DType::Bool);
+    default:
+      fail("the truth of something else than a number is asked");
+  }
+}
+
+// `a and b`, `a or b`: one of the two, both of one type.
+Value Writer::both(const Expr& e) {
+  const Value first = value(e.parts[0]);
+  if (!first.is_number()) fail("`and` and `or` of something else than numbers");
+  Value result = first;
+  result.reg = own_register(first);
+  for (std::size_t i = 1; i < e.parts.size(); ++i) {
+    Step step;
+    step.kind = Step::Kind::If;
+    step.args = {truth_of(result)};
+    Steps& rest = e.kind == Expr::Kind::And ? step.body : step.other;
+    rest = written([&] { merge(result, value(e.parts[i])); });
+    emit(std::move(step));
+  }
+  result.known.reset();
+  return result;
+}
+
+Value Writer::choice(const Expr& e) {
+  Step step;
+  step.kind = Step::Kind::If;
+  step.args = {truth(e.parts[0])};
+  Value result;
+  step.body = written([&] {
+    result = value(e.parts[1]);
+    if (!result.is_number()) fail("one of two is chosen that are no numbers");
+    result.reg = own_register(result);
+  });
+  step.other = written([&] { merge(result, value(e.parts[2])); });
+  emit(std::move(step));
+  result.known.reset();
+  return result;
+}
+
+// Puts a number into the register of another one, which has its type.
+void Writer::merge(Value& into, const Value& v) {
+  if (!v.is_number() || v.dtype != into.dtype || v.box != into.box || v.box == Box::Either)
+    fail("one of two numbers of different types");
+  into.non_negative &= v.non_negative;
+  into.known.reset();
+  copy(into.reg, v.reg);
+}
+
+// ---- Comparisons ----
+
+// Each side is computed once, and none behind the first comparison that is false.
+Value Writer::compare(const Expr& e) {
+  Value left = value(e.parts[0]);
+  if (e.ops.size() == 1) return relation(e.ops[0], left, value(e.parts[1]));
+  Value right = own_copy(value(e.parts[1]));
+  Value result = relation(e.ops[0], left, right);
+  result.reg = own_register(result);
+  chain(e, 1, right, result);
+  return result;
+}
+
+void Writer::chain(const Expr& e, std::size_t at, const Value& left, Value& result) {
+  Step step;
+  step.kind = Step::Kind::If;
+  step.args = {result.reg};
+  step.body = written([&] {
+    const Value right = own_copy(value(e.parts[at + 1]));
+    merge(result, relation(e.ops[at], left, right));
+    if (at + 1 < e.ops.size()) chain(e, at + 1, right, result);
+  });
+  emit(std::move(step));
+}
+
+}  // namespace ufuse::numpy_shim::program

@@ -1,0 +1,199 @@
+// Items and attributes: which element or part of an array is meant, and what is known of it?
+#include <algorithm>
+
+#include "ir/support/error.h"
+#include "numpy_shim/program/writer.h"
+
+namespace ufuse::numpy_shim::program {
+
+Value Writer::item(const Expr& e) {
+  const Value base = value(e.parts[0]);
+  if (base.kind == Value::Kind::Tuple) {
+    const Value index = value(e.parts[1]);
+    const auto count = static_cast<std::int64_t>(base.parts.size());
+    if (!index.is_int() || !index.known || *index.known < -count || *index.known >= count)
+      fail("an item of a tuple whose position is not written in the text");
+    return base
+        .parts[static_cast<std::size_t>(*index.known < 0 ? *index.known + count : *index.known)];
+  }
+  if (base.kind != Value::Kind::Array) fail("something else than an array or a tuple is indexed");
+  const At where = at(base, e.parts[1]);
+  return where.is_element ? load(base, where.args) : view(base, where);
+}
+
+Reg Writer::length(const Value& array, int axis) {
+  Step step;
+  step.kind = Step::Kind::Length;
+  step.array = array.array;
+  step.axis = axis;
+  step.result = fresh(DType::Int64);
+  return emit(std::move(step)).result;
+}
+
+// An index within [0, length), or the program exits.
+Reg Writer::index_of(const Value& index, Reg length) {
+  if (!index.is_number() || !is_in(index.dtype, ir::kInteger) || index.dtype == DType::UInt64)
+    fail("an index that is no integer");
+  const Reg wide = cast_to(index.reg, DType::Int64);
+  return primitive(index.non_negative ? Primitive::IndexFromStart : Primitive::Index, DType::Int64,
+                   {wide, length});
+}
+
+Writer::At Writer::at(const Value& array, const Expr& index) {
+  std::vector<Value> parts;
+  if (index.kind == Expr::Kind::Tuple) {
+    for (const Expr& part : index.parts) parts.push_back(value(part));
+  } else {
+    Value one = value(index);
+    if (one.kind == Value::Kind::Tuple)
+      parts = std::move(one.parts);
+    else
+      parts.push_back(std::move(one));
+  }
+  if (parts.size() > static_cast<std::size_t>(array.rank)) fail("too many indices");
+  At where;
+  where.is_element = parts.size() == static_cast<std::size_t>(array.rank);
+  int axis = 0;
+  for (const Value& part : parts) {
+    if (part.kind == Value::Kind::Slice) {
+      where.is_element = false;
+      slice(array, axis, part, where);
+    } else if (part.is_number() && part.dtype != DType::Bool) {
+      where.args.push_back(index_of(part, length(array, axis)));
+      where.slices.push_back(false);
+    } else {
+      fail("an index that is neither an integer nor a slice");
+    }
+    ++axis;
+  }
+  for (; axis < array.rank; ++axis) whole_axis(array, axis, where);
+  return where;
+}
+
+void Writer::whole_axis(const Value& array, int axis, At& where) {
+  where.args.insert(where.args.end(), {integer(0), integer(1), length(array, axis)});
+  where.slices.push_back(true);
+  ++where.left;
+}
+
+// Start, step and length of a slice, clipped as Python clips them.
+void Writer::slice(const Value& array, int axis, const Value& slice, At& where) {
+  const auto number = [&](const Value& part, std::int64_t otherwise) {
+    if (part.kind == Value::Kind::Nothing) return python_int(otherwise);
+    if (!part.is_number() || !is_in(part.dtype, ir::kInteger) || part.dtype == DType::UInt64)
+      fail("a slice between something else than integers");
+    Value wide = part;
+    wide.reg = cast_to(part.reg, DType::Int64);
+    return wide;
+  };
+  const Value step = number(slice.parts[2], 1);
+  if (!step.known || *step.known == 0) fail("a slice whose step is not written in the text");
+  const Reg all = length(array, axis), by = step.reg;
+  const bool down = *step.known < 0;
+  const Reg first = down ? compute(Op::Subtract, DType::Int64, {all, integer(1)}) : integer(0);
+  const Reg last = down ? integer(-1) : all;
+  const auto bound = [&](const Value& part, Reg otherwise) {
+    if (part.kind == Value::Kind::Nothing) return otherwise;
+    return compute_primitive(Primitive::SliceBound, DType::Int64, {number(part, 0).reg, all, by});
+  };
+  const Reg start = bound(slice.parts[0], first), stop = bound(slice.parts[1], last);
+  where.args.insert(
+      where.args.end(),
+      {start, by, compute_primitive(Primitive::Rounds, DType::Int64, {start, stop, by})});
+  where.slices.push_back(true);
+  ++where.left;
+}
+
+Value Writer::view(const Value& array, const At& where) {
+  Value v = array;
+  v.rank = static_cast<int>(where.left);
+  v.array = array_register(-1, array.dtype, v.rank);
+  Step step;
+  step.kind = Step::Kind::View;
+  step.array = array.array;
+  step.target = v.array;
+  step.args = where.args;
+  step.slices = where.slices;
+  emit(std::move(step));
+  return v;
+}
+
+void Writer::copy_array(ArrayReg to, ArrayReg from) {
+  Step step;
+  step.kind = Step::Kind::SameArray;
+  step.array = from;
+  step.target = to;
+  emit(std::move(step));
+}
+
+Value Writer::load(const Value& array, const std::vector<Reg>& at) {
+  if (array.dtype == DType::Float16 || ir::real_part(array.dtype) == DType::LongDouble)
+    fail("a scalar of " + std::string(ir::info(array.dtype).name));
+  Step step;
+  step.kind = Step::Kind::Load;
+  step.array = array.array;
+  step.args = at;
+  step.result = fresh(array.dtype);
+  return numpy_number(array.dtype, emit(std::move(step)).result);
+}
+
+// A number as an element of an array that it is assigned to.
+Reg Writer::to_store(const Value& v, DType dtype) {
+  if (!v.is_number()) fail("something else than a number is assigned to an element");
+  if (dtype == DType::Float16 || ir::real_part(dtype) == DType::LongDouble)
+    fail("an element of " + std::string(ir::info(dtype).name));
+  if (v.dtype == dtype) return v.reg;
+  const bool to_integer = is_in(dtype, ir::kInteger);
+  if (is_in(v.dtype, ir::kComplex) && !is_in(dtype, ir::kComplex))
+    fail("a complex number is assigned to a real element");
+  if (v.box == Box::Python && v.dtype == DType::Int64 && to_integer)
+    return primitive(Primitive::Fits, dtype, {v.reg});
+  if (v.box == Box::Either && to_integer) fail("a number of Python's or NumPy's is assigned");
+  if (is_in(v.dtype, ir::kFloat) && to_integer)
+    return primitive(Primitive::TruncateTo, dtype, {v.reg});
+  const Reg made = cast_to(v.reg, dtype);
+  const bool narrows = ir::size_of(ir::real_part(dtype)) < ir::size_of(ir::real_part(v.dtype)) &&
+                       is_in(v.dtype, ir::kInexact);
+  if (narrows && dtype != DType::Bool) finite(made, {v.reg});
+  return made;
+}
+
+// ---- Attributes ----
+
+Value Writer::attribute(const Expr& e) {
+  const Value base = value(e.parts[0]);
+  const std::string& name = e.name;
+  if (base.kind == Value::Kind::Given) return outside(world_.attribute(base.given, name), name);
+  const auto dimension = [&](int axis) {
+    Value v = python_number(DType::Int64, length(base, axis));
+    v.non_negative = true;
+    return v;
+  };
+  if (base.kind == Value::Kind::Array) {
+    if (name == "shape") {
+      Value v;
+      v.kind = Value::Kind::Tuple;
+      for (int axis = 0; axis < base.rank; ++axis) v.parts.push_back(dimension(axis));
+      return v;
+    }
+    if (name == "ndim") return python_int(base.rank);
+    if (name == "size") {
+      Value v = python_int(1);
+      for (int axis = 0; axis < base.rank; ++axis)
+        v = integer_binary(Operator::Multiply, v, dimension(axis));
+      v.non_negative = true;
+      return v;
+    }
+    fail("the attribute `" + name + "` of an array");
+  }
+  if (base.is_number() && (name == "real" || name == "imag")) {
+    if (!is_in(base.dtype, ir::kComplex)) fail("the parts of a real number");
+    Value v = base;
+    v.dtype = ir::real_part(base.dtype);
+    v.reg = compute(name == "real" ? Op::RealPart : Op::ImagPart, v.dtype, {base.reg});
+    return v;
+  }
+  fail("the attribute `" + name + "`");
+}
+
+}  // namespace ufuse::numpy_shim::program

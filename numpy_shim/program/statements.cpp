@@ -1,0 +1,698 @@
+// Statements: what does each do to the variables, and where does it go on?
+//
+// A statement first computes and checks all it needs, and only then assigns and stores, so that
+// Python can do it from its beginning wherever a check fails.
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "ir/support/error.h"
+#include "numpy_shim/program/writer.h"
+
+namespace ufuse::numpy_shim::program {
+namespace {
+
+constexpr int kMostTries = 8;  // of a loop's types
+constexpr int kMostPeeled = 3;
+
+// `while True`
+bool is_never_false(const Expr& e) {
+  using enum Expr::Kind;
+  return (e.kind == Bool || e.kind == Int) && e.integer != 0;
+}
+
+bool jumps(const Statements& list) {
+  return std::ranges::any_of(list, [](const Statement& s) {
+    using enum Statement::Kind;
+    if (s.kind == Break || s.kind == Continue) return true;
+    if (s.kind == For || s.kind == While) return jumps(s.other);
+    return s.kind == If && (jumps(s.body) || jumps(s.other));
+  });
+}
+
+}  // namespace
+
+Program typed(const Loop& loop, const Entered& entered, World& world) {
+  Writer::Marks marks;
+  while (true) {
+    try {
+      return Writer(loop, entered, world, marks).run();
+    } catch (const Writer::Restart&) {
+    }
+  }
+}
+
+Writer::Writer(const Loop& loop, const Entered& entered, World& world, Marks& marks)
+    : loop_(loop), entered_(entered), world_(world), marks_(marks) {
+  program_.variables = loop.variables;
+  program_.first_line = loop.statement.line;
+  program_.has_chances = entered.has_chances;
+  scope_ = {0, nullptr, &loop.variables, &loop.outside};
+}
+
+Program Writer::run() {
+  out_ = &program_.body;
+  statement_ = &loop_.statement;
+  for (std::size_t i = 0; i < loop_.variables.size(); ++i) {
+    Value v = input(entered_.variables[i], static_cast<int>(i));
+    env_.push_back(std::move(v));
+  }
+  if (loop_.statement.kind == Statement::Kind::For)
+    outer_for(loop_.statement);
+  else
+    outer_while(loop_.statement);
+  return std::move(program_);
+}
+
+// What a variable is when the program is entered.
+Value Writer::input(const Given& given, int variable) {
+  Value v;
+  switch (given.kind) {
+    case Given::Kind::Unbound:
+      break;
+    case Given::Kind::Number:
+    case Given::Kind::Array:
+    case Given::Kind::Tuple: {
+      v = value_of(given, variable);
+      program_.inputs.push_back({ir::program::Input::From::Variable, variable, where(v)});
+      break;
+    }
+    default:
+      v.kind = Value::Kind::Given;
+      v.given = given;
+      v.variable = variable;
+      if (given.kind == Given::Kind::Nothing) v.kind = Value::Kind::Nothing;
+  }
+  mark(variable, v);
+  return v;
+}
+
+// Registers for a value that is handed in. `variable`: whose it is, or -1.
+Value Writer::value_of(const Given& given, int variable) {
+  Value v;
+  switch (given.kind) {
+    case Given::Kind::Number:
+      v = variable < 0 ? numpy_number(given.dtype, fresh(given.dtype))
+                       : numpy_number(given.dtype, register_of(variable, given.dtype));
+      v.box = given.box;
+      return v;
+    case Given::Kind::Array:
+      v.kind = Value::Kind::Array;
+      v.dtype = given.dtype;
+      v.rank = given.rank;
+      v.writeable = given.writeable;
+      v.array = array_register(variable, given.dtype, given.rank);
+      return v;
+    case Given::Kind::Tuple:
+      v.kind = Value::Kind::Tuple;
+      for (const Given& part : given.parts) v.parts.push_back(value_of(part, -1));
+      return v;
+    default:
+      v.kind = given.kind == Given::Kind::Nothing ? Value::Kind::Nothing : Value::Kind::Given;
+      v.given = given;
+      return v;
+  }
+}
+
+// ---- The loop itself ----
+
+void Writer::outer_for(const Statement& s) {
+  Rounds head{s.number, fresh(DType::Int64), fresh(DType::Int64), kNone, kNone, kNone};
+  Value array;
+  if (entered_.over == Entered::Over::Array) {
+    array = value_of(entered_.array, -1);
+    program_.inputs.push_back({ir::program::Input::From::Iterable, 0, where(array)});
+  } else if (entered_.over == Entered::Over::Range) {
+    head.start = fresh(DType::Int64);
+    head.step = fresh(DType::Int64);
+  } else {
+    fail("it goes over something else than a range or an array");
+  }
+  program_.head = head;
+  const Iteration over{entered_.over == Entered::Over::Range,
+                       array,
+                       head.count,
+                       head.start,
+                       head.step,
+                       entered_.counts_up,
+                       std::nullopt};
+  outermost(s, [&] {
+    std::vector<Target> targets;
+    plan_target(s.targets[0], element(over, head.position), targets);
+    commit(targets);
+  });
+}
+
+void Writer::outer_while(const Statement& s) {
+  outermost(s, [&] {
+    Step test;
+    test.kind = Step::Kind::If;
+    test.args = {truth(s.value)};
+    test.other = written([&] { leave(exit(Exit::Kind::Exhausted, s.number)); });
+    emit(std::move(test));
+  });
+}
+
+// Rounds until the types at their end are those at the beginning. `begin`: of a round.
+template <class Begin>
+void Writer::outermost(const Statement& s, const Begin& begin) {
+  for (int tries = 0;; ++tries) {
+    if (tries == kMostTries) fail("its variables change their types in each round");
+    const Env head = env_;
+    const std::size_t exits = program_.exits.size();
+    Step loop;
+    loop.kind = program_.head ? Step::Kind::Count : Step::Kind::Repeat;
+    if (program_.head) {
+      loop.result = program_.head->position;
+      loop.args = {program_.head->count};
+    }
+    loop.line = s.line;
+    ++nesting_;
+    jumps_.push_back({nesting_, true, {}, {}, 0});
+    bool ends = true;
+    loop.body = written([&] {
+      poll(s);
+      enter_statement(s);
+      begin();
+      ends = statements(s.body);
+    });
+    Env end = joined_all(std::move(jumps_.back().continued), ends);
+    jumps_.pop_back();
+    --nesting_;
+    env_ = joined(head, end);
+    if (same(env_, head)) {
+      emit(std::move(loop));
+      enter_statement(s);
+      if (program_.head) leave(exit(Exit::Kind::Exhausted, s.number));
+      return;
+    }
+    if (changes_type(head, env_)) throw TypesChange(s.line);
+    program_.exits.resize(exits);
+    exit_ = kNone;
+  }
+}
+
+// ---- Blocks ----
+
+bool Writer::statements(const Statements& list) {
+  for (const Statement& s : list)
+    if (!statement(s)) return false;
+  return true;
+}
+
+void Writer::enter_statement(const Statement& s) {
+  if (scope_.instance != 0) return;  // what cannot be done there is done again from the call
+  statement_ = &s;
+  exit_ = kNone;
+  line_ = s.line;
+}
+
+bool Writer::statement(const Statement& s) {
+  enter_statement(s);
+  if (entered_.has_chances && scope_.instance == 0) {
+    Step chance;
+    chance.kind = Step::Kind::Chance;
+    chance.exit = exit();
+    emit(std::move(chance));
+  }
+  using enum Statement::Kind;
+  switch (s.kind) {
+    case Assign:
+      assign(s);
+      return true;
+    case Augment:
+      augment(s);
+      return true;
+    case For:
+      inner_for(s);
+      return true;
+    case While:
+      return inner_while(s);
+    case If:
+      return branch(s);
+    case Assert:
+      guard(truth(s.value));
+      return true;
+    case Break:
+      return jump(true);
+    case Continue:
+      return jump(false);
+    case Return:
+      return give_back(s);
+    case Pass:
+      return true;
+    case Raise:
+      leave(exit());
+      return false;
+    case Evaluate:
+      value(s.value);
+      return true;
+  }
+  throw InternalError("a statement of unknown kind");
+}
+
+bool Writer::branch(const Statement& s) {
+  Step step;
+  step.kind = Step::Kind::If;
+  step.line = s.line;
+  step.args = {truth(s.value)};
+  const Env before = env_;
+  bool first = false, second = false;
+  step.body = written([&] { first = statements(s.body); });
+  Env after = std::exchange(env_, before);
+  step.other = written([&] { second = statements(s.other); });
+  emit(std::move(step));
+  if (first && second)
+    env_ = joined(after, env_);
+  else if (first)
+    env_ = std::move(after);
+  return first || second;
+}
+
+bool Writer::jump(bool is_break) {
+  JumpTarget& target = jumps_.back();
+  if (target.outermost && is_break) {
+    leave(exit(Exit::Kind::Broke, loop_.statement.number));
+    return false;
+  }
+  (is_break ? target.broken : target.continued).push_back(env_);
+  Step step;
+  step.kind = is_break || target.once ? Step::Kind::Break : Step::Kind::Continue;
+  step.depth = nesting_ - (is_break ? target.break_depth : target.depth);
+  emit(std::move(step));
+  return false;
+}
+
+bool Writer::give_back(const Statement& s) {
+  Value result;
+  result.kind = Value::Kind::Nothing;
+  if (s.value.kind != Expr::Kind::Nothing) result = value(s.value);
+  if (!returns_) {
+    leave(exit(Exit::Kind::Returned, s.number, where(result)));
+    return false;
+  }
+  Returns& back = *returns_;
+  if (!result.is_number()) fail("a function that it calls gives something else than a number");
+  if (!back.result) {
+    back.result = result;
+    back.result->reg = fresh(result.dtype);
+    back.result->known.reset();
+  } else {
+    if (back.result->dtype != result.dtype || back.result->box != result.box ||
+        result.box == Box::Either)
+      fail("a function that it calls gives numbers of several types");
+    back.result->non_negative &= result.non_negative;
+  }
+  copy(back.result->reg, result.reg);
+  Step step;
+  step.kind = Step::Kind::Break;
+  step.depth = nesting_ - back.depth;
+  emit(std::move(step));
+  return false;
+}
+
+// ---- Inner loops ----
+
+Writer::Iteration Writer::iteration(const Expr& over) {
+  Iteration it;
+  if (over.kind == Expr::Kind::Call && is_builtin(over.parts[0], "range")) {
+    std::vector<Value> given;
+    for (std::size_t i = 1; i < over.parts.size(); ++i) {
+      given.push_back(value(over.parts[i]));
+      if (!given.back().is_number() || !is_in(given.back().dtype, ir::kInteger))
+        fail("range() of something else than integers");
+      given.back().reg = cast_to(given.back().reg, DType::Int64);
+    }
+    if (given.empty() || given.size() > 3) fail("range() of so many numbers");
+    const Value start = given.size() > 1 ? given[0] : python_int(0);
+    const Value stop = given.size() > 1 ? given[1] : given[0];
+    const Value step = given.size() > 2 ? given[2] : python_int(1);
+    if (!step.known) guard(compute(Op::NotEqual, DType::Bool, {step.reg, integer(0)}));
+    if (step.known && *step.known == 0) fail("range() with a step of 0");
+    it.is_range = true;
+    it.start = own_register(start);
+    it.step = own_register(step);
+    it.count = primitive(Primitive::Rounds, DType::Int64, {it.start, stop.reg, it.step});
+    it.counts_up = step.known && ((*step.known > 0 && start.non_negative) ||
+                                  (*step.known < 0 && stop.known && *stop.known >= -1));
+    it.step_known = step.known;
+    return it;
+  }
+  it.array = value(over);
+  if (it.array.kind != Value::Kind::Array || it.array.rank == 0)
+    fail("it goes over something else than a range or an array");
+  it.array = own_copy(it.array);
+  it.count = length(it.array, 0);
+  return it;
+}
+
+Value Writer::element(const Iteration& over, Reg position) {
+  if (over.is_range) {
+    Reg moved = position;
+    if (!over.step_known || *over.step_known != 1)
+      moved = compute(Op::Multiply, DType::Int64, {position, over.step});
+    Value v = python_number(DType::Int64, compute(Op::Add, DType::Int64, {over.start, moved}));
+    v.non_negative = over.counts_up;
+    return v;
+  }
+  At at;
+  at.args = {position};
+  at.slices = {false};
+  at.is_element = over.array.rank == 1;
+  if (at.is_element) return load(over.array, at.args);
+  for (int axis = 1; axis < over.array.rank; ++axis) whole_axis(over.array, axis, at);
+  return view(over.array, at);
+}
+
+void Writer::inner_for(const Statement& s) {
+  if (jumps(s.other)) fail("`break` or `continue` in the `else` of a loop");
+  const Iteration over = iteration(s.value);
+  const Rounds rounds{s.number,   fresh(DType::Int64), over.count,
+                      over.start, over.step,           over.array.array};
+  copy(rounds.position, integer(0));
+  const auto begin = [&] {
+    std::vector<Target> targets;
+    plan_target(s.targets[0], element(over, rounds.position), targets);
+    commit(targets);
+  };
+  Step around;
+  around.kind = Step::Kind::Block;
+  const int outside = ++nesting_;
+  around.body = written([&] {
+    std::vector<Env> broken;
+    inner_rounds(s, rounds, outside, broken, begin);
+    bool ends = statements(s.other);
+    for (const Env& each : broken) {
+      env_ = ends ? joined(env_, each) : each;
+      ends = true;
+    }
+  });
+  --nesting_;
+  emit(std::move(around));
+}
+
+// The rounds of an inner `for`, inside the block that `break` leaves; env_ is then what holds where
+// there are no more.
+template <class Begin>
+void Writer::inner_rounds(const Statement& s, const Rounds& rounds, int outside,
+                          std::vector<Env>& broken, const Begin& begin) {
+  for (int tries = 0;; ++tries) {
+    if (tries == kMostTries) fail("a variable changes its type in each round");
+    const Env head = env_;
+    const std::size_t exits = program_.exits.size();
+    std::vector<Env> left;
+    Step loop;
+    loop.kind = Step::Kind::Count;
+    loop.result = rounds.position;
+    loop.args = {rounds.count};
+    loop.line = s.line;
+    loop.body = one_round(s, rounds, outside, false, left, begin);
+    env_ = joined(head, env_);
+    if (same(env_, head)) {
+      emit(std::move(loop));
+      std::ranges::move(left, std::back_inserter(broken));
+      return;
+    }
+    program_.exits.resize(exits);
+    exit_ = kNone;
+    if (!changes_type(head, env_)) continue;
+    // The first round is another one than those after it.
+    if (++peeled_ > kMostPeeled) fail("a variable changes its type in each round");
+    env_ = head;
+    Step first;
+    first.kind = Step::Kind::If;
+    first.args = {compute(Op::Less, DType::Bool, {rounds.position, rounds.count})};
+    first.body = written([&] {
+      Step once;
+      once.kind = Step::Kind::Block;
+      once.body = one_round(s, rounds, outside, true, broken, begin);
+      emit(std::move(once));
+      copy(rounds.position, compute(Op::Add, DType::Int64, {rounds.position, integer(1)}));
+      inner_rounds(s, rounds, outside, broken, begin);
+    });
+    --peeled_;
+    emit(std::move(first));
+    env_ = joined(head, env_);
+    return;
+  }
+}
+
+// One round, and what it does at its end; env_ is then what holds before the next one. `once`: it
+// stands in a block of its own, not in a loop.
+template <class Begin>
+Steps Writer::one_round(const Statement& s, const Rounds& rounds, int outside, bool once,
+                        std::vector<Env>& broken, const Begin& begin) {
+  ++nesting_;
+  jumps_.push_back({nesting_, false, {}, {}, outside, once});
+  const bool own = scope_.instance == 0;
+  if (own) rounds_.push_back(rounds);
+  bool ends = true;
+  Steps body = written([&] {
+    enter_statement(s);
+    poll(s);
+    may_exit_ = false;
+    begin();
+    may_exit_ = true;
+    ends = statements(s.body);
+  });
+  if (own) rounds_.pop_back();
+  JumpTarget target = std::move(jumps_.back());
+  jumps_.pop_back();
+  --nesting_;
+  std::ranges::move(target.broken, std::back_inserter(broken));
+  env_ = joined_all(std::move(target.continued), ends);
+  return body;
+}
+
+bool Writer::inner_while(const Statement& s) {
+  if (jumps(s.other)) fail("`break` or `continue` in the `else` of a loop");
+  Step around;
+  around.kind = Step::Kind::Block;
+  const int outside = ++nesting_;
+  std::optional<Env> after;
+  around.body = written([&] { after = while_rounds(s, outside); });
+  --nesting_;
+  emit(std::move(around));
+  if (!after) return false;
+  env_ = std::move(*after);
+  return true;
+}
+
+// What holds behind the loop; nothing where it never ends.
+std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
+  for (int tries = 0;; ++tries) {
+    if (tries == kMostTries) fail("a variable changes its type in each round");
+    const Env head = env_;
+    const std::size_t exits = program_.exits.size();
+    std::vector<Env> broken;
+    bool ends = true;
+    const auto round = [&](bool once) {
+      ++nesting_;
+      jumps_.push_back({nesting_, false, {}, {}, outside, once});
+      ends = true;
+      Steps body = written([&] {
+        poll(s);
+        enter_statement(s);
+        if (is_never_false(s.value)) {
+          ends = statements(s.body);
+          return;
+        }
+        Step test;
+        test.kind = Step::Kind::If;
+        test.args = {truth(s.value)};
+        test.other = written([&] {
+          const Env before = env_;
+          if (statements(s.other)) {
+            broken.push_back(env_);
+            Step out;
+            out.kind = Step::Kind::Break;
+            out.depth = nesting_ - outside;
+            emit(std::move(out));
+          }
+          env_ = before;
+        });
+        emit(std::move(test));
+        ends = statements(s.body);
+      });
+      JumpTarget target = std::move(jumps_.back());
+      jumps_.pop_back();
+      --nesting_;
+      std::ranges::move(target.broken, std::back_inserter(broken));
+      const bool goes_on = ends || !target.continued.empty();
+      env_ = goes_on ? joined_all(std::move(target.continued), ends) : head;
+      return body;
+    };
+    Step loop;
+    loop.kind = Step::Kind::Repeat;
+    loop.line = s.line;
+    loop.body = round(false);
+    env_ = joined(head, env_);
+    if (same(env_, head)) {
+      emit(std::move(loop));
+      if (broken.empty()) return std::nullopt;
+      Env after = broken[0];
+      for (const Env& each : broken) after = joined(after, each);
+      return after;
+    }
+    program_.exits.resize(exits);
+    exit_ = kNone;
+    if (!changes_type(head, env_)) continue;
+    if (++peeled_ > kMostPeeled) fail("a variable changes its type in each round");
+    env_ = head;
+    broken.clear();
+    Step first;
+    first.kind = Step::Kind::Block;
+    first.body = round(true);
+    emit(std::move(first));
+    std::optional<Env> after = while_rounds(s, outside);
+    --peeled_;
+    for (const Env& each : broken) after = after ? joined(*after, each) : each;
+    return after;
+  }
+}
+
+// ---- Assignments ----
+
+void Writer::assign(const Statement& s) {
+  const Value v = value(s.value);
+  std::vector<Target> targets;
+  for (const Expr& target : s.targets) plan_target(target, v, targets);
+  // One of several may be read by the next: `a, b = b, a`.
+  if (targets.size() > 1)
+    for (Target& target : targets) target.value = own_copy(target.value);
+  commit(targets);
+}
+
+void Writer::augment(const Statement& s) {
+  const Expr& target = s.targets[0];
+  if (target.kind == Expr::Kind::Local) {
+    const Value old = read(target);
+    if (old.kind == Value::Kind::Array) fail("an array is changed as a whole");
+    std::vector<Target> targets;
+    plan_target(target, binary(s.op, old, value(s.value)), targets);
+    return commit(targets);
+  }
+  if (target.kind != Expr::Kind::Item) fail("an attribute is assigned");
+  if (scope_.instance != 0) fail("a function that it calls changes an array");
+  // The array and the index are looked up once, before the value.
+  const Value array = value(target.parts[0]);
+  if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
+  const At where = at(array, target.parts[1]);
+  if (!where.is_element) fail("part of an array is changed as a whole");
+  const Value old = load(array, where.args);
+  Target made;
+  made.array = array.array;
+  made.at = where.args;
+  made.stored = to_store(binary(s.op, old, value(s.value)), array.dtype);
+  mark_written(array);
+  commit({made});
+}
+
+void Writer::plan_target(const Expr& target, const Value& value, std::vector<Target>& into) {
+  switch (target.kind) {
+    case Expr::Kind::Local: {
+      if (value.kind == Value::Kind::Slice) fail("a slice is assigned");
+      Target made;
+      made.expr = &target;
+      made.value = value;
+      into.push_back(std::move(made));
+      return;
+    }
+    case Expr::Kind::Tuple: {
+      if (value.kind != Value::Kind::Tuple) fail("something else than a tuple is taken apart");
+      if (value.parts.size() != target.parts.size())
+        fail("a tuple of another length is taken apart");
+      for (std::size_t i = 0; i < value.parts.size(); ++i)
+        plan_target(target.parts[i], value.parts[i], into);
+      return;
+    }
+    case Expr::Kind::Item: {
+      const Value array = this->value(target.parts[0]);
+      if (scope_.instance != 0) fail("a function that it calls changes an array");
+      if (array.kind != Value::Kind::Array)
+        fail("an item of something else than an array is assigned");
+      const At where = at(array, target.parts[1]);
+      if (!where.is_element) fail("part of an array is assigned as a whole");
+      Target made;
+      made.array = array.array;
+      made.at = where.args;
+      made.stored = to_store(value, array.dtype);
+      mark_written(array);
+      into.push_back(std::move(made));
+      return;
+    }
+    default:
+      fail("an attribute is assigned");
+  }
+}
+
+void Writer::mark_written(const Value& array) {
+  if (!array.writeable) fail("an array that cannot be written is assigned to");
+  program_.arrays[static_cast<std::size_t>(array.array)].written = true;
+}
+
+void Writer::commit(const std::vector<Target>& targets) {
+  for (const Target& target : targets) {
+    if (target.array == kNone) {
+      set(static_cast<int>(target.expr->integer), target.value);
+      continue;
+    }
+    Step store;
+    store.kind = Step::Kind::Store;
+    store.array = target.array;
+    store.args = target.at;
+    store.args.push_back(target.stored);
+    emit(std::move(store));
+  }
+}
+
+// The variable is this from now on.
+void Writer::set(int variable, const Value& v) {
+  Value kept = v;
+  switch (v.kind) {
+    case Value::Kind::Number:
+      kept.reg = register_of(variable, v.dtype);
+      copy(kept.reg, v.reg);
+      break;
+    case Value::Kind::Array:
+      kept.array = array_register(variable, v.dtype, v.rank);
+      copy_array(kept.array, v.array);
+      program_.arrays[static_cast<std::size_t>(kept.array)].written |= v.writeable;
+      break;
+    case Value::Kind::Tuple:
+      kept = own_copy(v);
+      break;
+    case Value::Kind::OneOf:
+      throw InternalError("a variable of several types is assigned");
+    default:
+      break;
+  }
+  mark(variable, kept);
+  env_[static_cast<std::size_t>(variable)] = std::move(kept);
+}
+
+// The same in registers that nobody assigns to.
+Value Writer::own_copy(const Value& v) {
+  Value own = v;
+  if (v.kind == Value::Kind::Number) {
+    own.reg = own_register(v);
+    if (v.box == Box::Either) {
+      own.numpy = fresh(DType::Bool);
+      copy(own.numpy, v.numpy);
+    }
+  } else if (v.kind == Value::Kind::Array) {
+    own.array = array_register(-1, v.dtype, v.rank);
+    copy_array(own.array, v.array);
+    program_.arrays[static_cast<std::size_t>(own.array)].written |= v.writeable;
+  }
+  for (Value& part : own.parts) part = own_copy(part);
+  return own;
+}
+
+Reg Writer::own_register(const Value& v) {
+  const Reg own = fresh(v.dtype);
+  copy(own, v.reg);
+  return own;
+}
+
+}  // namespace ufuse::numpy_shim::program

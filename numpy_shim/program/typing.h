@@ -1,0 +1,45 @@
+// From the text of a loop to a Program: what are the types, and what do the operators mean for
+// them?
+//
+// The text is run once with types in the place of values, as they are when the loop is entered.
+// Where a type changes in the first rounds of an inner loop, these rounds are written out, until it
+// stays. What has no native form throws NotNative, with its line; the loop then runs as Python.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "numpy_shim/program/source.h"
+
+namespace ufuse::numpy_shim::program {
+
+// Why a loop stays Python's.
+class NotNative : public std::runtime_error {
+ public:
+  NotNative(const std::string& why, int line) : std::runtime_error(why), line_(line) {}
+  int line() const { return line_; }
+
+ private:
+  int line_;
+};
+
+// A variable has another type at the end of a round than at its beginning: a later round may begin
+// with the types that stay.
+class TypesChange : public NotNative {
+ public:
+  explicit TypesChange(int line) : NotNative("a variable changes its type in each round", line) {}
+};
+
+// What the loop goes over, when it is entered: rounds of a range, or the elements of an array.
+struct Entered {
+  std::vector<Given> variables;  // by number
+  enum class Over : std::uint8_t { Range, Array, Nothing } over = Over::Nothing;
+  Given array;               // Over::Array
+  bool counts_up = false;    // Over::Range: what is left of it is never negative
+  bool has_chances = false;  // for tests: the program may be told to exit at any statement
+};
+
+ir::program::Program typed(const Loop& loop, const Entered& entered, World& world);
+
+}  // namespace ufuse::numpy_shim::program

@@ -1,0 +1,299 @@
+// Typing in progress: one loop becoming one Program. Private to numpy_shim/program.
+//
+// Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
+// numbers in operators.cpp, indices in items.cpp, calls in calls.cpp.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "numpy_shim/program/source.h"
+#include "numpy_shim/program/typing.h"
+
+namespace ufuse::numpy_shim::program {
+
+using ir::DType;
+using ir::Op;
+using ir::program::ArrayReg;
+using ir::program::Box;
+using ir::program::Exit;
+using ir::program::kNone;
+using ir::program::Primitive;
+using ir::program::Program;
+using ir::program::Reg;
+using ir::program::Rounds;
+using ir::program::Step;
+using ir::program::Steps;
+using ir::program::Where;
+
+// What is known of the value of an expression or a variable.
+struct Value {
+  enum class Kind : std::uint8_t {
+    Unbound,
+    Number,
+    Array,
+    Tuple,    // parts
+    Nothing,  // None
+    Slice,    // parts: start, stop, step, each a Number or Nothing
+    Given,    // a function, a module, or something that is only held
+    OneOf,    // parts, by the variable's selector
+  };
+  Kind kind = Kind::Unbound;
+  // Number.
+  DType dtype = DType::Int64;
+  Reg reg = kNone;
+  Box box = Box::Python;
+  Reg numpy = kNone;          // Either: whether it is NumPy's
+  bool non_negative = false;  // an integer that cannot be below zero
+  std::optional<std::int64_t> known;
+  // Array.
+  ArrayReg array = kNone;
+  int rank = 0;
+  bool writeable = false;
+  std::vector<Value> parts;
+  Given given;
+  int variable = -1;  // Given: of which variable it was the value at the entry
+
+  bool is_number() const { return kind == Kind::Number; }
+  bool is_python() const { return kind == Kind::Number && box == Box::Python; }
+  bool is_int() const { return is_python() && dtype == DType::Int64; }
+};
+
+// Of all variables at one place of the text.
+using Env = std::vector<Value>;
+
+// One of Python's numbers as NEP 50 sees it.
+WeakScalar weak_of(const Value& v);
+
+class Writer {
+ public:
+  // A variable of the loop's own text (0), or of one place where a function is called.
+  using Key = std::pair<int, int>;
+  // What is found out while a program is written, and needed from its beginning: all is written
+  // anew then.
+  struct Marks {
+    // Variables that need a register for whose numbers they hold, or for which of several types.
+    std::set<Key> tagged, selected;
+    // Places where functions are called: the call, and the place around it.
+    std::map<std::pair<const Expr*, int>, int> instances;
+  };
+  struct Restart {};
+
+  Writer(const Loop& loop, const Entered& entered, World& world, Marks& marks);
+  Program run();
+  static bool same_value(const Value& a, const Value& b);
+
+ private:
+  // ---- Statements (statements.cpp) ----
+  Value input(const Given& given, int variable);
+  Value value_of(const Given& given, int variable);
+  void outer_for(const Statement& s);
+  void outer_while(const Statement& s);
+  template <class Begin>
+  void outermost(const Statement& s, const Begin& begin);
+  // False where what follows is never reached.
+  bool statements(const Statements& list);
+  bool statement(const Statement& s);
+  void enter_statement(const Statement& s);
+  bool branch(const Statement& s);
+  bool jump(bool is_break);
+  bool give_back(const Statement& s);
+  struct Iteration {
+    bool is_range = false;
+    Value array;
+    Reg count = kNone, start = kNone, step = kNone;
+    bool counts_up = false;
+    std::optional<std::int64_t> step_known;
+  };
+  Iteration iteration(const Expr& over);
+  Value element(const Iteration& over, Reg position);
+  void inner_for(const Statement& s);
+  template <class Begin>
+  void inner_rounds(const Statement& s, const Rounds& rounds, int outside, std::vector<Env>& broken,
+                    const Begin& begin);
+  template <class Begin>
+  Steps one_round(const Statement& s, const Rounds& rounds, int outside, bool once,
+                  std::vector<Env>& broken, const Begin& begin);
+  bool inner_while(const Statement& s);
+  std::optional<Env> while_rounds(const Statement& s, int outside);
+
+  // A target of an assignment, after everything has been computed and checked.
+  struct Target {
+    const Expr* expr = nullptr;
+    Value value;
+    // Of an item: the array, where in it, and what is put there.
+    ArrayReg array = kNone;
+    std::vector<Reg> at;
+    Reg stored = kNone;
+  };
+  void assign(const Statement& s);
+  void augment(const Statement& s);
+  void plan_target(const Expr& target, const Value& value, std::vector<Target>& into);
+  void commit(const std::vector<Target>& targets);
+  void mark_written(const Value& array);
+  void set(int variable, const Value& value);
+  Value own_copy(const Value& value);
+  Reg own_register(const Value& value);
+
+  // ---- Ways that meet (ways.cpp) ----
+  Value joined(int variable, const Value& a, const Value& b);
+  Env joined(const Env& a, const Env& b);
+  Env joined_all(std::vector<Env> envs, bool with_current);
+  static bool same(const Env& a, const Env& b);
+  static bool changes_type(const Env& head, const Env& joined);
+  Reg tag_of(int variable);
+  Reg selector_of(int variable);
+  int position_of(int variable, const Value& value);
+  void mark(int variable, Value& value);
+  Value read(const Expr& e);
+  Where where(const Value& value) const;
+  Where where_variable(int variable, const Value& value);
+
+  // ---- Expressions (expressions.cpp) ----
+  Value value(const Expr& e);
+  Value outside(const Given& given, const std::string& name);
+  Value compare(const Expr& e);
+  void chain(const Expr& e, std::size_t at, const Value& left, Value& result);
+  Value both(const Expr& e);
+  Value choice(const Expr& e);
+  void merge(Value& into, const Value& v);
+  Reg truth(const Expr& e);
+  Reg truth_of(const Value& v);
+
+  // ---- Operators (operators.cpp) ----
+  Value python_number(DType dtype, Reg reg);
+  Value numpy_number(DType dtype, Reg reg);
+  Value python_int(std::int64_t value);
+  void take_box(Value& result, const Value& a, const Value& b);
+  Value widened(const Value& v);
+  DType common(const Value& a, const Value& b) const;
+  void settle(Value& v);
+  Reg as(const Value& v, DType dtype);
+  Value unary(Operator op, const Value& x);
+  Value absolute(const Value& x);
+  Value binary(Operator op, const Value& a, const Value& b);
+  Value python_binary(Operator op, const Value& a, const Value& b);
+  Value numpy_binary(Operator op, const Value& a, const Value& b);
+  Value integer_binary(Operator op, const Value& a, const Value& b);
+  static void fold(Operator op, std::int64_t a, std::int64_t b, Value& v);
+  Reg float_binary(Operator op, Reg a, Reg b, DType dtype, Box box);
+  Reg complex_binary(Operator op, Reg a, Reg b, DType dtype);
+  Value relation(Operator op, const Value& a, const Value& b);
+
+  // ---- Items and attributes (items.cpp) ----
+  // An index of an array: one number for an axis that goes, start, step and length for one that
+  // stays.
+  struct At {
+    std::vector<Reg> args;
+    std::vector<bool> slices;
+    bool is_element = false;
+    std::size_t left = 0;  // axes of the result
+  };
+  Value item(const Expr& e);
+  At at(const Value& array, const Expr& index);
+  void whole_axis(const Value& array, int axis, At& where);
+  void slice(const Value& array, int axis, const Value& slice, At& where);
+  Reg index_of(const Value& index, Reg length);
+  Value view(const Value& array, const At& where);
+  void copy_array(ArrayReg to, ArrayReg from);
+  Value load(const Value& array, const std::vector<Reg>& at);
+  Reg length(const Value& array, int axis);
+  Reg to_store(const Value& v, DType dtype);
+  Value attribute(const Expr& e);
+
+  // ---- Calls (calls.cpp) ----
+  bool is_builtin(const Expr& e, const std::string& name);
+  Value number(const Expr& e);
+  Value call(const Expr& e);
+  Value builtin(const std::string& name, const Expr& e);
+  Value extreme(bool largest, const Expr& e);
+  Value math(const std::string& name, const Expr& e);
+  Value ufunc(const Ufunc& f, const Expr& e);
+  Value cast(DType dtype, const Expr& e);
+  Value inlined(const std::shared_ptr<const Function>& function, const Expr& e);
+
+  // ---- Steps (steps.cpp) ----
+  Reg fresh(DType dtype);
+  Reg register_of(int variable, DType dtype);
+  ArrayReg array_register(int variable, DType dtype, int rank);
+  Step& emit(Step step);
+  Reg constant(DType dtype, ir::Scalar bits);
+  Reg integer(std::int64_t value);
+  Reg truth_constant(bool value);
+  Reg compute(Op op, DType dtype, std::vector<Reg> args);
+  Reg compute_primitive(Primitive p, DType dtype, std::vector<Reg> args);
+  Reg primitive(Primitive p, DType dtype, std::vector<Reg> args);
+  Reg cast_to(Reg reg, DType dtype);
+  void copy(Reg to, Reg from);
+  void guard(Reg truth);
+  void finite(Reg result, std::vector<Reg> inputs);
+  void leave(int exit);
+  void poll(const Statement& s);
+  int exit();  // for what the statement at hand cannot do
+  int exit(Exit::Kind kind, int statement, const Where& value = {});
+  [[noreturn]] void fail(const std::string& why) const;
+  DType dtype_of(Reg reg) const { return program_.registers[static_cast<std::size_t>(reg)].dtype; }
+  // What `body` writes, as steps of their own.
+  template <class Body>
+  Steps written(const Body& body) {
+    Steps steps;
+    Steps* const around = std::exchange(out_, &steps);
+    body();
+    out_ = around;
+    return steps;
+  }
+
+  const Loop& loop_;
+  const Entered& entered_;
+  World& world_;
+  Marks& marks_;
+  Program program_;
+  Steps* out_ = nullptr;
+
+  // Whose text is being written: the loop's own, or a function's that it calls.
+  struct Scope {
+    int instance = 0;
+    const Function* function = nullptr;
+    const std::vector<std::string>* names = nullptr;
+    const std::vector<std::string>* outside = nullptr;
+  };
+  Scope scope_;
+  Env env_;
+  Env caller_;  // the loop's own, while a function's text is being written
+  std::vector<const Function*> inlining_;
+
+  // The statement of the loop's own text that is being written, its exit once it needs one, and the
+  // line for messages.
+  const Statement* statement_ = nullptr;
+  int exit_ = kNone, line_ = 0;
+  bool may_exit_ = true;  // unset where a round of an inner loop has begun, and no statement of it
+
+  // Where `break` and `continue` go.
+  struct JumpTarget {
+    int depth = 0;  // of Count, Repeat and Block steps at the round
+    bool outermost = false;
+    std::vector<Env> broken, continued;
+    int break_depth = 0;  // the same at the block that a break leaves
+    bool once = false;    // the round stands in a block of its own
+  };
+  std::vector<JumpTarget> jumps_;
+  int nesting_ = 0, peeled_ = 0;
+  std::vector<Rounds> rounds_;  // of inner loops of the loop's own text
+  struct Returns {
+    int depth = 0;
+    std::optional<Value> result;
+  };
+  std::optional<Returns> returns_;
+
+  std::map<std::pair<Key, DType>, Reg> registers_;
+  std::map<std::pair<Key, std::pair<DType, int>>, ArrayReg> array_registers_;
+  std::map<Key, Reg> tags_, selectors_;
+  std::map<Key, std::vector<Value>> alternatives_;
+  std::map<int, Value> outsiders_;  // numbers and arrays that global names hold
+};
+
+}  // namespace ufuse::numpy_shim::program

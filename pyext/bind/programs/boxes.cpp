@@ -1,0 +1,200 @@
+// See boxes.h.
+#include "pyext/bind/programs/boxes.h"
+
+#include <cstring>
+
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/lazy/recorded_number.h"
+#include "pyext/bind/numpy/numpy_facts.h"
+
+namespace ufuse::pyext {
+
+using codegen::FrameLayout;
+using ir::DType;
+using ir::program::Box;
+using ir::program::Where;
+using numpy_shim::program::Given;
+
+namespace {
+
+constexpr Py_ssize_t kMostParts = 8;  // of a tuple
+
+Given number(DType dtype, Box box) {
+  Given given;
+  given.kind = Given::Kind::Number;
+  given.dtype = dtype;
+  given.box = box;
+  return given;
+}
+
+py::object boxed(DType dtype, Box box, const void* word) {
+  if (box == Box::NumPy) return scalar_object(dtype, word);
+  switch (dtype) {
+    case DType::Bool: {
+      bool value;
+      std::memcpy(&value, word, sizeof value);
+      return borrow(value ? Py_True : Py_False);
+    }
+    case DType::Int64: {
+      std::int64_t value;
+      std::memcpy(&value, word, sizeof value);
+      return steal(PyLong_FromLongLong(value));
+    }
+    case DType::Float64: {
+      double value;
+      std::memcpy(&value, word, sizeof value);
+      return steal(PyFloat_FromDouble(value));
+    }
+    case DType::Complex128: {
+      double parts[2];
+      std::memcpy(parts, word, sizeof parts);
+      return steal(PyComplex_FromDoubles(parts[0], parts[1]));
+    }
+    default:
+      throw InternalError("Python has no number of this dtype");
+  }
+}
+
+}  // namespace
+
+Given given_of(PyObject* object) {
+  Given given;
+  if (object == nullptr) {
+    given.kind = Given::Kind::Unbound;
+  } else if (object == Py_None) {
+    given.kind = Given::Kind::Nothing;
+  } else if (PyBool_Check(object)) {
+    return number(DType::Bool, Box::Python);
+  } else if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow == 0) return number(DType::Int64, Box::Python);
+  } else if (PyFloat_CheckExact(object)) {
+    return number(DType::Float64, Box::Python);
+  } else if (PyComplex_CheckExact(object)) {
+    return number(DType::Complex128, Box::Python);
+  } else if (const auto dtype = scalar_dtype(object)) {
+    return number(*dtype, Box::NumPy);
+  } else if (is_supported_array(object)) {
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    given.kind = Given::Kind::Array;
+    given.dtype = *dtype_of_number(PyArray_TYPE(array));
+    given.rank = PyArray_NDIM(array);
+    given.writeable = PyArray_ISWRITEABLE(array) != 0;
+  } else if (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) <= kMostParts) {
+    given.kind = Given::Kind::Tuple;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+      given.parts.push_back(given_of(PyTuple_GET_ITEM(object, i)));
+      if (given.parts.back().kind == Given::Kind::Other) return {};
+    }
+  }
+  return given;
+}
+
+Given given_of_traced(PyObject* object) {
+  if (object == nullptr) return given_of(object);
+  if (is_number(object)) return given_of(as_number(object)->value);
+  if (!is_lazy(object)) return given_of(object);
+  const LazyArray& array = as_lazy(object)->array;
+  if (array.scalar) return number(array.layout.dtype, Box::NumPy);
+  Given given;
+  given.kind = Given::Kind::Array;
+  given.dtype = array.layout.dtype;
+  given.rank = static_cast<int>(array.layout.shape.size());
+  given.writeable = !array.read_only && array.storage->writeable;
+  return given;
+}
+
+std::int64_t Frame::integer(ir::program::Reg r) const {
+  std::int64_t value;
+  std::memcpy(&value, word_of(r), sizeof value);
+  return value;
+}
+void Frame::set_integer(ir::program::Reg r, std::int64_t value) {
+  std::memcpy(word_of(r), &value, sizeof value);
+}
+
+void Frame::put(const Where& where, PyObject* object) {
+  if (where.kind == Where::Kind::Tuple) {
+    for (std::size_t i = 0; i < where.parts.size(); ++i)
+      put(where.parts[i], PyTuple_GET_ITEM(object, static_cast<Py_ssize_t>(i)));
+  } else if (where.kind == Where::Kind::Array) {
+    auto* array = reinterpret_cast<PyArrayObject*>(object);
+    const int rank = PyArray_NDIM(array);
+    std::uint64_t* words = &words_[layout_.arrays[static_cast<std::size_t>(where.reg)]];
+    words[FrameLayout::kData] = reinterpret_cast<std::uint64_t>(PyArray_DATA(array));
+    words[FrameLayout::kObject] = reinterpret_cast<std::uint64_t>(object);
+    words[FrameLayout::kIsView] = 0;
+    for (int axis = 0; axis < rank; ++axis) {
+      const auto k = static_cast<std::size_t>(axis);
+      words[FrameLayout::kLengths + k] = static_cast<std::uint64_t>(PyArray_DIM(array, axis));
+      words[FrameLayout::strides(rank) + k] =
+          static_cast<std::uint64_t>(PyArray_STRIDE(array, axis));
+    }
+  } else if (where.kind == Where::Kind::Number) {
+    const DType dtype = program_.registers[static_cast<std::size_t>(where.reg)].dtype;
+    ir::Scalar bits;
+    if (PyBool_Check(object)) {
+      bits.bits[0] = object == Py_True;
+    } else if (PyLong_CheckExact(object)) {
+      bits.bits[0] = static_cast<std::uint64_t>(PyLong_AsLongLong(object));
+    } else if (PyFloat_CheckExact(object)) {
+      const double value = PyFloat_AS_DOUBLE(object);
+      std::memcpy(bits.bits, &value, sizeof value);
+    } else if (PyComplex_CheckExact(object)) {
+      const Py_complex value = PyComplex_AsCComplex(object);
+      std::memcpy(bits.bits, &value, sizeof value);
+    } else {
+      bits = scalar_bits(object, dtype);
+    }
+    std::memcpy(word_of(where.reg), bits.bits, ir::size_of(dtype));
+  }
+}
+
+py::object Frame::get(const Where& where, const std::vector<py::object>& entered) const {
+  using enum Where::Kind;
+  switch (where.kind) {
+    case Unbound:
+      return {};
+    case Nothing:
+      return py::none();
+    case Same:
+      return entered[static_cast<std::size_t>(where.reg)];
+    case Number: {
+      Box box = where.box;
+      if (box == Box::Either) {
+        bool of_numpy;
+        std::memcpy(&of_numpy, word_of(where.numpy), sizeof of_numpy);
+        box = of_numpy ? Box::NumPy : Box::Python;
+      }
+      const DType dtype = program_.registers[static_cast<std::size_t>(where.reg)].dtype;
+      return boxed(dtype, box, word_of(where.reg));
+    }
+    case Array: {
+      const auto& of = program_.arrays[static_cast<std::size_t>(where.reg)];
+      const std::uint64_t* words = &words_[layout_.arrays[static_cast<std::size_t>(where.reg)]];
+      auto* object = reinterpret_cast<PyObject*>(words[FrameLayout::kObject]);
+      if (words[FrameLayout::kIsView] == 0) return borrow(object);
+      Layout layout{of.dtype, {}, {}};
+      for (int axis = 0; axis < of.rank; ++axis) {
+        const auto k = static_cast<std::size_t>(axis);
+        layout.shape.push_back(static_cast<std::int64_t>(words[FrameLayout::kLengths + k]));
+        layout.strides.push_back(
+            static_cast<std::int64_t>(words[FrameLayout::strides(of.rank) + k]));
+      }
+      const bool writeable = PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) != 0;
+      return array_on(layout, reinterpret_cast<void*>(words[FrameLayout::kData]), writeable,
+                      object);
+    }
+    case Tuple: {
+      py::tuple made(where.parts.size());
+      for (std::size_t i = 0; i < where.parts.size(); ++i) made[i] = get(where.parts[i], entered);
+      return made;
+    }
+    case OneOf:
+      return get(where.parts.at(static_cast<std::size_t>(integer(where.reg))), entered);
+  }
+  throw InternalError("a place of unknown kind");
+}
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,639 @@
+// The head of a running loop: what a `for` or `while` goes over in a looped function.
+//
+// It hands out what the loop's own iterable would. Now and then it looks whether the loop has taken
+// long enough to be worth compiling, and whether its program is there; then it ends the rounds of
+// Python's, and `run_loop` runs the program from there on. Where the program exits, Python goes on:
+// with the rest of the round in a function of its own (`LoopState::continuation`), and then with
+// the program again, or with rounds of its own.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "codegen/runtime/abi.h"
+#include "pyext/bind/call/backends.h"
+#include "pyext/bind/call/call.h"
+#include "pyext/bind/gil.h"
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/numpy/native_call.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
+#include "pyext/bind/programs/boxes.h"
+#include "pyext/bind/programs/loop.h"
+#include "pyext/bind/signals.h"
+#include "pyext/bind/sites/variables.h"
+
+namespace ufuse::pyext {
+
+using ir::program::Exit;
+using ir::program::Input;
+using numpy_shim::program::Entered;
+using numpy_shim::program::Given;
+
+namespace {
+
+// How a loop has gone on: what the code around it does next (programs/looped.py).
+enum class Way : long { Ended, Broke, Returned, Raised, Resumed };
+
+// What Python's rounds of a loop have taken before it is compiled, in all its runs.
+constexpr std::int64_t kWorthCompiling = 5'000'000;
+constexpr std::int64_t kLookEach = 500'000;  // ns
+// Or how many operations it would record in a traced call.
+constexpr std::int64_t kManyOperations = 1'000;
+constexpr std::int64_t kFirstLook = 16;      // rounds
+constexpr std::int64_t kBeginning = 10'000;  // ns: to look and to begin a program
+constexpr std::int64_t kMostRounds = 1 << 20;
+// Other threads get the lock, and signals are handled, after so long.
+constexpr std::int64_t kAskEach = 5'000'000;
+// Where Python had to go on so often, and took so many times as long as the program, the program
+// is given up.
+constexpr std::int64_t kManyExits = 64, kWorse = 2;
+
+struct HeadObject {
+  PyObject_HEAD PyObject* loop;
+  enum Over : int { Range, Array, Iterator, While } over;
+  PyObject* iterable;          // the range, array or iterator
+  long long next, step, left;  // Range
+  Py_ssize_t position;         // Array; of a lazy one, how many elements have been handed out
+  PyObject* lazy;              // Iterator: over this lazy array; else null
+  std::int64_t operations;     // that the call had recorded at the beginning
+  // Rounds until the next look, how many there are between two, and since the beginning; when it
+  // was looked last.
+  std::int64_t countdown, rounds, all_rounds, counted;
+  bool enters;  // the program runs the rest
+  Version* version;
+};
+
+PyTypeObject* head_type = nullptr;
+PyObject* unbound = nullptr;
+
+void look_again_after(HeadObject& head, std::int64_t rounds) {
+  head.countdown = head.rounds = rounds;
+}
+
+HeadObject* head_of(PyObject* self) { return reinterpret_cast<HeadObject*>(self); }
+
+// The variables and names of the function that runs the loop.
+class Locals {
+ public:
+  Locals() {
+    PyFrameObject* frame = PyEval_GetFrame();
+    if (frame == nullptr) throw InternalError("a loop runs in no function");
+    locals_ = steal(PyFrame_GetLocals(frame));
+    names.globals = steal(PyFrame_GetGlobals(frame));
+    names.builtins = steal(PyFrame_GetBuiltins(frame));
+  }
+  Names names;
+  py::object get(const py::object& name) const {
+    PyObject* value = PyObject_GetItem(locals_.ptr(), name.ptr());
+    if (value == nullptr) PyErr_Clear();
+    return py::reinterpret_steal<py::object>(value);
+  }
+
+ private:
+  py::object locals_;
+};
+
+using Variables = std::vector<py::object>;  // by number; unset: without a value
+
+using GivenOf = Given (*)(PyObject*);
+Entered entered_with(const HeadObject& head, const Variables& variables,
+                     GivenOf given_of = pyext::given_of) {
+  Entered entered;
+  entered.has_chances = program_tests().exits_after != 0;
+  for (const py::object& value : variables) entered.variables.push_back(given_of(value.ptr()));
+  if (head.over == HeadObject::Range) {
+    entered.over = Entered::Over::Range;
+    const long long last = head.left > 0 ? head.next + (head.left - 1) * head.step : head.next;
+    entered.counts_up = head.next >= 0 && last >= 0;
+  } else if (head.over == HeadObject::Array) {
+    entered.over = Entered::Over::Array;
+    entered.array = given_of(head.iterable);
+  } else if (head.lazy != nullptr) {
+    entered.over = Entered::Over::Array;
+    entered.array = given_of(head.lazy);
+  }
+  return entered;
+}
+
+bool is_left(const HeadObject& head) {
+  switch (head.over) {
+    case HeadObject::Range:
+      return head.left > 0;
+    case HeadObject::Array:
+      return head.position < PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0);
+    case HeadObject::While:
+      return true;
+    case HeadObject::Iterator:
+      return false;
+  }
+  return false;
+}
+
+// Whether the program's result is NumPy's whatever NumPy does about floating-point errors: it exits
+// where there is one, but for underflows, which nobody asks about by default.
+bool ignores_underflow() {
+  struct Known {
+    ErrorState state;
+    bool ignores = false;
+  };
+  static thread_local Known* known = nullptr;  // never freed: threads may outlive Python
+  if (known == nullptr) known = new Known;
+  if (!known->state.is_current()) {
+    known->state = ErrorState::now();
+    const auto mask = current_report_mask();
+    known->ignores = mask && (*mask & rt::kUnderflow) == 0;
+  }
+  return known->ignores;
+}
+
+Variables variables_in(const Locals& locals, const LoopState& loop) {
+  Variables variables;
+  for (const py::object& name : loop.names) variables.push_back(locals.get(name));
+  return variables;
+}
+
+// A loop in a call that is being traced: where it can be a program and is long, tracing stops.
+// False where it goes on.
+bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t rounds) {
+  if (!is_at_traced_code() || (head.over == HeadObject::Iterator && head.lazy == nullptr))
+    return false;
+  const std::int64_t recorded = call.operations() - head.operations;
+  const std::int64_t expected = head.over == HeadObject::Range && rounds > 0
+                                    ? recorded * (rounds + head.left) / rounds
+                                    : recorded;
+  if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
+  const Locals locals;
+  const Variables variables = variables_in(locals, loop);
+  if (loop.version_for(entered_with(head, variables, given_of_traced), locals.names) == nullptr)
+    return false;
+  const auto lazies = call.stop(Reason::NativeLoop);
+  if (!lazies) return false;
+  if (head.lazy != nullptr) {
+    const py::object real = unwrap(head.lazy);
+    Py_CLEAR(head.lazy);
+    Py_SETREF(head.iterable, real.inc_ref().ptr());
+    head.over = HeadObject::Array;
+  }
+  return true;
+}
+
+// Looks whether the program can run the rest.
+bool look(HeadObject& head) {
+  LoopState& loop = loop_state(head.loop);
+  const std::int64_t now = steady_ns();
+  loop.python_ns += now - head.counted;
+  loop.python_rounds += head.rounds;
+  // So many rounds as take about kLookEach.
+  const std::int64_t rounds = head.all_rounds += head.rounds;
+  const std::int64_t round =
+      loop.python_rounds ? loop.python_ns / loop.python_rounds : kLookEach / kFirstLook;
+  const bool eager = program_tests().eager;
+  look_again_after(head,
+                   eager ? 0 : std::clamp<std::int64_t>(kLookEach / (round + 1), 1, kMostRounds));
+  head.counted = now;
+  if (!loop.why_not.empty() || (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
+    look_again_after(head, kMostRounds);
+    return false;
+  }
+  if (Call* call = Call::active(); call && !stops_tracing(head, loop, *call, rounds)) return false;
+  if ((loop.python_ns < kWorthCompiling && !eager) || !is_left(head)) return false;
+  const Locals locals;
+  Version* version = loop.version_for(entered_with(head, variables_in(locals, loop)), locals.names);
+  if (version == nullptr) return false;
+  if (!version->kernel) {
+    if (eager) version->build.wait();
+    if (version->build.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+    try {
+      version->kernel = version->build.get().kernel;
+      loop.is_ready = true;
+    } catch (const CompileError& error) {
+      loop.why_not = error.what();
+      return false;
+    }
+  }
+  head.version = version;
+  return ignores_underflow();
+}
+
+// The same. Whatever goes wrong leaves the loop to Python; only what a signal's handler raises is
+// the user's.
+bool enters(HeadObject& head) {
+  const int found = guard([&] { return static_cast<int>(look(head)); }, -1);
+  if (found >= 0) return found > 0;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const auto error = py::reinterpret_steal<py::object>(value);
+  loop_state(head.loop).why_not =
+      "internal error: " + text_of(steal(PyObject_Str(error.ptr())).ptr());
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return false;
+}
+
+PyObject* next_of(PyObject* self) {
+  HeadObject& head = *head_of(self);
+  if (--head.countdown < 0) {
+    head.enters = enters(head);
+    if (PyErr_Occurred() || head.enters) return nullptr;
+  }
+  switch (head.over) {
+    case HeadObject::Range: {
+      if (head.left <= 0) return nullptr;
+      PyObject* value = PyLong_FromLongLong(head.next);
+      head.next += head.step;
+      --head.left;
+      return value;
+    }
+    case HeadObject::Array: {
+      auto* array = reinterpret_cast<PyArrayObject*>(head.iterable);
+      if (head.position >= PyArray_DIM(array, 0)) return nullptr;
+      return PySequence_GetItem(head.iterable, head.position++);
+    }
+    case HeadObject::Iterator:
+      head.position += head.lazy != nullptr;
+      return Py_TYPE(head.iterable)->tp_iternext(head.iterable);
+    case HeadObject::While:
+      Py_RETURN_NONE;
+  }
+  return nullptr;
+}
+
+// ---- Running the program ----
+
+// What the program asks from time to time.
+struct Asked {
+  std::int64_t last;
+};
+bool ask(void* context) {
+  auto& asked = *static_cast<Asked*>(context);
+  const std::int64_t now = steady_ns();
+  if (now - asked.last < kAskEach) return false;
+  { const WithoutGil others_turn; }
+  const bool raises = handles_signals() && handler_raises();
+  asked.last = steady_ns();
+  return raises;
+}
+
+class Run {
+ public:
+  Run(HeadObject& head, LoopState& loop)
+      : head_(head),
+        loop_(loop),
+        version_(*head.version),
+        frame_(version_.program, version_.layout) {
+    const Locals locals;
+    names_ = locals.names;
+    variables_ = variables_in(locals, loop);
+  }
+
+  // The variables that the loop assigns, how it has gone on, and a value.
+  py::object result() {
+    while (step()) {
+    }
+    const auto count = static_cast<Py_ssize_t>(loop_.assigned.size());
+    py::tuple made(count + 2);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      const py::object& value =
+          variables_[static_cast<std::size_t>(loop_.assigned[static_cast<std::size_t>(i)])];
+      made[static_cast<std::size_t>(i)] = value ? value : borrow(unbound);
+    }
+    made[static_cast<std::size_t>(count)] = py::int_(static_cast<long>(way_));
+    made[static_cast<std::size_t>(count + 1)] = value_ ? value_ : py::none();
+    return made;
+  }
+
+ private:
+  // The program once, and what Python does where it exits. Whether it goes on.
+  bool step() {
+    fill();
+    const std::int64_t start = steady_ns();
+    const Exit& exit = version_.program.exits[launch()];
+    version_.native_ns += steady_ns() - start;
+    read(exit);
+    switch (exit.kind) {
+      case Exit::Kind::Exhausted:
+        return end(Way::Ended);
+      case Exit::Kind::Broke:
+        return end(Way::Broke);
+      case Exit::Kind::Returned:
+        value_ = frame_.get(exit.value, entered_);
+        return end(Way::Returned);
+      case Exit::Kind::Interrupted:
+        return raise();
+      case Exit::Kind::Leave:
+        return leave(exit, start);
+    }
+    throw InternalError("an exit of unknown kind");
+  }
+
+  bool end(Way way) {
+    way_ = way;
+    return false;
+  }
+
+  // The exception that is set, for the code around the loop.
+  bool raise() {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace != nullptr) PyException_SetTraceback(value, trace);
+    value_ = py::reinterpret_steal<py::object>(value);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return end(Way::Raised);
+  }
+
+  void fill() {
+    for (const Input& input : version_.program.inputs) {
+      switch (input.from) {
+        case Input::From::Variable:
+          frame_.put(input.value, variables_[static_cast<std::size_t>(input.index)].ptr());
+          break;
+        case Input::From::Outside: {
+          const py::object value = version_.world->value(input.index);
+          held_.push_back(value);
+          frame_.put(input.value, value.ptr());
+          break;
+        }
+        case Input::From::Iterable:
+          frame_.put(input.value, head_.iterable);
+          break;
+      }
+    }
+    entered_ = variables_;
+    if (const auto& rounds = version_.program.head) {
+      frame_.set_integer(rounds->position, 0);
+      if (head_.over == HeadObject::Range) {
+        frame_.set_integer(rounds->count, head_.left);
+        frame_.set_integer(rounds->start, head_.next);
+        frame_.set_integer(rounds->step, head_.step);
+      } else {
+        frame_.set_integer(rounds->position, head_.position);
+        frame_.set_integer(rounds->count,
+                           PyArray_DIM(reinterpret_cast<PyArrayObject*>(head_.iterable), 0));
+      }
+    }
+  }
+
+  std::size_t launch() {
+    Asked asked{steady_ns()};
+    frame_.words()[codegen::FrameLayout::kAsk] = reinterpret_cast<std::uint64_t>(&ask);
+    frame_.words()[codegen::FrameLayout::kAsked] = reinterpret_cast<std::uint64_t>(&asked);
+    frame_.words()[codegen::FrameLayout::kChances] = program_tests().exits_after;
+    void* buffers[] = {frame_.words()};
+    std::vector<rt::Loop> loops;
+    for (const std::uint32_t row : version_.printed.rows)
+      loops.push_back({loop_table()[row].loop, loop_table()[row].data});
+    rt::Args args{};
+    args.buffers = buffers;
+    args.loops = loops.data();
+    args.threads.count = 1;
+    return (*version_.kernel)(args);
+  }
+
+  // The variables and the head's position as the program has left them.
+  void read(const Exit& exit) {
+    Variables now;
+    for (std::size_t i = 0; i < variables_.size(); ++i)
+      now.push_back(frame_.get(exit.variables[i], entered_));
+    variables_ = std::move(now);
+    const auto& rounds = version_.program.head;
+    if (!rounds) return;
+    // Of a round that has begun Python does the rest.
+    const bool within = exit.kind != Exit::Kind::Interrupted &&
+                        exit.kind != Exit::Kind::Exhausted &&
+                        exit.statement != loop_.text.statement.number;
+    const bool begun = within || exit.kind == Exit::Kind::Broke;
+    const std::int64_t done = frame_.integer(rounds->position) + (begun ? 1 : 0);
+    if (head_.over == HeadObject::Range) {
+      head_.next += done * head_.step;
+      head_.left -= done;
+    } else {
+      head_.position = done;
+    }
+  }
+
+  bool leave(const Exit& exit, std::int64_t start) {
+    ++version_.exits;
+    const bool at_head = exit.statement == loop_.text.statement.number;
+    if (!at_head && !finish_round(exit)) return false;
+    const std::int64_t now = steady_ns();
+    version_.python_ns += now - start;
+    if (version_.exits > kManyExits && version_.python_ns > kWorse * version_.native_ns &&
+        !program_tests().eager)
+      loop_.why_not = "it had to be left to Python too often";
+    if (at_head || !loop_.why_not.empty() || !is_left(head_)) return resume();
+    Version* again = loop_.version_for(entered_with(head_, variables_), names_);
+    return again == &version_ || resume();
+  }
+
+  // Python does the next rounds.
+  bool resume() {
+    head_.enters = false;
+    look_again_after(head_, 1);
+    head_.counted = steady_ns();
+    return end(Way::Resumed);
+  }
+
+  // The rest of a round that the program has begun. False where that ends the loop.
+  bool finish_round(const Exit& exit) {
+    const py::object function = loop_.continuation(names_.globals, exit.statement);
+    py::dict given;
+    for (std::size_t i = 0; i < variables_.size(); ++i)
+      if (variables_[i]) given[loop_.names[i]] = variables_[i];
+    for (const ir::program::Rounds& rounds : exit.loops)
+      given[py::str(".rest" + std::to_string(rounds.loop))] = rest(rounds);
+    entered_.clear();
+    const auto empty = py::tuple(0);
+    const auto made =
+        py::reinterpret_steal<py::object>(PyObject_Call(function.ptr(), empty.ptr(), given.ptr()));
+    if (!made) {
+      raise();
+      take_variables_of_traceback(function);
+      return false;
+    }
+    const auto parts = made.cast<py::tuple>();
+    take_variables(parts[2]);
+    const auto way = static_cast<Way>(parts[0].cast<long>());
+    if (way == Way::Ended) return true;
+    value_ = parts[1];
+    return end(way);
+  }
+
+  // What is left of an inner loop's rounds behind the one at hand.
+  py::object rest(const ir::program::Rounds& rounds) {
+    const std::int64_t position = frame_.integer(rounds.position) + 1;
+    const std::int64_t count = frame_.integer(rounds.count);
+    if (rounds.start != ir::program::kNone) {
+      const std::int64_t start = frame_.integer(rounds.start), step = frame_.integer(rounds.step);
+      const py::object range = borrow(reinterpret_cast<PyObject*>(&PyRange_Type));
+      const auto all = range(start, start + count * step, step);
+      return steal(PyObject_GetIter(steal(PySequence_GetSlice(all.ptr(), position, count)).ptr()));
+    }
+    const py::object array = frame_.get(
+        {.kind = ir::program::Where::Kind::Array, .reg = rounds.array, .parts = {}}, entered_);
+    return steal(PyObject_GetIter(steal(PySequence_GetSlice(array.ptr(), position, count)).ptr()));
+  }
+
+  void take_variables(const py::object& locals) {
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      PyObject* value = PyObject_GetItem(locals.ptr(), loop_.names[i].ptr());
+      if (value == nullptr) PyErr_Clear();
+      variables_[i] = py::reinterpret_steal<py::object>(value);
+    }
+  }
+  void take_variables_of_traceback(const py::object& function) {
+    const py::object code = function.attr("__code__");
+    for (py::object trace = value_.attr("__traceback__"); !trace.is_none();
+         trace = trace.attr("tb_next"))
+      if (py::object(trace.attr("tb_frame").attr("f_code")).is(code)) {
+        take_variables(trace.attr("tb_frame").attr("f_locals"));
+        return;
+      }
+  }
+
+  HeadObject& head_;
+  LoopState& loop_;
+  Version& version_;
+  Frame frame_;
+  Names names_;
+  Variables variables_, entered_;
+  std::vector<py::object> held_;
+  Way way_ = Way::Ended;
+  py::object value_;
+};
+
+PyObject* run_loop(PyObject*, PyObject* self) {
+  HeadObject& head = *head_of(self);
+  LoopState& loop = loop_state(head.loop);
+  if (!head.enters) {
+    loop.python_ns += steady_ns() - head.counted;
+    loop.python_rounds += head.rounds - head.countdown;
+    Py_RETURN_NONE;
+  }
+  return guard([&] { return Run(head, loop).result().release().ptr(); });
+}
+
+void destroy(PyObject* self) {
+  HeadObject& head = *head_of(self);
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_CLEAR(head.loop);
+  Py_CLEAR(head.iterable);
+  Py_CLEAR(head.lazy);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(head_of(self)->loop);
+  Py_VISIT(head_of(self)->iterable);
+  Py_VISIT(head_of(self)->lazy);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(head_of(self)->iterable);
+  return 0;
+}
+
+// Of a range whose numbers have 64 bits.
+bool read_range(PyObject* range, HeadObject& head) {
+  long long parts[3];
+  const char* names[] = {"start", "stop", "step"};
+  for (int i = 0; i < 3; ++i) {
+    const py::object part = steal(PyObject_GetAttrString(range, names[i]));
+    int overflow = 0;
+    parts[i] = PyLong_AsLongLongAndOverflow(part.ptr(), &overflow);
+    if (overflow != 0) return false;
+  }
+  const Py_ssize_t count = PyObject_Size(range);
+  if (count < 0) {
+    PyErr_Clear();
+    return false;
+  }
+  head.next = parts[0];
+  head.step = parts[2];
+  head.left = count;
+  return true;
+}
+
+// After how many rounds a new head looks for the first time: at once where the program is there,
+// and all rounds would take Python longer than it takes to begin the program.
+std::int64_t first_look(const HeadObject& head) {
+  const LoopState& loop = loop_state(head.loop);
+  if (program_tests().eager) return 0;
+  if (!loop.is_ready || loop.python_rounds == 0) return kFirstLook;
+  const std::int64_t round = std::max<std::int64_t>(loop.python_ns / loop.python_rounds, 1);
+  const std::int64_t worth = kBeginning / round;
+  const std::int64_t left = head.over == HeadObject::Range ? head.left
+                            : head.over == HeadObject::Array
+                                ? PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0)
+                                : worth;
+  return left > worth ? 0 : kMostRounds;
+}
+
+void begin_counting(HeadObject& head) {
+  look_again_after(head, first_look(head));
+  head.counted = steady_ns();
+}
+
+}  // namespace
+
+PyObject* make_head(PyObject* loop, PyObject* iterable) {
+  auto* self = reinterpret_cast<HeadObject*>(head_type->tp_alloc(head_type, 0));
+  if (self == nullptr) return nullptr;
+  Py_INCREF(loop);
+  self->loop = loop;
+  if (const Call* call = Call::active()) self->operations = call->operations();
+  const bool is_while =
+      loop_state(loop).text.statement.kind == numpy_shim::program::Statement::Kind::While;
+  if (is_while) {
+    self->over = HeadObject::While;
+  } else if (PyRange_Check(iterable) &&
+             guard([&] { return static_cast<int>(read_range(iterable, *self)); }, -1) > 0) {
+    self->over = HeadObject::Range;
+  } else if (PyArray_CheckExact(iterable) &&
+             PyArray_NDIM(reinterpret_cast<PyArrayObject*>(iterable)) > 0) {
+    self->over = HeadObject::Array;
+  } else {
+    self->over = HeadObject::Iterator;
+    if (is_lazy(iterable)) self->lazy = Py_NewRef(iterable);
+    iterable = PyErr_Occurred() ? nullptr : PyObject_GetIter(iterable);
+    if (iterable == nullptr) {
+      Py_DECREF(self);
+      return nullptr;
+    }
+    self->iterable = iterable;
+    begin_counting(*self);
+    return reinterpret_cast<PyObject*>(self);
+  }
+  Py_INCREF(iterable);
+  self->iterable = iterable;
+  begin_counting(*self);
+  return reinterpret_cast<PyObject*>(self);
+}
+
+void bind_head(py::module_& m) {
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+                                {Py_tp_iternext, reinterpret_cast<void*>(next_of)},
+                                {0, nullptr}};
+  static PyType_Spec spec = {
+      "ufuse._core.Head", sizeof(HeadObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  const py::object type = steal(PyType_FromSpec(&spec));
+  head_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  m.attr("Head") = type;
+  unbound =
+      steal(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))).release().ptr();
+  m.attr("unbound") = borrow(unbound);
+  static PyMethodDef method = {"run_loop", run_loop, METH_O,
+                               "Run the rest of a loop natively. None where its head has ended."};
+  m.attr("run_loop") = steal(PyCFunction_New(&method, nullptr));
+}
+
+}  // namespace ufuse::pyext

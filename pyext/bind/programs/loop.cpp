@@ -1,0 +1,204 @@
+// See loop.h.
+#include "pyext/bind/programs/loop.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "pyext/bind/call/backends.h"
+#include "pyext/bind/numpy/ufunc_registry.h"
+#include "pyext/bind/programs/text.h"
+
+namespace ufuse::pyext {
+
+using numpy_shim::program::Entered;
+using numpy_shim::program::NotNative;
+using numpy_shim::program::TypesChange;
+
+namespace {
+
+// Types that come again and again anew are not worth it.
+constexpr std::size_t kMostVersions = 8;
+constexpr int kMostChanges = 64;
+
+// Of functions that live as long as their loops.
+std::unordered_set<PyObject*>& continuation_codes() {
+  static auto* codes = new std::unordered_set<PyObject*>;
+  return *codes;
+}
+
+bool is_same(const Entered& a, const Entered& b) {
+  return a.variables == b.variables && a.over == b.over && a.array == b.array &&
+         a.counts_up == b.counts_up && a.has_chances == b.has_chances;
+}
+
+struct LoopObject {
+  PyObject_HEAD LoopState* state;
+};
+
+PyTypeObject* loop_type = nullptr;
+
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guard([&]() -> PyObject* {
+    PyObject *tree, *variables, *outside, *assigned, *resume, *read_function;
+    if (!PyArg_ParseTuple(args, "OOOOOO", &tree, &variables, &outside, &assigned, &resume,
+                          &read_function))
+      throw py::error_already_set();
+    auto state = std::make_unique<LoopState>();
+    state->text.variables = read_names(variables);
+    state->text.outside = read_names(outside);
+    state->outside = borrow(outside);
+    state->text.statement = read_statement(tree);
+    for (py::handle name : borrow(variables)) state->names.push_back(borrow(name.ptr()));
+    for (const std::string& name : read_names(assigned))
+      state->assigned.push_back(static_cast<int>(std::ranges::find(state->text.variables, name) -
+                                                 state->text.variables.begin()));
+    state->resume = borrow(resume);
+    state->read_function = borrow(read_function);
+    PyObject* self = type->tp_alloc(type, 0);
+    if (self == nullptr) throw py::error_already_set();
+    reinterpret_cast<LoopObject*>(self)->state = state.release();
+    return self;
+  });
+}
+
+void destroy(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  delete reinterpret_cast<LoopObject*>(self)->state;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* facts(PyObject* self, void*) {
+  return guard([&] {
+    const LoopState& state = loop_state(self);
+    py::list versions;
+    for (const auto& version : state.versions)
+      versions.append(py::dict(
+          py::arg("source") = version->printed.text,
+          py::arg("program") = ir::program::print(version->program),
+          py::arg("ready") = version->kernel != nullptr, py::arg("native_ns") = version->native_ns,
+          py::arg("python_ns") = version->python_ns, py::arg("exits") = version->exits));
+    return py::dict(py::arg("line") = state.text.statement.line, py::arg("why_not") = state.why_not,
+                    py::arg("why_line") = state.why_line, py::arg("python_ns") = state.python_ns,
+                    py::arg("versions") = versions)
+        .release()
+        .ptr();
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"head", make_head, METH_O, "What the loop goes over in the place of an iterable, or of None."},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef kAttributes[] = {{"facts", facts, nullptr, "What has become of the loop.", nullptr},
+                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+}  // namespace
+
+Version::Version(Entered e, std::unique_ptr<ProgramWorld> w, ir::program::Program p)
+    : entered(std::move(e)), world(std::move(w)), program(std::move(p)), layout(program) {}
+
+LoopState& loop_state(PyObject* loop) { return *reinterpret_cast<LoopObject*>(loop)->state; }
+
+py::object LoopState::continuation(const py::object& globals, int statement) {
+  auto& [of, known] = continuations[statement];
+  if (!known || !of.is(globals)) {
+    known = resume(globals, statement);
+    of = globals;
+    continuation_codes().insert(PyFunction_GET_CODE(known.ptr()));
+  }
+  return known;
+}
+
+Version* LoopState::version_for(const Entered& entered, const Names& names) {
+  if (!why_not.empty()) return nullptr;
+  for (const auto& version : versions)
+    if (is_same(version->entered, entered) && version->world->is_of(names.globals)) {
+      if (version->world->is_current()) return version.get();
+      std::erase(versions, version);
+      break;
+    }
+  if (versions.size() >= kMostVersions || changes >= kMostChanges) {
+    why_not = "its variables have too many types";
+    return nullptr;
+  }
+  auto world =
+      std::make_unique<ProgramWorld>(names.globals, names.builtins, outside, read_function);
+  try {
+    ir::program::Program program = numpy_shim::program::typed(text, entered, *world);
+#ifndef NDEBUG
+    ir::program::verify(program, loop_table());
+#endif
+    auto made = std::make_unique<Version>(entered, std::move(world), std::move(program));
+    made->printed = codegen::print_cpp(made->program, made->layout);
+    made->build = build_program(codegen::program_preamble() + made->printed.text);
+    versions.push_back(std::move(made));
+    return versions.back().get();
+  } catch (const TypesChange&) {
+    ++changes;  // a later round may begin with the types that stay
+  } catch (const NotNative& why) {
+    why_not = why.what();
+    why_line = why.line();
+  }
+  return nullptr;
+}
+
+ProgramTests& program_tests() {
+  static ProgramTests tests;
+  return tests;
+}
+
+void hide_loops() {
+  if (continuation_codes().empty()) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const auto is_continuation = [](PyObject* entry) {
+    auto* frame = reinterpret_cast<PyTracebackObject*>(entry)->tb_frame;
+    const py::object code = steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    return continuation_codes().contains(code.ptr());
+  };
+  PyTracebackObject* before = nullptr;
+  for (PyObject* entry = trace; entry != nullptr;) {
+    auto* at = reinterpret_cast<PyTracebackObject*>(entry);
+    PyObject* next = reinterpret_cast<PyObject*>(at->tb_next);
+    if (next != nullptr && is_continuation(next)) {
+      Py_INCREF(next);
+      if (before != nullptr)
+        Py_SETREF(before->tb_next, reinterpret_cast<PyTracebackObject*>(next));
+      else
+        Py_SETREF(trace, next);
+    } else {
+      before = at;
+    }
+    entry = next;
+  }
+  PyErr_Restore(type, value, trace);
+}
+
+void bind_loop(py::module_& m) {
+  m.def(
+      "choose_programs",
+      [](bool eager, std::uint64_t exits_after) {
+        const ProgramTests before = program_tests();
+        program_tests() = {eager, exits_after};
+        return py::make_tuple(before.eager, before.exits_after);
+      },
+      py::arg("eager"), py::arg("exits_after") = 0,
+      "For tests: loops become native in their first round, and exit after so many statements (0: "
+      "where they have to). Returns what was asked for before.");
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(create)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+      {Py_tp_methods, kMethods},
+      {Py_tp_getset, kAttributes},
+      {Py_tp_doc, const_cast<char*>("Loop(tree, variables, outside, assigned, resume, "
+                                    "read_function)\n\nA loop that may become native, as "
+                                    "ufuse.source.reading reads it.")},
+      {0, nullptr}};
+  static PyType_Spec spec = {"ufuse._core.Loop", sizeof(LoopObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  const py::object type = steal(PyType_FromSpec(&spec));
+  loop_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  m.attr("Loop") = type;
+  bind_head(m);
+}
+
+}  // namespace ufuse::pyext

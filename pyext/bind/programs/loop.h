@@ -1,0 +1,85 @@
+// A loop of a function's, and the programs that have been made of it for the types of its
+// variables.
+//
+// While Python runs the loop, its heads (head.cpp) count what it takes; once that is worth a
+// compiler's work the loop is typed, and its program compiled in the background. One of these
+// stands in the code of the function, and has what all its calls have found out.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/jit/jit.h"
+#include "codegen/program/printer.h"
+#include "numpy_shim/program/typing.h"
+#include "pyext/bind/common.h"
+#include "pyext/bind/programs/world.h"
+
+namespace ufuse::pyext {
+
+// A loop typed for one kind of variables.
+struct Version {
+  numpy_shim::program::Entered entered;
+  std::unique_ptr<ProgramWorld> world;  // it holds what the program's names stood for
+  ir::program::Program program;
+  codegen::FrameLayout layout;
+  codegen::PrintedProgram printed;
+  std::shared_future<codegen::Built> build;
+  std::shared_ptr<const codegen::Kernel> kernel;  // once it has been built
+  // What its runs have taken, what Python took to go on where they exited, and how often it did.
+  std::int64_t native_ns = 0, python_ns = 0, exits = 0;
+
+  Version(numpy_shim::program::Entered entered, std::unique_ptr<ProgramWorld> world,
+          ir::program::Program program);
+};
+
+// Where the function that runs a loop looks up names.
+struct Names {
+  py::object globals, builtins;
+};
+
+struct LoopState {
+  numpy_shim::program::Loop text;
+  std::vector<py::object> names;  // of the variables
+  py::object outside;             // the other names
+  std::vector<int> assigned;      // variables, in the order in which they are handed back
+  py::object resume;              // gives the function that goes on from a statement
+  py::object read_function;
+  std::unordered_map<int, std::pair<py::object, py::object>> continuations;
+  std::vector<std::unique_ptr<Version>> versions;
+  // What Python's rounds have taken, and how many they were.
+  std::int64_t python_ns = 0, python_rounds = 0;
+  bool is_ready = false;  // a program has been built
+  std::string why_not;    // it stays Python's; empty: it may become native
+  int why_line = 0, changes = 0;
+
+  // The function that goes on from a statement, among these global names.
+  py::object continuation(const py::object& globals, int statement);
+  // The program for variables of these types, if there is one or one may be made. What is wrong
+  // with the loop otherwise is remembered.
+  Version* version_for(const numpy_shim::program::Entered& entered, const Names& names);
+};
+
+// What tests ask for.
+struct ProgramTests {
+  bool eager = false;             // programs are compiled at once, and waited for
+  std::uint64_t exits_after = 0;  // so many statements; 0: only where they have to
+};
+ProgramTests& program_tests();
+
+// Without the frame of a looped function at the loop, where the frame of a continuation comes next:
+// the traceback of the exception that is set.
+void hide_loops();
+
+// `_core.Loop` objects.
+LoopState& loop_state(PyObject* loop);
+void bind_loop(py::module_& m);
+// `_core.Loop.head`: what a `for` or `while` goes over.
+PyObject* make_head(PyObject* loop, PyObject* iterable);
+void bind_head(py::module_& m);
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,378 @@
+"""Do loops that have become native do what Python does, wherever they begin and wherever they exit?
+
+Each function runs plainly and looped (`ufuse.source.heads`), with a program from the first round that
+can have one, and once more for each number of statements after which the program is told to exit.
+Results, arguments, warnings and exceptions are compared.
+"""
+
+import contextlib
+import math
+import warnings
+
+import numpy as np
+import pytest
+from same import same
+from ufuse import _core
+from ufuse.source import heads
+from ufuse.tracing.twin import looped
+
+
+@contextlib.contextmanager
+def told(**options):
+    before = _core.choose_programs(**options)
+    yield
+    _core.choose_programs(*before)
+
+
+def outcome(function, args, name=__file__):
+    """What a call gives, leaves and tells."""
+    args = [each.copy() if isinstance(each, np.ndarray) else each for each in args]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = function(*args)
+        except Exception as error:
+            frames = []
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_code.co_filename == name:
+                    frames.append(trace.tb_lineno)
+                trace = trace.tb_next
+            result = type(error), str(error), frames[-1]
+    return result, args, [(each.category, str(each.message), each.lineno) for each in told]
+
+
+def alike(ours, theirs):
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        if isinstance(b, (tuple, list)):
+            assert type(a) is type(b)
+            alike(a, b)
+        elif isinstance(b, (np.ndarray, np.generic)):
+            same(a, b)
+        else:
+            assert type(a) is type(b)
+            assert repr(a) == repr(b)
+
+
+def check(function, *args, native=True, most=60, name=__file__):
+    expected = outcome(function, args, name)
+    made = looped(function)
+    assert made is not None, "it has no loop that can be read"
+    loops = heads.loops_of(made.__code__)
+    with told(eager=True):
+        alike(outcome(made, args, name), expected)
+        if native:
+            facts = [each.facts for each in loops]
+            assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
+        for statements in range(1, most):
+            with told(eager=True, exits_after=statements):
+                alike(outcome(made, args, name), expected)
+
+
+RNG = np.random.default_rng(5)
+X = RNG.random(30)
+M = RNG.random((6, 7))
+I = RNG.integers(-5, 6, 20)
+
+
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+def total_of_int(x):
+    s = 0
+    for v in x:
+        s += v
+    return s, v
+
+
+def prefix(x):
+    for i in range(1, x.shape[0]):
+        x[i] = x[i] + x[i - 1] * 0.5
+    return x
+
+
+def rows(m):
+    out = np.zeros(m.shape[0])
+    for i in range(m.shape[0]):
+        s = 0
+        for j in range(m.shape[1]):
+            if m[i, j] < 0.2:
+                continue
+            if m[i, j] > 0.95:
+                break
+            s += m[i, j]
+        else:
+            s = -s
+        out[i] = s
+    return out, i, j, s
+
+
+def count_while(x):
+    i, n = 0, 0
+    while i < len(x) and x[i] < 0.9:
+        if x[i] > 0.5:
+            n += 1
+        i += 1
+    return i, n
+
+
+def collatz(n):
+    longest = best = 0
+    for k in range(1, n):
+        steps, m = 0, k
+        while m != 1:
+            m = m // 2 if m % 2 == 0 else 3 * m + 1
+            steps += 1
+        if steps > longest:
+            longest, best = steps, k
+    return longest, best
+
+
+def mandelbrot(n):
+    count = 0
+    for i in range(n):
+        for j in range(n):
+            c = complex(-2 + 3 * i / n, -1.5 + 3 * j / n)
+            z = 0j
+            for k in range(20):
+                if abs(z) > 2 or k == 19:
+                    count += k
+                    break
+                z = z * z + c
+    return count, z
+
+
+def swap(a):
+    n = len(a)
+    for i in range(n):
+        for j in range(0, n - i - 1):
+            if a[j] > a[j + 1]:
+                a[j], a[j + 1] = a[j + 1], a[j]
+    return a
+
+
+def match(a, b):
+    if a + b == 3:
+        return 1
+    return 0
+
+
+def nussinov(seq):
+    n = len(seq)
+    table = np.zeros((n, n), np.int32)
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            if j - 1 >= 0:
+                table[i, j] = max(table[i, j], table[i, j - 1])
+            if i + 1 < n:
+                table[i, j] = max(table[i, j], table[i + 1, j])
+            if j - 1 >= 0 and i + 1 < n:
+                if i < j - 1:
+                    table[i, j] = max(table[i, j], table[i + 1, j - 1] + match(seq[i], seq[j]))
+                else:
+                    table[i, j] = max(table[i, j], table[i + 1, j - 1])
+            for k in range(i + 1, j):
+                table[i, j] = max(table[i, j], table[i, k] + table[k + 1, j])
+    return table
+
+
+def crc(data, poly=0x8408):
+    crc = 0xFFFF
+    for b in data:
+        cur = 0xFF & b
+        for _ in range(0, 8):
+            if (crc & 0x0001) ^ (cur & 0x0001):
+                crc = (crc >> 1) ^ poly
+            else:
+                crc >>= 1
+            cur >>= 1
+    crc = ~crc & 0xFFFF
+    return (crc << 8) | ((crc >> 8) & 0xFF)
+
+
+def warns(x):
+    s = 0.0
+    for i in range(len(x)):
+        s = s + 1 / (x[i] - x[3])
+    return s
+
+
+def raises(x, n):
+    s = 0.0
+    for i in range(n):
+        s += x[i]
+        x[i] = s
+    return s
+
+
+def divides(n):
+    s = 0
+    for i in range(-5, n):
+        s += 10 // i
+    return s
+
+
+def grows(n):
+    s = 1
+    for i in range(1, n):
+        s *= i
+    return s
+
+
+def returns(m):
+    for i in range(m.shape[0]):
+        for j in range(m.shape[1]):
+            if m[i, j] > 0.9:
+                return i, j, m[i, j]
+    return None
+
+
+def rows_as_views(m):
+    s = 0.0
+    for row in m:
+        for v in row:
+            s += v
+        row[0] = s
+    return s, row
+
+
+def slices(m):
+    s = 0.0
+    for i in range(1, m.shape[0]):
+        part = m[i, :i]
+        for v in part:
+            s += v * 2
+        back = m[::-1, i]
+        s -= back[0] + len(back)
+    return s, part, back
+
+
+def functions(x):
+    s = 0.0
+    for v in x:
+        s += math.sqrt(v) + np.exp(v) + math.sin(v) ** 2 + abs(-v) + float(np.sqrt(v))
+    return s
+
+
+def unbound(x):
+    for i in range(len(x)):
+        if x[i] > 2:
+            y = i
+    return y
+
+
+def unbound_late(x):
+    for i in range(len(x)):
+        if i > 10:
+            y = x[i]
+        if i > 8:
+            x[i] = y
+    return x
+
+
+def nothing_at_first(x):
+    best = None
+    at = 0
+    for i in range(len(x)):
+        if i == 0:
+            best = x[i]
+        if x[i] > best:
+            best = x[i]
+            at = i
+    return best, at
+
+
+def powers(n):
+    s = 0.0
+    for i in range(n):
+        s += (i * 0.1) ** 2 + 2**i % 7 + i**0.5
+    return s
+
+
+def shifts(n):
+    h = 1469598103934665603
+    for i in range(n):
+        h = ((h ^ i) * 31) & 0xFFFFFFFF
+        h = (h << 3 | h >> 29) & 0xFFFFFFFF
+    return h
+
+
+def modulo(n):
+    a, b = 0.0, 0
+    for i in range(-n, n):
+        a += (i * 0.37) % 1.5 - (i * 0.37) // -0.7
+        b += i % 7 - i // 3
+    return a, b
+
+
+def small_types(a, b):
+    for i in range(len(a)):
+        a[i] = a[i] + b[i]
+    return a
+
+
+def chained(x):
+    n = 0
+    for v in x:
+        if 0.2 < v <= 0.6 or not v < 0.9:
+            n += 1
+    return n
+
+
+def else_of_while(n):
+    i, s = 0, 0
+    while i < n:
+        i += 1
+        if i == 13:
+            break
+        s += i
+    else:
+        s = -s
+    return i, s
+
+
+CASES = [
+    (total, X),
+    (total, X.astype("f4")),
+    (total_of_int, X),
+    (total_of_int, I),
+    (prefix, X),
+    (rows, M),
+    (count_while, X),
+    (collatz, 30),
+    (mandelbrot, 6),
+    (swap, X),
+    (swap, I),
+    (nussinov, RNG.integers(0, 4, 9)),
+    (crc, RNG.integers(0, 256, 20).astype("u1")),
+    (warns, X),
+    (raises, X, 40),
+    (divides, 5),
+    (grows, 40),
+    (returns, M),
+    (returns, M * 0.5),
+    (rows_as_views, M),
+    (slices, M),
+    (functions, X),
+    (unbound, X),
+    (unbound_late, X),
+    (nothing_at_first, X),
+    (powers, 40),
+    (shifts, 40),
+    (modulo, 20),
+    (small_types, np.arange(100, 120, dtype="i1"), np.arange(20, dtype="i1")),
+    (chained, X),
+    (else_of_while, 10),
+    (else_of_while, 20),
+]
+
+
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0].__name__}")
+def test_it_is_what_python_does(case):
+    check(*case)

@@ -1,0 +1,184 @@
+"""Do random loops that have become native do what Python does?
+
+Programs are made from seeds: nests of `for` and `while` with branches, jumps, numbers of Python's
+and NumPy's, elements of arrays of all dtypes, divisions by zero, overflows, indices out of bounds.
+Each runs plainly, with programs from the first round on, and with programs that exit after some
+statements. `UFUSE_LOOPS=5000` tries so many; `UFUSE_LOOPS_FIRST` says from which seed on.
+"""
+
+import linecache
+import os
+import random
+
+import numpy as np
+import pytest
+from test_native_loops import check
+
+COUNT = int(os.environ.get("UFUSE_LOOPS", "40"))
+FIRST = int(os.environ.get("UFUSE_LOOPS_FIRST", "0"))
+DTYPES = ["f8", "f8", "f8", "i8", "i8", "f4", "i4", "u1", "i2", "?"]
+
+
+class Writer:
+    """One random function, as text."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.lines = []
+        self.depth = 1
+        self.loops = 0
+        self.counters = []
+        self.numbers = ["a", "b", "c"]
+
+    def pick(self, *choices):
+        return self.rng.choice(choices)
+
+    def line(self, text):
+        self.lines.append("    " * self.depth + text)
+
+    def index(self):
+        simple = [*self.counters, str(self.rng.randint(-3, 3))]
+        text = self.rng.choice(simple)
+        if self.counters and self.rng.random() < 0.3:
+            text = f"{text} {self.pick('+', '-')} {self.rng.randint(0, 2)}"
+        return text
+
+    def element(self):
+        if self.rng.random() < 0.7:
+            return f"{self.pick('x', 'y')}[{self.index()}]"
+        return f"m[{self.index()}, {self.index()}]"
+
+    def number(self, depth=0):
+        kind = self.rng.random()
+        if depth > 2 or kind < 0.25:
+            return self.rng.choice(self.numbers)
+        if kind < 0.35:
+            return self.pick("0", "1", "2", "-3", "0.5", "1.5", "7", "True", "1e300", "255")
+        if kind < 0.5:
+            return self.element()
+        if kind < 0.55 and self.counters:
+            return self.rng.choice(self.counters)
+        if kind < 0.6:
+            function = self.pick("abs", "float", "int", "np.sqrt", "math.floor", "np.exp", "bool")
+            return f"{function}({self.number(depth + 1)})"
+        if kind < 0.64:
+            pair = f"{self.number(depth + 1)}, {self.number(depth + 1)}"
+            return f"{self.pick('min', 'max', 'np.maximum')}({pair})"
+        if kind < 0.68:
+            return f"({self.number(depth + 1)} if {self.truth(depth + 1)} else {self.number(depth + 1)})"
+        if kind < 0.72:
+            return f"(-{self.number(depth + 1)})"
+        op = self.pick("+", "+", "-", "-", "*", "*", "/", "//", "%", "&", "^", ">>")
+        return f"({self.number(depth + 1)} {op} {self.number(depth + 1)})"
+
+    def truth(self, depth=0):
+        kind = self.rng.random()
+        if depth < 2 and kind < 0.15:
+            return f"({self.truth(depth + 1)} {self.pick('and', 'or')} {self.truth(depth + 1)})"
+        if kind < 0.2:
+            return f"(not {self.truth(depth + 1)})"
+        if kind < 0.3:
+            return self.number(depth + 1)
+        op = self.pick("<", "<=", ">", ">=", "==", "!=")
+        text = f"{self.number(depth + 1)} {op} {self.number(depth + 1)}"
+        if self.rng.random() < 0.1:
+            text += f" {self.pick('<', '>=')} {self.number(depth + 1)}"
+        return text
+
+    def statement(self):
+        kind = self.rng.random()
+        if kind < 0.3:
+            self.line(f"{self.rng.choice(self.numbers)} = {self.number()}")
+        elif kind < 0.45:
+            op = self.pick("+", "-", "*", "/", "//", "%")
+            self.line(f"{self.rng.choice(self.numbers)} {op}= {self.number()}")
+        elif kind < 0.6:
+            self.line(f"{self.element()} = {self.number()}")
+        elif kind < 0.7:
+            self.line(f"{self.element()} {self.pick('+', '-', '*')}= {self.number()}")
+        elif kind < 0.74:
+            self.line("a, b = b, a")
+        elif kind < 0.86:
+            self.line(f"if {self.truth()}:")
+            self.block(self.rng.randint(1, 2))
+            if self.rng.random() < 0.5:
+                self.line("else:")
+                self.block(self.rng.randint(1, 2))
+        elif kind < 0.9 and self.counters:
+            self.line(f"if {self.truth()}:")
+            self.depth += 1
+            self.line(self.pick("break", "continue", "return a, b, c", "continue"))
+            self.depth -= 1
+        elif self.loops < 4 and len(self.counters) < 3:
+            self.loop()
+        else:
+            self.line("pass")
+
+    def block(self, count):
+        self.depth += 1
+        for _ in range(count):
+            self.statement()
+        self.depth -= 1
+
+    def loop(self):
+        self.loops += 1
+        name = f"i{self.loops}"
+        if self.rng.random() < 0.75:
+            n = self.pick("4", "5", "n", "len(x)", "m.shape[0]", "1, 5", "4, -1, -1", "0, 6, 2")
+            over = f"range({n})" if self.rng.random() < 0.85 else self.pick("x", "m[1]", "m[:, 0]")
+            self.line(f"for {name} in {over}:")
+            self.counters.append(name if over.startswith("range") else "0")
+            self.block(self.rng.randint(2, 4))
+        else:
+            self.line(f"{name} = 0")
+            self.line(f"while {name} < {self.rng.randint(2, 5)}:")
+            self.counters.append(name)
+            self.depth += 1
+            self.line(f"{name} += 1")
+            self.depth -= 1
+            self.block(self.rng.randint(1, 3))
+        self.counters.pop()
+        if self.rng.random() < 0.15:
+            self.line("else:")
+            self.block(1)
+
+    def text(self):
+        self.lines.append("def f(x, y, m, n, a, b, c):")
+        self.loop()
+        self.loop()
+        self.line("return a, b, c, i1")
+        return "\n".join(self.lines) + "\n"
+
+
+def arguments(seed):
+    rng = np.random.default_rng(seed)
+    pick = random.Random(seed + 1)
+
+    def array(*shape):
+        dtype = np.dtype(pick.choice(DTYPES))
+        if dtype.kind == "f":
+            return rng.normal(0, 3, shape).astype(dtype)
+        return rng.integers(0, 2 if dtype.kind == "b" else 9, shape).astype(dtype)
+
+    numbers = [0, 1, -2, 0.5, -1.25, True, np.float64(0.25), np.int64(3), np.float32(1.5), 2**62]
+    return (array(6), array(7), array(5, 6), 5, *(pick.choice(numbers) for _ in range(3)))
+
+
+def compiled(seed):
+    text = Writer(seed).text()
+    name = f"<loop {seed}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    names = {"np": np, "math": __import__("math"), "__name__": __name__}
+    exec(compile(text, name, "exec"), names)
+    return names["f"], text
+
+
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+def test_random_loop(seed):
+    function, text = compiled(seed)
+    try:
+        check(function, *arguments(seed), native=False, most=8, name=f"<loop {seed}>")
+    except BaseException:
+        print(text)
+        raise
