@@ -2,6 +2,7 @@
 #include "pyext/bind/numpy/numpy_replay.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -221,8 +222,31 @@ class Replay {
     return array_on(layout, data, false, x.ptr());
   }
 
-  // Operators of NumPy's scalars warn in other words than the ufuncs, so they are called
-  // themselves; some ops are no ufuncs.
+  // The operator that a node stands for, if it is one of NumPy's scalars: these warn in other words
+  // than the ufuncs, so they are called themselves. Unset for any other node.
+  py::object scalar_operator(NodeId id, const Node& node, std::string_view ufunc) const {
+    struct Row {
+      const char *ufunc, *module, *function;
+    };
+    constexpr std::array<Row, 7> kRows = {{{"add", "operator", "add"},
+                                           {"subtract", "operator", "sub"},
+                                           {"multiply", "operator", "mul"},
+                                           {"divide", "operator", "truediv"},
+                                           {"floor_divide", "operator", "floordiv"},
+                                           {"remainder", "operator", "mod"},
+                                           {"divmod", "builtins", "divmod"}}};
+    if (!session_.node_info(id).scalar_operator || !node.shape.empty()) return {};
+    const auto row = std::ranges::find(kRows, ufunc, &Row::ufunc);
+    return row == kRows.end() ? py::object() : module_attribute(row->module, row->function);
+  }
+
+  static py::tuple scalars(const py::tuple& arrays) {
+    py::tuple made(arrays.size());
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = arrays[i][py::tuple(0)];
+    return made;
+  }
+
+  // Some ops are no ufuncs.
   py::object elementwise(NodeId id, const Node& node) {
     if (node.op == Op::RealPart || node.op == Op::ImagPart)
       return operand(node, 0).attr(node.op == Op::RealPart ? "real" : "imag");
@@ -231,18 +255,8 @@ class Replay {
           numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
     const std::string name(ir::op_info(node.op).name);
     const Operands given = ufunc_operands(id, node, py::make_tuple(descr_of(node.dtype)));
-    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
-    if (as_scalars) {
-      py::tuple operands(node.inputs.size());
-      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
-      const char* scalar_operator = name == "add"        ? "add"
-                                    : name == "subtract" ? "sub"
-                                    : name == "multiply" ? "mul"
-                                    : name == "divide"   ? "truediv"
-                                                         : nullptr;
-      if (scalar_operator)
-        return as_array(module_attribute("operator", scalar_operator)(*operands));
-    }
+    if (const py::object function = scalar_operator(id, node, name))
+      return as_array(function(*scalars(given.values)));
     return as_array(numpy().module.attr(name.c_str())(*given.values, **given.kwargs));
   }
 
@@ -256,20 +270,9 @@ class Replay {
     py::list outputs;
     for (DType output : entry.outputs) outputs.append(descr_of(output));
     const Operands given = ufunc_operands(id, node, py::tuple(outputs));
-    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
-    py::tuple operands(given.values.size());
-    if (as_scalars)
-      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
-    const char* scalar_operator = !as_scalars                     ? nullptr
-                                  : entry.ufunc == "remainder"    ? "mod"
-                                  : entry.ufunc == "floor_divide" ? "floordiv"
-                                  : entry.ufunc == "add"          ? "add"
-                                  : entry.ufunc == "subtract"     ? "sub"
-                                  : entry.ufunc == "multiply"     ? "mul"
-                                  : entry.ufunc == "divide"       ? "truediv"
-                                                                  : nullptr;
-    py::object result = scalar_operator ? module_attribute("operator", scalar_operator)(*operands)
-                                        : function(*given.values, **given.kwargs);
+    const py::object of_scalars = scalar_operator(id, node, entry.ufunc);
+    py::object result =
+        of_scalars ? of_scalars(*scalars(given.values)) : function(*given.values, **given.kwargs);
     if (PyTuple_Check(result.ptr())) {
       // Computed once for all its outputs, so that it warns once.
       all_outputs_[node.inputs.front().value].emplace_back(node, result);
