@@ -108,7 +108,7 @@ void Writer::take_in(Elements& into, const Value& v) {
 // Before NEP 50 the dtype of a result may depend on a number's value: where it could, NumPy
 // decides.
 void Writer::check_numbers(const std::vector<Operand>& operands) {
-  if (world_.nep50()) return;
+  if (!world_.version.promotes_by_value()) return;
   std::vector<Operand> arrays;
   for (const Operand& each : operands)
     if (!each.scalar) arrays.push_back(each);
@@ -133,7 +133,8 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
     Operand operand;
     operand.layout.dtype = v.dtype;
     operand.scalar = v.is_number();
-    if (v.is_python() && v.dtype != DType::Bool && world_.nep50()) operand.weak = weak_of(v);
+    if (v.is_python() && v.dtype != DType::Bool && !world_.version.promotes_by_value())
+      operand.weak = weak_of(v);
     operands.push_back(operand);
   }
   check_numbers(operands);

@@ -161,7 +161,8 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
     settle(v);
     Operand operand;
     operand.layout.dtype = v.dtype;
-    if (v.box == Box::Python && v.dtype != DType::Bool && world_.nep50()) operand.weak = weak_of(v);
+    if (v.box == Box::Python && v.dtype != DType::Bool && !world_.version.promotes_by_value())
+      operand.weak = weak_of(v);
     operand.scalar = true;
     operands.push_back(operand);
   }

@@ -85,7 +85,7 @@ DType Writer::common(const Value& a, const Value& b) const {
   for (std::size_t i = 0; i < 2; ++i) {
     const Value& v = i == 0 ? a : b;
     operands[i].layout.dtype = v.dtype;
-    if (v.box == Box::Python && world_.nep50()) operands[i].weak = weak_of(v);
+    if (v.box == Box::Python && !world_.version.promotes_by_value()) operands[i].weak = weak_of(v);
   }
   return result_type(operands);
 }
@@ -100,7 +100,7 @@ void Writer::settle(Value& v) {
 // A number as an operand of NumPy's in this dtype.
 Reg Writer::as(const Value& v, DType dtype) {
   if (v.dtype == dtype) return v.reg;
-  if (v.box != Box::Python || !world_.nep50()) return cast_to(v.reg, dtype);
+  if (v.box != Box::Python || world_.version.promotes_by_value()) return cast_to(v.reg, dtype);
   if (is_integer(dtype) && v.dtype == DType::Int64)
     return primitive(Primitive::Fits, dtype, {v.reg});
   // By way of a double, as NumPy converts Python's numbers.

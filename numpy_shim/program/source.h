@@ -153,7 +153,8 @@ class World {
   // NumPy's own, by its name.
   virtual const Ufunc& ufunc(const std::string& name) = 0;
   virtual ir::LoopTable& loops() = 0;
-  virtual bool nep50() const = 0;
+
+  NumpyVersion version;  // whose rules hold
 };
 
 }  // namespace ufuse::numpy_shim::program

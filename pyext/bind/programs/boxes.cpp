@@ -6,7 +6,7 @@
 
 #include "codegen/runtime/abi.h"
 #include "pyext/bind/lazy/lazy_array.h"
-#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/numpy_facts.h"
 
 namespace ufuse::pyext {

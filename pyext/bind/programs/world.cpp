@@ -41,7 +41,9 @@ bool is_math(PyObject* object) {
 ProgramWorld::ProgramWorld(py::object globals, py::object builtins, py::object names,
                            py::object read_function)
     : own_{std::move(globals), std::move(builtins), py::tuple(std::move(names))},
-      read_function_(std::move(read_function)) {}
+      read_function_(std::move(read_function)) {
+  version = numpy().version;
+}
 
 const numpy_shim::Ufunc& ProgramWorld::ufunc(const std::string& name) {
   PyObject* found = numpy_ufunc(name.c_str());
@@ -49,7 +51,6 @@ const numpy_shim::Ufunc& ProgramWorld::ufunc(const std::string& name) {
   return describe_ufunc(found);
 }
 ir::LoopTable& ProgramWorld::loops() { return loop_table(); }
-bool ProgramWorld::nep50() const { return numpy().nep50; }
 
 py::object ProgramWorld::Entry::find() const {
   PyObject* found = PyDict_GetItemWithError(where.ptr(), name.ptr());

@@ -11,7 +11,7 @@ bool Guards::Place::holds() const {
     return std::ranges::all_of(names, [&](const Name& each) { return each.is(content); });
   }
 #if PY_VERSION_HEX < 0x030C0000
-  // Counts the changes of all dictionaries: most of them have none between two calls.
+  // Python 3.11 gives dictionaries a new version at each change. Most do not change between calls.
   const auto current = reinterpret_cast<PyDictObject*>(where.ptr())->ma_version_tag;
   if (current == version) return true;
 #endif

@@ -34,7 +34,7 @@ class Guards {
     py::object where;
     std::vector<Name> names;
 #if PY_VERSION_HEX < 0x030C0000
-    mutable std::uint64_t version = 0;  // at which all names held what they should
+    mutable std::uint64_t version = 0;  // of `where`, when all names held what they should
 #endif
 
     bool holds() const;
