@@ -245,7 +245,7 @@ bool Writer::statement(const Statement& s) {
       leave(exit());
       return false;
     case Evaluate:
-      value(s.value);
+      in_memory(value(s.value));  // it may warn
       return true;
   }
   throw InternalError("a statement of unknown kind");

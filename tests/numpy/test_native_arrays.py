@@ -131,6 +131,7 @@ def warns(v, m):
         m[i] = v[i : i + 7] / m[i, i]
         m[:, i] += np.sqrt(m[:, i] - 2)
         v[i:] *= v[i:]
+        v / 0
 
 
 def wrong_shapes(v, m):
