@@ -187,6 +187,16 @@ Dims like_strides(const Layout& layout, std::size_t itemsize) {
   return fresh_strides(layout.shape, axes, itemsize);
 }
 
+bool is_fortran_order(const Layout& layout, char order) {
+  return order == 'F' || (order == 'A' && is_f_contiguous(layout) && !is_c_contiguous(layout));
+}
+
+Dims ordered_strides(const Layout& layout, std::size_t itemsize, char order) {
+  if (order == 'K') return like_strides(layout, itemsize);
+  return is_fortran_order(layout, order) ? f_strides(layout.shape, itemsize)
+                                         : c_strides(layout.shape, itemsize);
+}
+
 bool is_packed_inside(const Layout& layout) {
   const auto itemsize = static_cast<std::int64_t>(ir::size_of(layout.dtype));
   std::int64_t shortest = itemsize;

@@ -28,6 +28,10 @@ bool is_f_contiguous(const Layout& layout);
 Dims result_strides(Layouts operands, const Dims& shape, std::size_t itemsize, bool direct = true);
 // Strides of np.empty_like(layout, order='K') / copy(order='K').
 Dims like_strides(const Layout& layout, std::size_t itemsize);
+// What order= of NumPy's copies means for an array: 'C', 'F', 'A' (F for an array that lies so, and
+// not in C order as well) or 'K' (like_strides).
+bool is_fortran_order(const Layout& layout, char order);
+Dims ordered_strides(const Layout& layout, std::size_t itemsize, char order);
 // Do the elements lie packed along the axis of the shortest steps? NumPy's inner loops choose their
 // code, and with it bits, by stride, so reversed or spaced operands must come to them as they are.
 bool is_packed_inside(const Layout& layout);

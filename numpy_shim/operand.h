@@ -10,6 +10,7 @@
 #include "ir/build.h"
 #include "ir/graph.h"
 #include "ir/support/error.h"
+#include "numpy_shim/version.h"
 
 namespace ufuse::numpy_shim {
 
@@ -58,7 +59,7 @@ class Context {
   virtual ir::LoopTable& loops() = 0;
   virtual NodeId param(DType dtype, ir::Scalar bits, int number) = 0;
   NodeId param(DType dtype, ir::Scalar bits) { return param(dtype, bits, -1); }
-  bool old_reduce_order = false;  // NumPy <= 2.2: every inner loop of a sum is cut at 8192 elements
+  NumpyVersion version;  // whose rules hold
 };
 
 // One step of an affine view, in index space: replayed on a value that has no memory yet. A view =

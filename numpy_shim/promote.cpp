@@ -157,6 +157,13 @@ bool can_cast_same_kind(DType from, DType to) {
   return can_cast_safely(from, to) || rank(from) <= rank(to);
 }
 
+bool can_cast(DType from, DType to, std::string_view casting) {
+  if (casting == "unsafe") return true;
+  if (casting == "same_kind") return can_cast_same_kind(from, to);
+  if (casting == "safe") return can_cast_safely(from, to);
+  return (casting == "no" || casting == "equiv") && from == to;
+}
+
 // The first dtype, smallest kinds and sizes first, that both can be cast to safely.
 DType promote(DType a, DType b) {
   using enum DType;
@@ -179,6 +186,10 @@ DType default_dtype(const WeakScalar& weak) {
       return DType::Complex128;
   }
   throw InternalError("weak scalar of unknown kind");
+}
+
+bool is_integer(const Operand& x, ir::Kinds kinds) {
+  return x.weak ? x.weak->kind == WeakScalar::Kind::Int : ir::is_in(x.layout.dtype, kinds);
 }
 
 // More than two dtypes are each promoted with the highest one (PyArray_PromoteDTypeSequence): int8,

@@ -131,7 +131,10 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
               const ReduceOptions& options) {
   if (x.weak) throw Unsupported(Reason::Reduction, "a Python number");
   ir::Graph& g = context.graph();
-  const Kernel kernel = kernel_of(ufunc, x.layout.dtype, options.dtype);
+  // Without dtype=, NumPy accumulates in the dtype of the output.
+  if (options.out && *options.out != x.layout.dtype) throw Unsupported(Reason::Arguments);
+  const Kernel kernel =
+      kernel_of(ufunc, x.layout.dtype, options.dtype ? options.dtype : options.out);
   check_cast(x.layout.dtype, kernel.dtype);
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
   const Dims axes = normalized_axes(options.axes, ndim);
@@ -145,7 +148,7 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
   Layout operand = x.layout;
   operand.dtype = kernel.dtype;
   Combination how = combination(kernel.reduction, operand, axes, x.layout.dtype != kernel.dtype,
-                                context.old_reduce_order, mask);
+                                context.version, mask);
   NodeId node = ir::cast(g, x.node, kernel.dtype);
   if (options.where) node = masked(g, kernel, node, *options.where, initial, how.order);
   if (axes.empty()) {  // NumPy still combines each element with the identity or initial value

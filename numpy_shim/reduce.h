@@ -13,6 +13,7 @@ struct ReduceOptions {
   std::optional<Dims> axes;  // unset: all axes (axis=None); may be negative, must not repeat
   bool keepdims = false;
   std::optional<DType> dtype;      // dtype= argument
+  std::optional<DType> out;        // dtype of the out= argument
   std::optional<Operand> initial;  // 0-d or weak
   std::optional<Operand> where;    // bool, broadcasts to the operand
 };
@@ -32,7 +33,7 @@ struct Combination {
   ir::ReduceOrder order;
 };
 Combination combination(ir::Reduction r, const Layout& x, const Dims& axes, bool cast,
-                        bool old_numpy, const Layout* mask = nullptr);
+                        const NumpyVersion& version, const Layout* mask = nullptr);
 // How NumPy lays the result out; with keepdims the reduced axes stay, with one element.
 Layout reduced_layout(const Layout& x, const Dims& axes, DType dtype, bool keepdims = false,
                       const Layout* mask = nullptr);

@@ -62,9 +62,9 @@ struct Runs {
   std::size_t dims;    // the innermost dims it can run over
 };
 
-// NumPy >= 2.3: npyiter_find_buffering_setup for the operands (output, input). It grows the part
-// that one buffer covers dim by dim and keeps the one with the least overhead; an operand must be
-// buffered when it is cast or has no single stride in that part.
+// Where sums are not cut at buffers: npyiter_find_buffering_setup for the operands (output, input).
+// It grows the part that one buffer covers dim by dim and keeps the one with the least overhead; an
+// operand must be buffered when it is cast or has no single stride in that part.
 Runs buffering(std::span<const Dim> dims, bool cast) {
   int cost = cast ? 2 : 1, best_cost = cost;
   std::size_t single_in = 1, single_out = 1, reduce_dim = 0, best_dim = 0;
@@ -114,8 +114,9 @@ Dims reduced_axes(const Layout& x, const Dims& inner_first, const std::vector<bo
   return axes;
 }
 
-ir::ReduceOrder pairwise_order(std::span<const Dim> dims, bool cast, bool old_numpy) {
-  const Runs runs = old_numpy ? Runs{kBufferSize, leading_group(dims)} : buffering(dims, cast);
+ir::ReduceOrder pairwise_order(std::span<const Dim> dims, bool cast, const NumpyVersion& version) {
+  const Runs runs = version.cuts_sums_at_buffers() ? Runs{kBufferSize, leading_group(dims)}
+                                                   : buffering(dims, cast);
   const std::span<const Dim> inside = dims.first(runs.dims);
   std::uint32_t axes = 0;
   for (const Dim& d : inside) axes += d.axes;
@@ -136,7 +137,7 @@ Dims inner_first_axes(const Layout& x, const Layout* mask) {
 }  // namespace
 
 Combination combination(ir::Reduction r, const Layout& x, const Dims& axes, bool cast,
-                        bool old_numpy, const Layout* mask) {
+                        const NumpyVersion& version, const Layout* mask) {
   const std::vector<bool> reduced = marked(x.shape.size(), axes);
   const Dims inner_first = inner_first_axes(x, mask);
   Combination result{reduced_axes(x, inner_first, reduced), {}};
@@ -148,7 +149,7 @@ Combination combination(ir::Reduction r, const Layout& x, const Dims& axes, bool
   // An inner loop multiplies halves as floats, and rounds when it is done.
   if (r == ir::Reduction::Prod && x.dtype == DType::Float16)
     throw Unsupported(Reason::Reduction, "product of a run of float16");
-  if (r == ir::Reduction::Sum) result.order = pairwise_order(dims, cast, old_numpy);
+  if (r == ir::Reduction::Sum) result.order = pairwise_order(dims, cast, version);
   if (r == ir::Reduction::Min || r == ir::Reduction::Max) result.order.order = Order::Extremum;
   return result;
 }

@@ -1,4 +1,5 @@
-// reshape without a copy: NumPy's _attempt_nocopy_reshape on layouts. Part of view.h.
+// reshape: without a copy where NumPy's _attempt_nocopy_reshape finds strides for it, else with
+// one. Part of view.h.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -108,6 +109,13 @@ std::optional<View> reshape_view(const Layout& x, const Dims& shape, bool fortra
       packed ? packed_strides(to, ir::size_of(x.dtype), fortran) : no_copy_strides(x, to, fortran);
   if (!strides) return std::nullopt;
   return View{{x.dtype, to, *strides}, 0, reshape_steps(x.shape, to, fortran)};
+}
+
+Result reshaped_copy(ir::Graph& g, NodeId node, const Layout& x, const Dims& shape, bool fortran) {
+  const Dims to = reshape_shape(x, shape);
+  const std::size_t itemsize = ir::size_of(x.dtype);
+  const Dims strides = fortran ? f_strides(to, itemsize) : c_strides(to, itemsize);
+  return {apply(g, node, reshape_steps(x.shape, to, fortran)), {x.dtype, to, strides}, false};
 }
 
 }  // namespace ufuse::numpy_shim

@@ -31,10 +31,6 @@ Rule rule_of(const Ufunc& ufunc) {
   return ufunc.name == "divide" ? Rule::TrueDivide : Rule::Search;
 }
 
-bool is_real_integer(const Operand& x, ir::Kinds kinds) {
-  return x.weak ? x.weak->kind == WeakScalar::Kind::Int : ir::is_in(x.layout.dtype, kinds);
-}
-
 // NumPy's can_cast_pyscalar_scalar_to: whether a weak scalar fits a dtype depends on the kinds
 // only.
 bool weak_fits(const WeakScalar& weak, DType to) {
@@ -220,7 +216,7 @@ Resolved uniform(const Ufunc& ufunc, DType dtype) {
 Resolved comparison(const Ufunc& ufunc, std::span<const Operand> operands, bool logical) {
   const DType common = result_type(operands);
   const bool integers =
-      is_real_integer(operands[0], ir::kInteger) && is_real_integer(operands[1], ir::kInteger);
+      is_integer(operands[0], ir::kInteger) && is_integer(operands[1], ir::kInteger);
   if (!logical && integers && !ir::is_in(common, ir::kInteger)) {
     const bool signed_first = ir::is_in(operands[0].layout.dtype, ir::kInt);
     // NumPy 1.24 has no such loop and compares as float64.
@@ -249,7 +245,7 @@ Resolved resolve_anew(const Ufunc& ufunc, std::span<const Operand> operands,
       return comparison(ufunc, operands, rule_of(ufunc) == Rule::Logical);
     case Rule::TrueDivide: {
       const bool integers = std::ranges::all_of(
-          operands, [](const Operand& x) { return is_real_integer(x, ir::kBool | ir::kInteger); });
+          operands, [](const Operand& x) { return is_integer(x, ir::kBool | ir::kInteger); });
       const std::optional<DType> output =
           integers && !options.dtype ? DType::Float64 : options.dtype;
       return checked(search(ufunc, operands, output));

@@ -2,6 +2,8 @@
 // block call of NumPy's own loop.
 #include "numpy_shim/ufunc.h"
 
+#include <array>
+
 #include "numpy_shim/layout.h"
 #include "numpy_shim/promote.h"
 
@@ -36,6 +38,15 @@ void check_input_cast(const Operand& x, DType to) {
 bool is_block_call(const Ufunc& ufunc, std::span<const Operand> operands,
                    const UfuncOptions& options) {
   return !resolve(ufunc, operands, options).op;
+}
+
+std::vector<std::string> error_messages(std::string_view ufunc, std::uint32_t flags) {
+  constexpr std::array kWords = {"divide by zero", "overflow", "underflow", "invalid value"};
+  std::vector<std::string> messages;
+  for (std::size_t bit = 0; bit < kWords.size(); ++bit)
+    if (flags >> bit & 1)
+      messages.push_back(std::string(kWords[bit]) + " encountered in " + std::string(ufunc));
+  return messages;
 }
 
 std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const Operand> operands,

@@ -3,7 +3,6 @@
 // form; the caller then runs the real NumPy call.
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,13 +67,11 @@ const Resolved& resolve(const Ufunc& ufunc, std::span<const Operand> operands,
 bool is_block_call(const Ufunc& ufunc, std::span<const Operand> operands,
                    const UfuncOptions& options);
 
+// NumPy's words for the flags (NPY_FPE_*: divide by zero 1, overflow 2, underflow 4, invalid 8)
+// that a ufunc raised.
+std::vector<std::string> error_messages(std::string_view ufunc, std::uint32_t flags);
+
 std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const Operand> operands,
                          const UfuncOptions& options = {});
-
-// The operand whose memory a binary operator (not a call of the ufunc) reuses: an array nobody else
-// refers to, which owns at least 256 KiB, where the other one fits in. `is_temporary`: a reference
-// count of one and memory of its own.
-std::optional<std::size_t> elided_operand(std::string_view ufunc, std::span<const Operand> operands,
-                                          std::array<bool, 2> is_temporary);
 
 }  // namespace ufuse::numpy_shim

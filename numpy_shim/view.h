@@ -23,5 +23,7 @@ View broadcast_to(const Layout& x, const Dims& shape);
 // reshape: one -1 allowed. A view where NumPy gives one (unset: NumPy copies).  fortran: order='F'.
 Dims reshape_shape(const Layout& x, const Dims& shape);
 std::optional<View> reshape_view(const Layout& x, const Dims& shape, bool fortran);
+// The copy in C or F order that NumPy makes elsewhere; `node`: the value of `x`.
+Result reshaped_copy(ir::Graph& g, NodeId node, const Layout& x, const Dims& shape, bool fortran);
 
 }  // namespace ufuse::numpy_shim

@@ -16,6 +16,8 @@ struct Want {
   Layout layout;
   Memory memory;                     // unset: allocated by the request
   std::shared_ptr<Storage> storage;  // unset: a partial write, or a value nobody holds
+
+  ByteRange bytes() const { return byte_range(memory.data, layout); }
 };
 
 struct Origin;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/inner_loops.h"
 #include "tracer/session.h"
 
 namespace ufuse::tracer {
@@ -19,30 +20,14 @@ ir::Scalar bits_at(DType dtype, const void* data) {
   return bits;
 }
 
-template <class Real>
-bool any_nonzero(const void* data, std::size_t count) {
-  Real values[2] = {};
-  std::memcpy(values, data, count * sizeof(Real));
-  return values[0] != 0 || values[1] != 0;
-}
-
-// As Python's bool() of the NumPy scalar; -0.0 is false, NaN is true.
+// As Python's bool() of the NumPy scalar, which is its cast to bool.
 bool is_true(DType dtype, const void* data) {
-  if (!ir::is_in(dtype, ir::kInexact)) {
-    const ir::Scalar bits = bits_at(dtype, data);
-    return bits != ir::Scalar{};
-  }
-  const std::size_t parts = ir::is_in(dtype, ir::kComplex) ? 2 : 1;
-  switch (ir::real_part(dtype)) {
-    case DType::Float16:
-      return (bits_at(dtype, data).bits[0] & 0x7fff) != 0;  // all but the sign
-    case DType::Float32:
-      return any_nonzero<float>(data, parts);
-    case DType::Float64:
-      return any_nonzero<double>(data, parts);
-    default:
-      return any_nonzero<long double>(data, parts);
-  }
+  ir::Scalar bits = bits_at(dtype, data);
+  bool truth = false;
+  char* args[] = {reinterpret_cast<char*>(bits.bits), reinterpret_cast<char*>(&truth)};
+  const std::int64_t one = 1, strides[] = {0, 0};
+  ir::cast_loop(dtype, DType::Bool)(args, &one, strides, nullptr);
+  return truth;
 }
 
 bool is_one(const Layout& layout) {

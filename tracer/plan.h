@@ -93,7 +93,4 @@ struct Plan {
   std::optional<Sole> sole;
 };
 
-// NumPy's words for the flags (divide by zero 1, overflow 2, underflow 4, invalid 8) of a ufunc.
-std::vector<std::string> messages_of(std::string_view ufunc, std::uint32_t flags);
-
 }  // namespace ufuse::tracer

@@ -16,18 +16,11 @@ ir::Buffer buffer_of(const Memory& memory, const Layout& layout) {
 // Computing these again costs nothing, so they are no reason to put an array into memory early.
 bool is_free(const ir::Node& node) { return ir::is_leaf(node.op) || node.op == ir::Op::Broadcast; }
 
-bool overlap(const std::vector<ByteRange>& some, const std::vector<ByteRange>& others) {
-  return std::ranges::any_of(some, [&](const ByteRange& a) {
-    return std::ranges::any_of(others, [&](const ByteRange& b) { return a.overlaps(b); });
-  });
-}
-
 // The memory that computing arrays overwrites.
 std::vector<ByteRange> written_by(const std::vector<std::shared_ptr<Storage>>& wanted) {
   std::vector<ByteRange> written;
   for (const auto& storage : wanted)
-    if (storage->value && storage->is_dirty())
-      written.push_back(byte_range(storage->memory.data, storage->layout));
+    if (storage->value && storage->is_dirty()) written.push_back(storage->bytes());
   return written;
 }
 
@@ -65,10 +58,9 @@ std::vector<ByteRange> Session::reads(const std::vector<NodeId>& cone) const {
   std::vector<ByteRange> ranges;
   for (NodeId id : cone) {
     if (const Want* standing = computed(id))
-      ranges.push_back(byte_range(standing->memory.data, standing->layout));
+      ranges.push_back(standing->bytes());
     else if (graph_[id].op == ir::Op::Input)
-      ranges.push_back(
-          byte_range(inputs_[graph_[id].id].memory.data, inputs_[graph_[id].id].layout));
+      ranges.push_back(inputs_[graph_[id].id].bytes());
   }
   return ranges;
 }
@@ -90,7 +82,7 @@ void Session::close_over(Storages& wanted) {
       if (!is_free(graph_[s->value]) &&
           std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value))
         return true;
-      return !written.empty() && overlap(reads(needed({&s->value, 1})), written);
+      return !written.empty() && any_overlap(reads(needed({&s->value, 1})), written);
     };
     for (std::size_t i = 0; i < others.size();) {
       if (!belongs(others[i])) {
@@ -145,7 +137,7 @@ std::vector<Want> Session::last_readers(const std::vector<Want>& wants,
   if (written.empty()) return {};
   std::vector<Want> sinks = dead_sinks(wants);
   std::erase_if(sinks, [&](const Want& sink) {
-    return !overlap(reads(needed({&sink.node, 1})), written);
+    return !any_overlap(reads(needed({&sink.node, 1})), written);
   });
   return sinks;
 }
@@ -241,9 +233,9 @@ void Session::run(std::vector<Want>& wants) {
     int same = -1;
     bool apart = true;
     if (given) {
-      const ByteRange range = byte_range(want.memory.data, want.layout);
+      const ByteRange range = want.bytes();
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (!range.overlaps(byte_range(inputs[i].data, request.inputs[i].layout))) continue;
+        if (!range.overlaps(request.inputs[i].bytes())) continue;
         const bool identical =
             inputs[i].data == want.memory.data && request.inputs[i].layout == want.layout;
         if (!apart || !identical || !once) same = -2;
@@ -280,7 +272,7 @@ void Session::run(std::vector<Want>& wants) {
     const std::uint32_t raised = status.fp & request.report_mask;
     replay = status.redo || (raised != 0 && !sole);
     if (raised != 0 && !replay)
-      note_raised(*sole, messages_of(ir::op_info(graph_[*sole].op).name, raised));
+      note_raised(*sole, numpy_shim::error_messages(ir::op_info(graph_[*sole].op).name, raised));
     record({Event::Kind::Run, {}, {}, current_.origin, request.executable});
   }
   if (replay) {
@@ -307,7 +299,7 @@ void Session::run(std::vector<Want>& wants) {
     } else {
       if (outputs[i].data != want.memory.data)
         host_.copy(buffer_of(want.memory, want.layout), outputs[i]);
-      overwritten(byte_range(want.memory.data, want.layout));
+      overwritten(want.bytes());
     }
   }
   for (Want& want : wants) {
@@ -323,11 +315,8 @@ void Session::run(std::vector<Want>& wants) {
 }
 
 void Session::overwritten(const ByteRange& range) {
-  for (InputRow& row : inputs_)
-    row.stale |= range.overlaps(byte_range(row.memory.data, row.layout));
-  std::erase_if(computed_, [&](const auto& entry) {
-    return range.overlaps(byte_range(entry.second.memory.data, entry.second.layout));
-  });
+  for (InputRow& row : inputs_) row.stale |= range.overlaps(row.bytes());
+  std::erase_if(computed_, [&](const auto& entry) { return range.overlaps(entry.second.bytes()); });
 }
 
 void Session::prune_computed() {

@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "numpy_shim/assign.h"
 #include "numpy_shim/layout.h"
-#include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
 
 namespace ufuse::tracer {
@@ -92,7 +92,7 @@ LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable)
     if (!other || other->role != Role::Argument || !other->memory ||
         !(writeable || other->writeable))
       continue;
-    if (!range.overlaps(byte_range(other->memory.data, other->layout))) continue;
+    if (!range.overlaps(other->bytes())) continue;
     write_at_once();
   }
   argument_memory_.push_back({memory.owner, memory.data});
@@ -283,22 +283,7 @@ LazyArray Session::arg_reduce(bool largest, const Operand& x, std::optional<std:
 }
 
 LazyArray Session::where(const Operand& condition, const Operand& x, const Operand& y) {
-  return made([&] {
-    const Operand both[] = {x, y};
-    const DType dtype = numpy_shim::result_type(both);
-    ir::SmallVector<const Layout*, 3> layouts;
-    for (const Operand* operand : {&condition, &x, &y})
-      if (!operand->weak) layouts.push_back(&operand->layout);
-    const Dims shape = numpy_shim::broadcast_shapes(layouts);
-    const auto as = [&](const Operand& operand, DType type) {
-      return ir::broadcast_to(graph_, numpy_shim::as_dtype(*this, operand, type), shape);
-    };
-    const NodeId node = ir::elementwise(graph_, ir::Op::Where,
-                                        {as(condition, DType::Bool), as(x, dtype), as(y, dtype)});
-    const Layout layout{dtype, shape,
-                        numpy_shim::result_strides(layouts, shape, ir::size_of(dtype))};
-    return Result{node, layout, false};
-  });
+  return made([&] { return numpy_shim::where(*this, condition, x, y); });
 }
 
 LazyArray Session::view(const LazyArray& array, const numpy_shim::View& view) {
@@ -337,28 +322,7 @@ LazyArray Session::part(const LazyArray& array, ir::Op op) {
 LazyArray Session::reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran) {
   const NodeId source = read(array);
   return made(
-      [&] {
-        NodeId node = source;
-        const std::size_t itemsize = ir::size_of(array.layout.dtype);
-        const auto reversed = [](Dims dims) {
-          std::ranges::reverse(dims);
-          return dims;
-        };
-        const auto transposed = [&](NodeId x) {
-          const auto ndim = static_cast<std::int64_t>(graph_[x].shape.size());
-          Dims axes;
-          for (std::int64_t a = ndim; a-- > 0;) axes.push_back(a);
-          return ndim < 2 ? x : ir::transpose(graph_, x, axes);
-        };
-        // F order of a shape is C order of the reversed one.
-        if (fortran)
-          node = transposed(ir::reshape(graph_, transposed(node), reversed(shape)));
-        else
-          node = ir::reshape(graph_, node, shape);
-        const Dims strides = fortran ? numpy_shim::f_strides(shape, itemsize)
-                                     : numpy_shim::c_strides(shape, itemsize);
-        return Result{node, {array.layout.dtype, shape, strides}, false};
-      },
+      [&] { return numpy_shim::reshaped_copy(graph_, source, array.layout, shape, fortran); },
       source);
 }
 
@@ -366,9 +330,7 @@ std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
   for (const auto& weak : storages_) {
     auto storage = weak.lock();
     if (!storage || !storage->memory || storage->role == Role::Captured) continue;
-    const ByteRange whole = byte_range(storage->memory.data, storage->layout);
-    if (whole.low <= range.low && range.high <= whole.high && range.low < range.high)
-      return storage;
+    if (storage->bytes().contains(range)) return storage;
   }
   return nullptr;
 }
@@ -377,7 +339,7 @@ bool Session::knows_part_of(const ByteRange& range) const {
   return std::ranges::any_of(storages_, [&](const auto& weak) {
     const auto storage = weak.lock();
     return storage && storage->memory && storage->role != Role::Captured &&
-           range.overlaps(byte_range(storage->memory.data, storage->layout));
+           range.overlaps(storage->bytes());
   });
 }
 
@@ -430,7 +392,7 @@ bool Session::write_pending(const ByteRange& range) {
   for (const auto& weak : storages_) {
     auto storage = weak.lock();
     if (!storage || !storage->memory || storage->role == Role::Captured) continue;
-    if (!range.overlaps(byte_range(storage->memory.data, storage->layout))) continue;
+    if (!range.overlaps(storage->bytes())) continue;
     shared |= storage->writeable;
     if (storage->value) dirty.push_back(whole(std::move(storage)));
   }
@@ -474,15 +436,6 @@ bool Session::tells_by_flags(NodeId id) const {
                            node.op == ir::Op::Multiply || node.op == ir::Op::Divide;
   return exact_flags && ir::is_in(node.dtype, ir::kFloat) && node.dtype != DType::Float16 &&
          !info_[id.value].scalar_operator;
-}
-
-std::vector<std::string> messages_of(std::string_view ufunc, std::uint32_t flags) {
-  static constexpr std::array kWords = {"divide by zero", "overflow", "underflow", "invalid value"};
-  std::vector<std::string> messages;
-  for (std::size_t bit = 0; bit < kWords.size(); ++bit)
-    if (flags >> bit & 1)
-      messages.push_back(std::string(kWords[bit]) + " encountered in " + std::string(ufunc));
-  return messages;
 }
 
 }  // namespace ufuse::tracer

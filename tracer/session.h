@@ -108,7 +108,7 @@ class Session final : public numpy_shim::Context {
   LazyArray copy(const LazyArray& array, DType dtype, Dims strides);
   // Real or imaginary part of a complex scalar.
   LazyArray part(const LazyArray& array, ir::Op op);
-  // A C- or F-ordered copy of another shape (reshape where NumPy copies).
+  // A C- or F-ordered copy of another shape, of which one extent may be -1.
   LazyArray reshaped_copy(const LazyArray& array, const Dims& shape, bool fortran);
 
   // target[...] = value; broadcasts and casts without asking. The target is a view as basic
@@ -170,8 +170,10 @@ class Session final : public numpy_shim::Context {
     Memory memory;  // `data` is the view's first element
     int argument = -1;
     std::int64_t offset = 0;
-    bool stale = false;  // its memory has been overwritten: only nodes that are computed already
-                         // may lean on it
+    bool stale = false;  // its memory has been overwritten: only nodes that have been computed
+                         // already may be made of it
+
+    ByteRange bytes() const { return byte_range(memory.data, layout); }
   };
   struct ParamRow {
     DType dtype;
@@ -245,7 +247,6 @@ class Session final : public numpy_shim::Context {
   void settle(std::size_t first, std::span<const NodeId> results = {});
   template <class Make>
   LazyArray made(Make make, NodeId source = {});
-  NodeId fitted(const LazyArray& target, const Operand& value);
   void store(const LazyArray& target, NodeId value, Storage* donor = nullptr);
   void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
   void check_assignable(const LazyArray& target, const Operand& value) const;

@@ -9,22 +9,9 @@ bool LazyArray::is_whole() const {
   return has_recipe && recipe.empty() && offset == 0 && layout == storage->layout;
 }
 
-ByteRange byte_range(const void* data, const Layout& layout) {
-  // In integers: layouts are also measured from a null pointer, where pointers must not move.
-  auto low = reinterpret_cast<std::intptr_t>(data);
-  std::intptr_t high = low + static_cast<std::intptr_t>(ir::size_of(layout.dtype));
-  const auto range = [&] {
-    return ByteRange{reinterpret_cast<const char*>(low), reinterpret_cast<const char*>(high)};
-  };
-  for (std::size_t a = 0; a < layout.shape.size(); ++a) {
-    if (layout.shape[a] == 0) {
-      high = low;
-      return range();
-    }
-    const std::int64_t span = (layout.shape[a] - 1) * layout.strides[a];
-    (span < 0 ? low : high) += span;
-  }
-  return range();
+ByteRange LazyArray::bytes() const {
+  const auto first = reinterpret_cast<std::intptr_t>(storage->memory.data) + offset;
+  return byte_range(reinterpret_cast<const void*>(first), layout);
 }
 
 bool fits_new_memory(const Layout& layout) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "numpy_shim/operand.h"
+#include "tracer/byte_range.h"
 
 namespace ufuse::tracer {
 
@@ -55,6 +56,7 @@ struct Storage {
 
   bool is_concrete() const { return literal || (memory && !value); }
   bool is_dirty() const { return memory && value; }
+  ByteRange bytes() const { return byte_range(memory.data, layout); }
 };
 
 struct LazyArray {
@@ -68,18 +70,10 @@ struct LazyArray {
   bool is_view = false;    // an object of its own, even where it shows the whole storage
 
   bool is_whole() const;  // the storage itself: same elements in the same places
+  // Where there is no memory yet, those of one storage can be compared.
+  ByteRange bytes() const;
 };
 
-// First and one-past-last byte that a layout at `data` touches.
-struct ByteRange {
-  const char* low = nullptr;
-  const char* high = nullptr;
-  // Whether a byte is in both.
-  bool overlaps(const ByteRange& other) const {
-    return low < high && other.low < other.high && low < other.high && other.low < high;
-  }
-};
-ByteRange byte_range(const void* data, const Layout& layout);
 // Whether an array of this layout, from its first byte on, stays within new memory, of which there
 // is as much as its elements take.
 bool fits_new_memory(const Layout& layout);

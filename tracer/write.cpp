@@ -3,55 +3,31 @@
 // contents has been computed.
 #include <algorithm>
 
+#include "numpy_shim/assign.h"
 #include "numpy_shim/layout.h"
-#include "numpy_shim/promote.h"
 #include "tracer/session.h"
 
 namespace ufuse::tracer {
 
 void Session::check_assignable(const LazyArray& target, const Operand& value) const {
   if (!target.storage->writeable || target.read_only) throw Unsupported(Reason::ReadOnly);
-  const DType from = value.weak ? numpy_shim::default_dtype(*value.weak) : value.layout.dtype;
-  // NumPy warns that the imaginary part is lost.
-  if (ir::is_in(from, ir::kComplex) && !ir::is_in(target.layout.dtype, ir::kComplex))
-    throw Unsupported(Reason::Arguments);
-}
-
-// The value as the target's dtype and shape. NumPy ignores leading axes of extent 1 that the target
-// does not have.
-NodeId Session::fitted(const LazyArray& target, const Operand& value) {
-  Dims shape = value.weak ? Dims{} : value.layout.shape;
-  const std::size_t ndim = target.layout.shape.size();
-  while (shape.size() > ndim && shape.front() == 1) shape.erase(shape.begin());
-  bool fits = shape.size() <= ndim;
-  for (std::size_t i = 0; fits && i < shape.size(); ++i) {
-    const std::int64_t wanted = target.layout.shape[ndim - shape.size() + i];
-    fits = shape[i] == wanted || shape[i] == 1;
-  }
-  if (!fits) throw Unsupported(Reason::Shape);
-  const std::size_t first = graph_.size();
-  NodeId node = numpy_shim::as_dtype(*this, value, target.layout.dtype);
-  if (shape != graph_[node].shape) node = ir::reshape(graph_, node, shape);
-  node = ir::broadcast_to(graph_, node, target.layout.shape);
-  settle(first);
-  return node;
+  numpy_shim::check_assignable(value, target.layout.dtype);
 }
 
 void Session::assign(const LazyArray& target, const Operand& value,
                      const std::shared_ptr<Storage>& donor) {
   check_assignable(target, value);
-  store(target, fitted(target, value), donor.get());
+  const std::size_t first = graph_.size();
+  const NodeId node = numpy_shim::assigned(*this, value, target.layout);
+  settle(first);
+  store(target, node, donor.get());
 }
 
 void Session::assign_where(const LazyArray& target, const Operand& mask, const Operand& value) {
   check_assignable(target, value);
-  if (mask.layout.dtype != DType::Bool || mask.layout.shape != target.layout.shape)
-    throw Unsupported(Reason::AdvancedAssignment);
-  if (!value.weak && !value.layout.shape.empty()) throw Unsupported(Reason::AdvancedAssignment);
-  const NodeId fresh = fitted(target, value);
   const NodeId old = read(target);
   const std::size_t first = graph_.size();
-  const NodeId node = ir::elementwise(graph_, ir::Op::Where, {mask.node, fresh, old});
+  const NodeId node = numpy_shim::assigned_where(*this, old, target.layout, mask, value);
   settle(first);
   store(target, node);
 }
@@ -83,8 +59,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   for (const auto& other : live()) {
     if (other == held.storage) continue;
     const auto touched = reads(needed({&other->value, 1}));
-    const bool reads_it =
-        std::ranges::any_of(touched, [&](const ByteRange& r) { return r.overlaps(range); });
+    const bool reads_it = any_overlap(touched, {&range, 1});
     if (reads_it || writes_at_once_) readers.push_back(other);
   }
   std::vector<Want> wants;

@@ -27,8 +27,8 @@ namespace {
 using std::chrono::milliseconds;
 
 // -ffp-contract=off: NumPy's bits. -fno-math-errno and -fno-trapping-math: without them sqrt and
-// comparisons do not vectorise; neither changes a value. -fwrapv: integers wrap around, as NumPy's
-// do. Never -ffast-math.
+// comparisons do not vectorise; they change no value that rt::integer_part does not see to.
+// -fwrapv: integers wrap around, as NumPy's do. Never -ffast-math.
 constexpr std::array kFlags = {"-O3",
 #if defined(__aarch64__)
                                "-mcpu=native",

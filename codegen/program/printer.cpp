@@ -4,8 +4,12 @@
 #include <array>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "codegen/emit/literal.h"
+#include "codegen/program/arrays.h"
+#include "codegen/program/names.h"
+#include "embedded/arrays.h"
 #include "embedded/scalars.h"
 #include "ir/support/error.h"
 
@@ -15,13 +19,17 @@ namespace {
 using namespace ir::program;
 using ir::DType;
 
-bool is_word(char c) {
-  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-class ProgramPrinter {
+class ProgramPrinter : private ProgramNames {
  public:
-  ProgramPrinter(const Program& program, const FrameLayout& frame) : p_(program), frame_(frame) {}
+  ProgramPrinter(const Program& program, const FrameLayout& frame)
+      : ProgramNames(program),
+        p_(program),
+        frame_(frame),
+        arrays_(
+            *this, [this](const std::string& text) { line(text); },
+            [this](const std::string& condition, int exit) { exit_where(condition, exit); }) {
+    forget_elements(program.body);
+  }
 
   PrintedProgram print() {
     line("extern \"C\" unsigned ufuse_kernel(const rt::Args* args) {");
@@ -35,7 +43,11 @@ class ProgramPrinter {
     line("unsigned exit = 0;");
     declare();
     read();
+    std::string before = std::exchange(text_, {});
     steps(p_.body);
+    for (int i = 0; i < arrays_.rooms(); ++i)
+      before += std::string(2 * depth_, ' ') + "rt::Room room" + std::to_string(i) + ";\n";
+    text_ = arrays_.functions() + before + text_;
     // Every way through the body ends at an exit.
     line("leave:");
     write();
@@ -56,32 +68,17 @@ class ProgramPrinter {
     line("}" + behind);
   }
 
-  // ---- Names ----
-
-  DType dtype(Reg r) const { return p_.registers[static_cast<std::size_t>(r)].dtype; }
-  // As values are kept. In memory a truth is an rt::b8.
-  static std::string type_of(DType t) { return t == DType::Bool ? "bool" : memory_type(t); }
-  static std::string memory_type(DType t) { return std::string(ir::info(t).cpp_type); }
-  std::string name(Reg r) const {
-    const std::string& of = p_.registers[static_cast<std::size_t>(r)].name;
-    return is_plain(of) ? of + "_" + std::to_string(r) : "t" + std::to_string(r);
-  }
-  std::string array_name(ArrayReg a) const {
-    const std::string& of = p_.arrays[static_cast<std::size_t>(a)].name;
-    return (is_plain(of) ? of : "a") + "_" + std::to_string(a);
-  }
-  static bool is_plain(const std::string& name) {
-    return !name.empty() && std::ranges::all_of(name, is_word);
-  }
-  std::string length(ArrayReg a, int axis) const {
-    return array_name(a) + "_n" + std::to_string(axis);
-  }
-  std::string stride(ArrayReg a, int axis) const {
-    return array_name(a) + "_s" + std::to_string(axis);
-  }
-  int rank(ArrayReg a) const { return p_.arrays[static_cast<std::size_t>(a)].rank; }
-  std::string operand(Reg r) const {
-    return dtype(r) == DType::Bool ? "rt::b8(" + name(r) + ")" : name(r);
+  // Registers of elements are none of the program's variables.
+  void forget_elements(const Steps& list) {
+    for (const Step& s : list) {
+      if (s.kind == Step::Kind::Elements) {
+        of_elements_.insert(s.args.begin(), s.args.end());
+        for (const Step& each : s.body) of_elements_.insert(each.result);
+      } else {
+        forget_elements(s.body);
+        forget_elements(s.other);
+      }
+    }
   }
 
   // ---- Frame ----
@@ -89,6 +86,7 @@ class ProgramPrinter {
   void declare() {
     for (std::size_t i = 0; i < p_.registers.size(); ++i) {
       const auto r = static_cast<Reg>(i);
+      if (of_elements_.contains(r)) continue;
       line(type_of(dtype(r)) + " " + name(r) + "{};");
     }
     for (std::size_t i = 0; i < p_.arrays.size(); ++i) {
@@ -165,19 +163,6 @@ class ProgramPrinter {
     }
     return text;
   }
-  // The same of a row of ops.def, whose holes are {0}, {1} and {T}.
-  std::string op_text(const Step& s) const {
-    std::string text(ir::op_info(s.op).expression);
-    const auto replace = [&](const std::string& from, const std::string& to) {
-      for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-        text.replace(at, from.size(), to);
-    };
-    replace("{T}", memory_type(dtype(s.args.back())));
-    for (std::size_t i = 0; i < s.args.size(); ++i)
-      replace("{" + std::to_string(i) + "}", operand(s.args[i]));
-    return "(" + type_of(dtype(s.result)) + ")(" + text + ")";
-  }
-
   std::string address(ArrayReg a, const std::vector<Reg>& at) const {
     std::string sum = array_name(a);
     for (std::size_t i = 0; i < at.size(); ++i)
@@ -185,8 +170,7 @@ class ProgramPrinter {
     return sum;
   }
   std::string element(ArrayReg a, const std::vector<Reg>& at) const {
-    const DType t = p_.arrays[static_cast<std::size_t>(a)].dtype;
-    return "*(" + memory_type(t) + "*)(" + address(a, at) + ")";
+    return "*(" + memory_type(element_type(a)) + "*)(" + address(a, at) + ")";
   }
 
   void set(const Step& s, const std::string& value) { line(name(s.result) + " = " + value + ";"); }
@@ -199,7 +183,7 @@ class ProgramPrinter {
       case Copy:
         return set(s, name(s.args[0]));
       case Cast:
-        return set(s, "rt::cast<" + memory_type(dtype(s.result)) + ">(" + operand(s.args[0]) + ")");
+        return set(s, cast_text(s));
       case Compute:
         return set(s, op_text(s));
       case Call: {
@@ -224,8 +208,22 @@ class ProgramPrinter {
       }
       case View:
         return view(s);
+      case Transpose:
+        return transpose(s);
       case SameArray:
         return same_array(s);
+      case Fit:
+        return arrays_.fit(s);
+      case Elements:
+        return in_block([&] { arrays_.elements(s); });
+      case NewArray:
+        return in_block([&] { new_array(s); });
+      case InRows:
+        return arrays_.in_rows(s);
+      case LoopOver:
+        return in_block([&] { arrays_.loop_over(s, loop_of(s)); });
+      case Product:
+        return arrays_.product(s, loop_of(s));
       case Guard:
         return exit_where("!" + name(s.args[0]), s.exit);
       case Poll:
@@ -259,29 +257,37 @@ class ProgramPrinter {
     if (s.line != 0) line("// line " + std::to_string(s.line));
   }
 
-  void call_loop(const Step& s) {
+  // NumPy's inner loop.
+  std::string loop_of(const Step& s) {
     const auto it = std::ranges::find(rows_, s.row);
     const auto row = it - rows_.begin();
     if (it == rows_.end()) rows_.push_back(s.row);
+    return "args->loops[" + std::to_string(row) + "]";
+  }
+  void call_loop(const Step& s) {
     std::string given;
     for (Reg r : s.args) given += ", " + name(r);
-    exit_where(
-        "rt::call_loop(args->loops[" + std::to_string(row) + "], " + name(s.result) + given + ")",
-        s.exit);
+    exit_where("rt::call_loop(" + loop_of(s) + ", " + name(s.result) + given + ")", s.exit);
   }
 
   void view(const Step& s) {
     std::string start = array_name(s.array);
     std::vector<std::string> lengths, strides;
     std::size_t at = 0;
-    for (std::size_t axis = 0; axis < s.slices.size(); ++axis) {
-      const std::string by = stride(s.array, static_cast<int>(axis));
+    int axis = 0;
+    for (Axis way : s.axes) {
+      if (way == Axis::New) {
+        strides.push_back("0");
+        lengths.push_back("1");
+        continue;
+      }
+      const std::string by = stride(s.array, axis++);
       start += " + " + name(s.args[at]) + " * " + by;
-      if (s.slices[axis]) {
+      if (way == Axis::Slice) {
         strides.push_back(by + " * " + name(s.args[at + 1]));
         lengths.push_back(name(s.args[at + 2]));
       }
-      at += s.slices[axis] ? 3 : 1;
+      at += way == Axis::Slice ? 3 : 1;
     }
     line(array_name(s.target) + " = " + start + ";");
     line(array_name(s.target) + "_object = " + array_name(s.array) + "_object;");
@@ -289,6 +295,46 @@ class ProgramPrinter {
     for (std::size_t k = 0; k < lengths.size(); ++k) {
       line(length(s.target, static_cast<int>(k)) + " = " + lengths[k] + ";");
       line(stride(s.target, static_cast<int>(k)) + " = " + strides[k] + ";");
+    }
+  }
+
+  void transpose(const Step& s) {
+    const std::string to = array_name(s.target), from = array_name(s.array);
+    line(to + " = " + from + ";");
+    line(to + "_object = " + from + "_object;");
+    line(to + "_is_view = 1;");
+    for (int axis = 0; axis < rank(s.array); ++axis) {
+      const int other = rank(s.array) - 1 - axis;
+      line(length(s.target, axis) + " = " + length(s.array, other) + ";");
+      line(stride(s.target, axis) + " = " + stride(s.array, other) + ";");
+    }
+  }
+
+  // Memory that none of the program's arrays has.
+  void new_array(const Step& s) {
+    std::string held, lengths, size = "1";
+    for (std::size_t i = 0; i < p_.arrays.size(); ++i)
+      held += (i ? ", " : "") + array_name(static_cast<ArrayReg>(i)) + "_object";
+    for (Reg r : s.args) {
+      lengths += (lengths.empty() ? "" : ", ") + name(r);
+      size += " * " + name(r);
+    }
+    const DType of = element_type(s.target);
+    exit_where(size + " > rt::kMostElements", s.exit);
+    line("const rt::u64 held[] = {" + held + "};");
+    line("const rt::Part<" + std::to_string(s.args.size()) + "> made = rt::new_array<" +
+         memory_type(of) + ">((rt::NewArray*&)frame[" + std::to_string(FrameLayout::kNewArrays) +
+         "], held, " + std::to_string(static_cast<int>(of)) + ", rt::Part<" +
+         std::to_string(s.args.size()) + ">{nullptr, {" + lengths + "}, {}});");
+    exit_where("made.at == nullptr", s.exit);
+    const std::string to = array_name(s.target);
+    line(to + " = made.at;");
+    line(to + "_object = rt::object_of(made.at);");
+    line(to + "_is_view = 0;");
+    for (int axis = 0; axis < rank(s.target); ++axis) {
+      const std::string at = "[" + std::to_string(axis) + "];";
+      line(length(s.target, axis) + " = made.length" + at);
+      line(stride(s.target, axis) + " = made.stride" + at);
     }
   }
 
@@ -336,6 +382,12 @@ class ProgramPrinter {
     line("{");
     ++depth_;
   }
+  template <class Write>
+  void in_block(const Write& write) {
+    open_block();
+    write();
+    close();
+  }
   void jump(const Step& s, bool is_break) {
     const auto depth = static_cast<std::size_t>(s.depth);
     Around& to = around_[around_.size() - 1 - depth];
@@ -351,14 +403,31 @@ class ProgramPrinter {
   std::vector<std::uint32_t> rows_;
   std::vector<Around> around_;
   int labels_ = 0;
+  std::set<Reg> of_elements_;
+  ArrayPrinter arrays_;
 };
 
 }  // namespace
+
+// The holes of a row of ops.def are {0}, {1} and {T}.
+std::string ProgramNames::op_text(const Step& s) const {
+  std::string text(ir::op_info(s.op).expression);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  replace("{T}", memory_type(dtype(s.args.back())));
+  for (std::size_t i = 0; i < s.args.size(); ++i)
+    replace("{" + std::to_string(i) + "}", operand(s.args[i]));
+  return "(" + type_of(dtype(s.result)) + ")(" + text + ")";
+}
 
 PrintedProgram print_cpp(const Program& program, const FrameLayout& frame) {
   return ProgramPrinter(program, frame).print();
 }
 
-std::string program_preamble() { return std::string(embedded::scalars); }
+std::string program_preamble() {
+  return std::string(embedded::scalars) + std::string(embedded::arrays);
+}
 
 }  // namespace ufuse::codegen

@@ -48,6 +48,16 @@ struct Args {
   bool stream = false;  // results that can be go past the caches
 };
 
+// An array that a program has made, in rows: its elements stand behind this. The program's caller
+// frees them all.
+struct NewArray {
+  NewArray* next;
+  Index capacity;  // bytes
+  Index dtype;     // as ir::DType
+  Index rank;
+  Index lengths[4];
+};
+
 // What a kernel returns. The low four bits are NumPy's NPY_FPE_*.
 enum : unsigned { kDivideByZero = 1, kOverflow = 2, kUnderflow = 4, kInvalid = 8, kRedo = 16 };
 

@@ -176,7 +176,7 @@ inline bool python_power(f64 x, f64 y, f64& r) {
 
 inline bool to_int(f64 x, i64& r) {
   if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0)) return true;
-  r = (i64)x;
+  r = integer_part<i64>(x);
   return false;
 }
 // An element of an array of integers.
@@ -186,7 +186,7 @@ inline bool truncate_to(F x, R& r) {
   constexpr f64 top = (f64)(u64{1} << (8 * sizeof(R) - 1)) * (is_signed ? 1 : 2);
   const f64 whole = trunc((f64)x);
   if (!(whole >= (is_signed ? -top : 0.0) && whole < top)) return true;
-  r = (R)whole;
+  r = to_integer<R>(whole);
   return false;
 }
 

@@ -49,6 +49,11 @@ class Printer {
     for (Reg r : regs) text += (text.empty() ? "" : ", ") + reg(r);
     return text;
   }
+  std::string arrays(const std::vector<ArrayReg>& all) const {
+    std::string text;
+    for (ArrayReg a : all) text += (text.empty() ? "" : ", ") + (a == kNone ? "-" : array(a));
+    return text;
+  }
   static std::string rounds(const Rounds&) { return {}; }
 
   std::string source(const Input& input) const {
@@ -145,12 +150,31 @@ class Printer {
         return line("store " + array(s.array) + "[" + list(s.args) + "]");
       case View: {
         std::string kinds;
-        for (bool is_slice : s.slices) kinds += is_slice ? ':' : 'i';
+        for (Axis axis : s.axes) kinds += axis == Axis::Slice ? ':' : axis == Axis::New ? '+' : 'i';
         return line(array(s.target) + " = " + array(s.array) + "[" + kinds + " " + list(s.args) +
                     "]");
       }
+      case Transpose:
+        return line(array(s.target) + " = transposed " + array(s.array));
       case SameArray:
         return line(array(s.target) + " = " + array(s.array));
+      case Fit:
+        return line("fit " + arrays(s.arrays) + " to " + array(s.target) + at);
+      case Elements: {
+        line("elements " + list(s.args) + " of " + arrays(s.arrays) + at);
+        steps(s.body);
+        return line("to " + array(s.target) + " = " + reg(s.result));
+      }
+      case NewArray:
+        return line(array(s.target) + " = new " + list(s.args) + at);
+      case InRows:
+        return line("in rows " + arrays(s.arrays) + at);
+      case LoopOver:
+        return line(array(s.target) + " = loop " + std::to_string(s.row) + " over " +
+                    arrays(s.arrays) + " with " + list(s.args) + at);
+      case Product:
+        return line((s.target == kNone ? result : array(s.target) + " = ") + "product " +
+                    std::to_string(s.row) + " " + arrays(s.arrays) + at);
       case Guard:
         return line("guard " + reg(s.args[0]) + at);
       case Poll:
@@ -286,20 +310,43 @@ class Checker {
       case View: {
         array(s.array);
         array(s.target);
-        std::size_t args = 0, left = 0;
-        for (bool is_slice : s.slices) {
-          args += is_slice ? 3 : 1;
-          left += is_slice;
+        std::size_t args = 0, left = 0, own = 0;
+        for (Axis axis : s.axes) {
+          args += axis == Axis::Slice ? 3 : axis == Axis::Index ? 1 : 0;
+          left += axis != Axis::Index;
+          own += axis != Axis::New;
         }
-        need(args == s.args.size() && s.slices.size() == rank(s.array) && left == rank(s.target),
+        need(args == s.args.size() && own == rank(s.array) && left == rank(s.target),
              "a view with its indices");
         for (Reg r : s.args) is(r, DType::Int64);
         return;
       }
+      case Transpose:
       case SameArray:
         array(s.array);
         array(s.target);
         return need(rank(s.array) == rank(s.target), "arrays of one rank");
+      case Fit:
+        array(s.target);
+        for (ArrayReg a : s.arrays) {
+          array(a);
+          need(rank(a) <= rank(s.target), "arrays of no higher rank than the target");
+        }
+        return exits(s);
+      case Elements:
+        return elements(s);
+      case InRows:
+        for (ArrayReg a : s.arrays) array(a);
+        return exits(s);
+      case NewArray:
+        array(s.target);
+        need(s.args.size() == rank(s.target), "a length for each axis");
+        for (Reg r : s.args) is(r, DType::Int64);
+        return exits(s);
+      case LoopOver:
+        return loop_over(s);
+      case Product:
+        return product(s);
       case Guard:
         is(s.args[0], DType::Bool);
         return exits(s);
@@ -327,6 +374,61 @@ class Checker {
   std::size_t rank(ArrayReg a) const {
     return static_cast<std::size_t>(p_.arrays[static_cast<std::size_t>(a)].rank);
   }
+  DType dtype_of(ArrayReg a) const { return p_.arrays[static_cast<std::size_t>(a)].dtype; }
+
+  void elements(const Step& s) {
+    array(s.target);
+    need(s.arrays.size() == s.args.size(), "a register for the elements of each array");
+    for (std::size_t i = 0; i < s.args.size(); ++i) {
+      array(s.arrays[i]);
+      is(s.args[i], dtype_of(s.arrays[i]));
+      need(rank(s.arrays[i]) <= rank(s.target), "arrays of no higher rank than the target");
+    }
+    for (const Step& each : s.body)
+      need(each.kind == Step::Kind::Cast || each.kind == Step::Kind::Compute,
+           "elements that are computed without a way out");
+    steps(s.body);
+    is(s.result, dtype_of(s.target));
+    exits(s);
+  }
+
+  void loop_over(const Step& s) {
+    const LoopEntry& entry = loops_[s.row];
+    array(s.target);
+    need(s.arrays.size() == entry.inputs.size() && s.args.size() == s.arrays.size(),
+         "a loop with its operands");
+    need(entry.outputs.size() == 1 && dtype_of(s.target) == entry.outputs[0], "the loop's result");
+    for (std::size_t i = 0; i < s.arrays.size(); ++i) {
+      if (s.arrays[i] == kNone) {
+        is(s.args[i], entry.inputs[i]);
+        continue;
+      }
+      array(s.arrays[i]);
+      need(dtype_of(s.arrays[i]) == entry.inputs[i] && rank(s.arrays[i]) == rank(s.target),
+           "operands of the loop's dtypes and the result's rank");
+    }
+    exits(s);
+  }
+
+  void product(const Step& s) {
+    need(s.arrays.size() == 2, "a product of two");
+    const LoopEntry& entry = loops_[s.row];
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      array(s.arrays[i]);
+      need(rank(s.arrays[i]) == 1 || rank(s.arrays[i]) == 2, "a vector or a matrix");
+      need(dtype_of(s.arrays[i]) == entry.inputs[i], "operands of the loop's dtypes");
+      left += rank(s.arrays[i]) - 1;
+    }
+    if (left == 0) {
+      is(s.result, entry.outputs[0]);
+    } else {
+      array(s.target);
+      need(rank(s.target) == left && dtype_of(s.target) == entry.outputs[0], "a result that fits");
+    }
+    exits(s);
+  }
+
   void element(const Step& s, std::size_t indices, Reg value) const {
     array(s.array);
     need(indices == rank(s.array), "an index for each axis");

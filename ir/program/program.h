@@ -30,7 +30,7 @@ struct Register {
   std::string name;  // of the variable that it holds; empty: none
 };
 
-// A descriptor of an array: address, lengths, strides in bytes. `elements` are whole, native and
+// A descriptor of an array: address, lengths, strides in bytes. Elements are whole, native and
 // aligned.
 using ArrayReg = int;
 struct ArrayRegister {
@@ -99,33 +99,49 @@ struct PrimitiveInfo {
 };
 const PrimitiveInfo& primitive_info(Primitive p);
 
+// What a view does with an axis.
+enum class Axis : std::uint8_t { Index, Slice, New };
+
 struct Step;
 using Steps = std::vector<Step>;
 struct Step {
   enum class Kind : std::uint8_t {
-    Constant,   // result = constant
-    Copy,       // result = args[0]
-    Cast,       // result = args[0] as the result's dtype
-    Compute,    // result = op(args), a row of ops.def
-    Call,       // result = primitive(args); exits where it says so
-    Loop,       // result = NumPy's inner loop `row`, output `slot`, of one element; exits where it
-                // raises a flag
-    Finite,     // exits where args[0], computed of the other args, shows a flag that NumPy reports
-    Length,     // result = length of axis `axis` of `array`
-    Load,       // result = array[args]
-    Store,      // array[args...] = last of args
-    View,       // target = array, at args: of each axis of `array` an index or a slice (`slices`)
+    Constant,  // result = constant
+    Copy,      // result = args[0]
+    Cast,      // result = args[0] as the result's dtype
+    Compute,   // result = op(args), a row of ops.def
+    Call,      // result = primitive(args); exits where it says so
+    Loop,      // result = NumPy's inner loop `row`, output `slot`, of one element; exits where it
+               // raises a flag
+    Finite,    // exits where args[0], computed of the other args, shows a flag that NumPy reports
+    Length,    // result = length of axis `axis` of `array`
+    Load,      // result = array[args]
+    Store,     // array[args...] = last of args
+    View,      // target = array, at args: of each axis of `array` an index or a slice, and new axes
+    Transpose,  // target = array, with its axes in reverse
     SameArray,  // target = array
-    Guard,      // exits where args[0] is false
-    Poll,       // asks from time to time whether to go on
-    Chance,     // for tests: exits where so many of these steps have been passed
-    If,         // where args[0]: body, else other
-    Count,      // for result from 0 below args[0]: body
-    Repeat,     // for ever: body
-    Break,      // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
-    Continue,   // the next round of that loop
-    Block,      // body, once
-    Exit,       // always
+    // Whole arrays: first everything that may fail, then what is assigned.
+    Fit,       // exits where the arrays do not broadcast to target, target is large, or elements of
+               // it share memory
+    Elements,  // body once for each element of target, with those of `arrays` in args, matched from
+               // the last axis on; then target = result. What overlaps target is read before. Where
+               // it `raises`, exits at a flag: target may have been written, nothing else has
+    NewArray,  // target = a new array of the lengths args, without values; exits where that is
+               // large
+    InRows,    // exits where NumPy would not lay out what is computed of the arrays in rows
+    LoopOver,  // target = NumPy's inner loop `row` over `arrays`, which have target's lengths, or
+               // over the number of args where an array is kNone; exits at a flag
+    Product,   // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
+    Guard,     // exits where args[0] is false
+    Poll,      // asks from time to time whether to go on
+    Chance,    // for tests: exits where so many of these steps have been passed
+    If,        // where args[0]: body, else other
+    Count,     // for result from 0 below args[0]: body
+    Repeat,    // for ever: body
+    Break,     // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
+    Continue,  // the next round of that loop
+    Block,     // body, once
+    Exit,      // always
   };
   Kind kind = Kind::Copy;
   Reg result = kNone;
@@ -136,8 +152,13 @@ struct Step {
   std::uint32_t row = 0, slot = 0;
   ArrayReg array = kNone, target = kNone;
   int axis = 0;
-  // View: for each axis of `array`, whether args have its start, step and length, or one index.
-  std::vector<bool> slices;
+  std::vector<ArrayReg> arrays;
+  // Elements: whether a flag may be raised that NumPy reports. Product: whether NumPy reports flags
+  // of it (`@` does, `np.dot` does not).
+  bool raises = false;
+  // View: what args have of each axis of `array`, one index, or start, step and length; and where
+  // there is a new axis.
+  std::vector<Axis> axes;
   int depth = 0;
   int exit = kNone;  // position in Program::exits
   int line = 0;      // of the user's statement, where one begins
@@ -162,7 +183,8 @@ struct Program {
   Steps body;
   std::vector<Exit> exits;
   int first_line = 0;
-  bool has_chances = false;  // it may be told to exit at any statement
+  bool has_chances = false;      // it may be told to exit at any statement
+  bool computes_arrays = false;  // whole ones, as long as they are small
 };
 
 std::string print(const Program& program);

@@ -256,20 +256,30 @@ inline bool isfinite(T x) {
     return magnitude(x) < infinite(x);
 }
 
+// Zero, which the compiler does not know: another definition could take the place of this one.
+__attribute__((weak)) i64 unknown_zero = 0;
+
+// The integer part of a float. Without the zero g++ would make `(float)(int)x` a rounding of
+// floats, which keeps the sign of zeros, NaNs, and what is out of the integers' range.
+template <class To, class F>
+inline To integer_part(F x) {
+  return (To)((To)x + (To)unknown_zero);
+}
+
 // Float to integer: C leaves values out of range undefined. NumPy's casts are scalar x86 code: by
 // way of int32 to what is narrower, by way of int64 to uint32, and to uint64 in two halves.
 template <class To, class F>
 inline To to_integer(F x) {
   if constexpr (sizeof(To) < 4)
-    return (To)(i32)x;
+    return (To)integer_part<i32>(x);
   else if constexpr ((To)-1 < (To)0)
-    return (To)x;
+    return integer_part<To>(x);
   else if constexpr (sizeof(To) == 4)
-    return (To)(i64)x;
+    return (To)integer_part<i64>(x);
   else {
     constexpr F half = 9223372036854775808.0;
     const bool high = less_equal(half, x);
-    return (To)(i64)(high ? x - half : x) ^ (To)high << 63;
+    return (To)integer_part<i64>(high ? x - half : x) ^ (To)high << 63;
   }
 }
 

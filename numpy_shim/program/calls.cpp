@@ -30,6 +30,10 @@ bool Writer::is_builtin(const Expr& e, const std::string& name) {
 }
 
 Value Writer::call(const Expr& e) {
+  if (e.parts[0].kind == Expr::Kind::Attribute) {
+    const Value base = value(e.parts[0].parts[0]);
+    if (is_array(base)) return method(base, e.parts[0].name, e);
+  }
   const Value called = value(e.parts[0]);
   if (called.kind != Value::Kind::Given) fail("something is called that is no known function");
   const Given& f = called.given;
@@ -40,6 +44,8 @@ Value Writer::call(const Expr& e) {
       return math(f.name, e);
     case Given::Kind::Ufunc:
       return ufunc(*f.ufunc, e);
+    case Given::Kind::NumPy:
+      return of_numpy(f.name, e);
     case Given::Kind::DType:
       return cast(f.dtype, e);
     case Given::Kind::Function:
@@ -78,7 +84,12 @@ Value Writer::builtin(const std::string& name, const Expr& e) {
     n.non_negative = true;
     return n;
   }
-  if (name == "abs") return absolute(number(e.parts[1]));
+  if (name == "abs") {
+    const Value x = value(e.parts[1]);
+    if (is_array(x)) return elementwise(world_.ufunc("absolute"), {x});
+    if (!x.is_number()) fail("abs() of something else than a number");
+    return absolute(x);
+  }
   const Value v = number(e.parts[1]);
   if (is_in(v.dtype, ir::kComplex) && name != "complex" && name != "bool")
     fail("a complex number is made real");
@@ -143,15 +154,17 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
     fail("`" + f.name + "` is called in another way than with numbers");
   std::vector<Operand> operands;
   std::vector<Value> given;
-  for (std::size_t i = 1; i < e.parts.size(); ++i) {
-    Value v = number(e.parts[i]);
-    if (v.box == Box::Either) settle(v);
+  for (std::size_t i = 1; i < e.parts.size(); ++i) given.push_back(value(e.parts[i]));
+  if (std::ranges::any_of(given, is_array)) return elementwise(f, std::move(given));
+  for (Value& v : given) {
+    if (!v.is_number()) fail("a function is called with something else than a number");
+    settle(v);
     Operand operand;
     operand.layout.dtype = v.dtype;
-    if (v.box == Box::Python && v.dtype != DType::Bool && world_.nep50()) operand.weak = weak_of(v);
+    if (v.box == Box::Python && v.dtype != DType::Bool && !world_.version.promotes_by_value())
+      operand.weak = weak_of(v);
     operand.scalar = true;
     operands.push_back(operand);
-    given.push_back(v);
   }
   Resolved resolved;
   try {
@@ -184,6 +197,68 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   step.result = fresh(dtype);
   step.exit = exit();
   return numpy_number(dtype, emit(std::move(step)).result);
+}
+
+// A function of NumPy's that is no ufunc.
+Value Writer::of_numpy(const std::string& name, const Expr& e) {
+  std::vector<Value> given;
+  for (std::size_t i = 1; i < e.parts.size(); ++i) given.push_back(value(e.parts[i]));
+  if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
+  if (name == "flip" && given.size() == 1) return flipped(given[0]);
+  const bool has_dtype = given.size() == 2;
+  if ((name == "zeros" || name == "ones" || name == "empty") && (given.size() == 1 || has_dtype)) {
+    const DType dtype = has_dtype ? dtype_given(given[1]) : DType::Float64;
+    return filled(dtype, shape(given[0]), name == "ones");
+  }
+  const bool is_like = name == "zeros_like" || name == "ones_like" || name == "empty_like";
+  if (is_like && given.size() == 1 && given[0].kind == Value::Kind::Array && given[0].rank > 0) {
+    in_rows(given[0].array);
+    std::vector<Reg> lengths;
+    for (int axis = 0; axis < given[0].rank; ++axis) lengths.push_back(length(given[0], axis));
+    return filled(given[0].dtype, lengths, name == "ones_like");
+  }
+  fail("`np." + name + "` is called with " + std::to_string(given.size()) + " arguments");
+}
+
+// The lengths that a call of np.zeros names.
+std::vector<Reg> Writer::shape(const Value& v) {
+  std::vector<Value> parts = v.parts;
+  if (v.kind != Value::Kind::Tuple) parts = {v};
+  std::vector<Reg> lengths;
+  for (const Value& part : parts) {
+    if (!part.is_number() || !is_in(part.dtype, ir::kInteger) || part.dtype == DType::UInt64)
+      fail("a shape of something else than integers");
+    lengths.push_back(cast_to(part.reg, DType::Int64));
+    if (!part.non_negative)
+      guard(compute(Op::GreaterEqual, DType::Bool, {lengths.back(), integer(0)}));
+  }
+  return lengths;
+}
+
+DType Writer::dtype_given(const Value& v) {
+  if (v.kind == Value::Kind::Given && v.given.kind == Given::Kind::DType &&
+      v.given.dtype != DType::Bool)
+    return v.given.dtype;
+  const std::string& name = v.given.name;
+  if (v.kind == Value::Kind::Given && v.given.kind == Given::Kind::Builtin) {
+    if (name == "float") return DType::Float64;
+    if (name == "int") return DType::Int64;
+    if (name == "complex") return DType::Complex128;
+  }
+  fail("a new array of such a dtype");
+}
+
+Value Writer::method(const Value& array, const std::string& name, const Expr& e) {
+  const std::size_t count = e.parts.size() - 1;
+  if (name == "copy" && count == 0) {
+    // In rows, whatever the array's own layout is.
+    const bool keeps = std::exchange(keeps_, false);
+    const Value made = in_memory(elements(array));
+    keeps_ = keeps;
+    return made;
+  }
+  if (name == "dot" && count == 1) return product("dot", array, value(e.parts[1]));
+  fail("`" + name + "` of an array");
 }
 
 // np.float64(x) and the like.

@@ -168,6 +168,7 @@ Value Writer::compare(const Expr& e) {
   Value left = value(e.parts[0]);
   if (e.ops.size() == 1) return relation(e.ops[0], left, value(e.parts[1]));
   Value right = own_copy(value(e.parts[1]));
+  if (is_array(left) || is_array(right)) fail("arrays in a chain of comparisons");
   Value result = relation(e.ops[0], left, right);
   result.reg = own_register(result);
   chain(e, 1, right, result);
@@ -180,6 +181,7 @@ void Writer::chain(const Expr& e, std::size_t at, const Value& left, Value& resu
   step.args = {result.reg};
   step.body = written([&] {
     const Value right = own_copy(value(e.parts[at + 1]));
+    if (is_array(right)) fail("arrays in a chain of comparisons");
     merge(result, relation(e.ops[at], left, right));
     if (at + 1 < e.ops.size()) chain(e, at + 1, right, result);
   });

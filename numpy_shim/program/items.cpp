@@ -7,7 +7,7 @@
 namespace ufuse::numpy_shim::program {
 
 Value Writer::item(const Expr& e) {
-  const Value base = value(e.parts[0]);
+  const Value base = in_memory(value(e.parts[0]));
   if (base.kind == Value::Kind::Tuple) {
     const Value index = value(e.parts[1]);
     const auto count = static_cast<std::int64_t>(base.parts.size());
@@ -50,17 +50,25 @@ Writer::At Writer::at(const Value& array, const Expr& index) {
     else
       parts.push_back(std::move(one));
   }
-  if (parts.size() > static_cast<std::size_t>(array.rank)) fail("too many indices");
+  const auto indices = std::ranges::count_if(
+      parts, [](const Value& part) { return part.kind != Value::Kind::Nothing; });
+  if (indices > array.rank) fail("too many indices");
   At where;
   where.is_element = parts.size() == static_cast<std::size_t>(array.rank);
   int axis = 0;
   for (const Value& part : parts) {
+    if (part.kind == Value::Kind::Nothing) {
+      where.is_element = false;
+      where.axes.push_back(ir::program::Axis::New);
+      ++where.left;
+      continue;
+    }
     if (part.kind == Value::Kind::Slice) {
       where.is_element = false;
       slice(array, axis, part, where);
     } else if (part.is_number() && part.dtype != DType::Bool) {
       where.args.push_back(index_of(part, length(array, axis)));
-      where.slices.push_back(false);
+      where.axes.push_back(ir::program::Axis::Index);
     } else {
       fail("an index that is neither an integer nor a slice");
     }
@@ -72,7 +80,7 @@ Writer::At Writer::at(const Value& array, const Expr& index) {
 
 void Writer::whole_axis(const Value& array, int axis, At& where) {
   where.args.insert(where.args.end(), {integer(0), integer(1), length(array, axis)});
-  where.slices.push_back(true);
+  where.axes.push_back(ir::program::Axis::Slice);
   ++where.left;
 }
 
@@ -87,9 +95,11 @@ void Writer::slice(const Value& array, int axis, const Value& slice, At& where) 
     return wide;
   };
   const Value step = number(slice.parts[2], 1);
-  if (!step.known || *step.known == 0) fail("a slice whose step is not written in the text");
+  if (step.known && *step.known == 0) fail("a slice with a step of 0");
+  // What is not written in the text mostly goes up.
+  if (!step.known) guard(compute(Op::Greater, DType::Bool, {step.reg, integer(0)}));
   const Reg all = length(array, axis), by = step.reg;
-  const bool down = *step.known < 0;
+  const bool down = step.known && *step.known < 0;
   const Reg first = down ? compute(Op::Subtract, DType::Int64, {all, integer(1)}) : integer(0);
   const Reg last = down ? integer(-1) : all;
   const auto bound = [&](const Value& part, Reg otherwise) {
@@ -100,7 +110,7 @@ void Writer::slice(const Value& array, int axis, const Value& slice, At& where) 
   where.args.insert(
       where.args.end(),
       {start, by, compute_primitive(Primitive::Rounds, DType::Int64, {start, stop, by})});
-  where.slices.push_back(true);
+  where.axes.push_back(ir::program::Axis::Slice);
   ++where.left;
 }
 
@@ -113,7 +123,7 @@ Value Writer::view(const Value& array, const At& where) {
   step.array = array.array;
   step.target = v.array;
   step.args = where.args;
-  step.slices = where.slices;
+  step.axes = where.axes;
   emit(std::move(step));
   return v;
 }
@@ -161,7 +171,7 @@ Reg Writer::to_store(const Value& v, DType dtype) {
 // ---- Attributes ----
 
 Value Writer::attribute(const Expr& e) {
-  const Value base = value(e.parts[0]);
+  const Value base = in_memory(value(e.parts[0]));
   const std::string& name = e.name;
   if (base.kind == Value::Kind::Given) return outside(world_.attribute(base.given, name), name);
   const auto dimension = [&](int axis) {
@@ -177,6 +187,16 @@ Value Writer::attribute(const Expr& e) {
       return v;
     }
     if (name == "ndim") return python_int(base.rank);
+    if (name == "T") {
+      Value v = base;
+      v.array = array_register(-1, base.dtype, base.rank);
+      Step step;
+      step.kind = Step::Kind::Transpose;
+      step.array = base.array;
+      step.target = v.array;
+      emit(std::move(step));
+      return v;
+    }
     if (name == "size") {
       Value v = python_int(1);
       for (int axis = 0; axis < base.rank; ++axis)

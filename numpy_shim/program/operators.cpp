@@ -85,7 +85,7 @@ DType Writer::common(const Value& a, const Value& b) const {
   for (std::size_t i = 0; i < 2; ++i) {
     const Value& v = i == 0 ? a : b;
     operands[i].layout.dtype = v.dtype;
-    if (v.box == Box::Python && world_.nep50()) operands[i].weak = weak_of(v);
+    if (v.box == Box::Python && !world_.version.promotes_by_value()) operands[i].weak = weak_of(v);
   }
   return result_type(operands);
 }
@@ -100,7 +100,7 @@ void Writer::settle(Value& v) {
 // A number as an operand of NumPy's in this dtype.
 Reg Writer::as(const Value& v, DType dtype) {
   if (v.dtype == dtype) return v.reg;
-  if (v.box != Box::Python || !world_.nep50()) return cast_to(v.reg, dtype);
+  if (v.box != Box::Python || world_.version.promotes_by_value()) return cast_to(v.reg, dtype);
   if (is_integer(dtype) && v.dtype == DType::Int64)
     return primitive(Primitive::Fits, dtype, {v.reg});
   // By way of a double, as NumPy converts Python's numbers.
@@ -115,8 +115,9 @@ Reg Writer::as(const Value& v, DType dtype) {
 // ---- Binary operators ----
 
 Value Writer::binary(Operator op, const Value& left, const Value& right) {
+  if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
+  if (op == Operator::MatrixMultiply) fail("a matrix product of numbers");
   for (const Value* v : {&left, &right}) {
-    if (v->kind == Value::Kind::Array) fail("an operation on a whole array");
     if (!v->is_number()) fail("an operation on something else than numbers");
   }
   Value a = widened(left), b = widened(right);
@@ -322,6 +323,7 @@ Reg Writer::complex_binary(Operator op, Reg a, Reg b, DType dtype) {
 // ---- Comparisons ----
 
 Value Writer::relation(Operator op, const Value& left, const Value& right) {
+  if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (!left.is_number() || !right.is_number()) fail("something else than numbers is compared");
   const Value a = widened(left), b = widened(right);
   DType dtype;
@@ -370,7 +372,7 @@ Value Writer::relation(Operator op, const Value& left, const Value& right) {
 // ---- Unary operators ----
 
 Value Writer::unary(Operator op, const Value& given) {
-  if (given.kind == Value::Kind::Array) fail("an operation on a whole array");
+  if (is_array(given)) return array_operator(op, {given});
   if (!given.is_number()) fail("an operation on something else than numbers");
   if (given.dtype == DType::Bool && (op == Operator::Invert) == (given.box == Box::Python))
     fail("arithmetic with truths");

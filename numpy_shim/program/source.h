@@ -24,6 +24,7 @@ enum class Operator : std::uint8_t {
   FloorDivide,
   Remainder,
   Power,
+  MatrixMultiply,
   LeftShift,
   RightShift,
   BitAnd,
@@ -123,6 +124,7 @@ struct Given {
     Builtin,   // `name`
     Math,      // `name` of the module math
     Ufunc,     // ufunc
+    NumPy,     // `name` of a function of NumPy's that is no ufunc
     DType,     // a scalar type of NumPy's: dtype
     Function,  // function
     Other,     // nothing that a program can use; it may hold it
@@ -148,8 +150,11 @@ class World {
   // while the program runs; the world sees to it that it is so when the program is entered.
   virtual Given outside(const Function* function, int name) = 0;
   virtual Given attribute(const Given& object, const std::string& name) = 0;
+  // NumPy's own, by its name.
+  virtual const Ufunc& ufunc(const std::string& name) = 0;
   virtual ir::LoopTable& loops() = 0;
-  virtual bool nep50() const = 0;
+
+  NumpyVersion version;  // whose rules hold
 };
 
 }  // namespace ufuse::numpy_shim::program

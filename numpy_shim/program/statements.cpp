@@ -245,7 +245,7 @@ bool Writer::statement(const Statement& s) {
       leave(exit());
       return false;
     case Evaluate:
-      value(s.value);
+      in_memory(value(s.value));  // it may warn
       return true;
   }
   throw InternalError("a statement of unknown kind");
@@ -286,7 +286,9 @@ bool Writer::jump(bool is_break) {
 bool Writer::give_back(const Statement& s) {
   Value result;
   result.kind = Value::Kind::Nothing;
-  if (s.value.kind != Expr::Kind::Nothing) result = value(s.value);
+  keeps_ = true;
+  if (s.value.kind != Expr::Kind::Nothing) result = own_copy(value(s.value));
+  keeps_ = false;
   if (!returns_) {
     leave(exit(Exit::Kind::Returned, s.number, where(result)));
     return false;
@@ -357,7 +359,7 @@ Value Writer::element(const Iteration& over, Reg position) {
   }
   At at;
   at.args = {position};
-  at.slices = {false};
+  at.axes = {ir::program::Axis::Index};
   at.is_element = over.array.rank == 1;
   if (at.is_element) return load(over.array, at.args);
   for (int axis = 1; axis < over.array.rank; ++axis) whole_axis(over.array, axis, at);
@@ -554,12 +556,20 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
 // ---- Assignments ----
 
 void Writer::assign(const Statement& s) {
-  const Value v = value(s.value);
+  keeps_ = std::ranges::any_of(s.targets, [](const Expr& e) { return e.kind != Expr::Kind::Item; });
+  Value v = value(s.value);
+  keeps_ = false;
+  // Several targets get what has been computed before the first of them changes.
+  if (s.targets.size() > 1 && v.kind == Value::Kind::Elements) v = in_memory(v);
   std::vector<Target> targets;
   for (const Expr& target : s.targets) plan_target(target, v, targets);
+  const bool changes_parts = std::ranges::any_of(targets, &Target::is_part);
+  if (targets.size() > 1 && changes_parts && !(v.is_number() || v.is_new))
+    fail("parts of several arrays are assigned at once");
   // One of several may be read by the next: `a, b = b, a`.
   if (targets.size() > 1)
-    for (Target& target : targets) target.value = own_copy(target.value);
+    for (Target& target : targets)
+      if (!target.is_part) target.value = own_copy(target.value);
   commit(targets);
 }
 
@@ -567,7 +577,7 @@ void Writer::augment(const Statement& s) {
   const Expr& target = s.targets[0];
   if (target.kind == Expr::Kind::Local) {
     const Value old = read(target);
-    if (old.kind == Value::Kind::Array) fail("an array is changed as a whole");
+    if (old.kind == Value::Kind::Array) return augment_array(s.op, old, value(s.value));
     std::vector<Target> targets;
     plan_target(target, binary(s.op, old, value(s.value)), targets);
     return commit(targets);
@@ -578,7 +588,7 @@ void Writer::augment(const Statement& s) {
   const Value array = value(target.parts[0]);
   if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
   const At where = at(array, target.parts[1]);
-  if (!where.is_element) fail("part of an array is changed as a whole");
+  if (!where.is_element) return augment_array(s.op, view(array, where), value(s.value));
   const Value old = load(array, where.args);
   Target made;
   made.array = array.array;
@@ -612,8 +622,17 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       if (array.kind != Value::Kind::Array)
         fail("an item of something else than an array is assigned");
       const At where = at(array, target.parts[1]);
-      if (!where.is_element) fail("part of an array is assigned as a whole");
       Target made;
+      if (!where.is_element) {
+        const Value part = view(array, where);
+        mark_written(part);
+        made.is_part = true;
+        made.array = part.array;
+        made.value = assigned_elements(value, array.dtype);
+        fit(made.array, made.value);
+        into.push_back(std::move(made));
+        return;
+      }
       made.array = array.array;
       made.at = where.args;
       made.stored = to_store(value, array.dtype);
@@ -637,6 +656,10 @@ void Writer::commit(const std::vector<Target>& targets) {
       set(static_cast<int>(target.expr->integer), target.value);
       continue;
     }
+    if (target.is_part) {
+      assign_elements(target.array, target.value);
+      continue;
+    }
     Step store;
     store.kind = Step::Kind::Store;
     store.array = target.array;
@@ -648,16 +671,18 @@ void Writer::commit(const std::vector<Target>& targets) {
 
 // The variable is this from now on.
 void Writer::set(int variable, const Value& v) {
-  Value kept = v;
-  switch (v.kind) {
+  Value kept = in_memory(v);
+  kept.is_new = false;
+  const ArrayReg made = kept.array;
+  switch (kept.kind) {
     case Value::Kind::Number:
       kept.reg = register_of(variable, v.dtype);
       copy(kept.reg, v.reg);
       break;
     case Value::Kind::Array:
       kept.array = array_register(variable, v.dtype, v.rank);
-      copy_array(kept.array, v.array);
-      program_.arrays[static_cast<std::size_t>(kept.array)].written |= v.writeable;
+      copy_array(kept.array, made);
+      program_.arrays[static_cast<std::size_t>(kept.array)].written |= kept.writeable;
       break;
     case Value::Kind::Tuple:
       kept = own_copy(v);
@@ -672,7 +697,8 @@ void Writer::set(int variable, const Value& v) {
 }
 
 // The same in registers that nobody assigns to.
-Value Writer::own_copy(const Value& v) {
+Value Writer::own_copy(const Value& given) {
+  const Value v = in_memory(given);
   Value own = v;
   if (v.kind == Value::Kind::Number) {
     own.reg = own_register(v);

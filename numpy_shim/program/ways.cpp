@@ -208,8 +208,9 @@ Where Writer::where(const Value& v) const {
       return w;
     case Value::Kind::OneOf:
       break;
+    case Value::Kind::Elements:
     case Value::Kind::Slice:
-      throw InternalError("a variable is a slice");
+      throw InternalError("a variable is a slice, or an array that has not been computed");
   }
   w.kind = Where::Kind::OneOf;
   w.reg = v.reg;

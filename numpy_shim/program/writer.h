@@ -1,10 +1,11 @@
 // Typing in progress: one loop becoming one Program. Private to numpy_shim/program.
 //
 // Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
-// numbers in operators.cpp, indices in items.cpp, calls in calls.cpp.
+// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, calls in calls.cpp.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,17 +31,28 @@ using ir::program::Step;
 using ir::program::Steps;
 using ir::program::Where;
 
+// What an elementwise operation on arrays does with their elements: `body`, from those in
+// `registers`, one of each array, to `result`. Nothing of it has been done yet.
+struct Elements {
+  Steps body;
+  std::vector<ArrayReg> arrays;
+  std::vector<Reg> registers;
+  Reg result = kNone;
+  bool raises = false;  // it may raise a flag that NumPy reports
+};
+
 // What is known of the value of an expression or a variable.
 struct Value {
   enum class Kind : std::uint8_t {
     Unbound,
     Number,
     Array,
-    Tuple,    // parts
-    Nothing,  // None
-    Slice,    // parts: start, stop, step, each a Number or Nothing
-    Given,    // a function, a module, or something that is only held
-    OneOf,    // parts, by the variable's selector
+    Elements,  // of a new array
+    Tuple,     // parts
+    Nothing,   // None
+    Slice,     // parts: start, stop, step, each a Number or Nothing
+    Given,     // a function, a module, or something that is only held
+    OneOf,     // parts, by the variable's selector
   };
   Kind kind = Kind::Unbound;
   // Number.
@@ -50,10 +62,12 @@ struct Value {
   Reg numpy = kNone;          // Either: whether it is NumPy's
   bool non_negative = false;  // an integer that cannot be below zero
   std::optional<std::int64_t> known;
-  // Array.
+  // Array, Elements.
   ArrayReg array = kNone;
   int rank = 0;
   bool writeable = false;
+  bool is_new = false;  // the program has made it, and no variable holds it yet
+  std::shared_ptr<const Elements> elements;
   std::vector<Value> parts;
   Given given;
   int variable = -1;  // Given: of which variable it was the value at the entry
@@ -125,8 +139,10 @@ class Writer {
   struct Target {
     const Expr* expr = nullptr;
     Value value;
-    // Of an item: the array, where in it, and what is put there.
+    // Of an item: the array, where in it, and what is put there. Of part of an array: that, and
+    // `value`, its elements.
     ArrayReg array = kNone;
+    bool is_part = false;
     std::vector<Reg> at;
     Reg stored = kNone;
   };
@@ -184,12 +200,32 @@ class Writer {
   Reg complex_binary(Operator op, Reg a, Reg b, DType dtype);
   Value relation(Operator op, const Value& a, const Value& b);
 
+  // ---- Whole arrays (arrays.cpp) ----
+  static bool is_array(const Value& v);
+  Value elements(const Value& v);
+  static void take_in(Elements& into, const Value& v);
+  void check_numbers(const std::vector<Operand>& operands);
+  Value elementwise(const Ufunc& f, std::vector<Value> given);
+  Value looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given);
+  Value array_operator(Operator op, std::vector<Value> given);
+  Value in_memory(const Value& v);
+  Value new_array(DType dtype, const std::vector<Reg>& lengths);
+  Value filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number);
+  void in_rows(ArrayReg array);
+  Value product(const std::string& name, const Value& left, const Value& right);
+  Value flipped(const Value& v);
+  Value assigned_elements(const Value& v, DType dtype);
+  Value as_elements_of(const Value& v, DType dtype);
+  void fit(ArrayReg target, const Value& v);
+  void assign_elements(ArrayReg target, const Value& v);
+  void augment_array(Operator op, const Value& array, const Value& v);
+
   // ---- Items and attributes (items.cpp) ----
   // An index of an array: one number for an axis that goes, start, step and length for one that
   // stays.
   struct At {
     std::vector<Reg> args;
-    std::vector<bool> slices;
+    std::vector<ir::program::Axis> axes;
     bool is_element = false;
     std::size_t left = 0;  // axes of the result
   };
@@ -213,6 +249,10 @@ class Writer {
   Value extreme(bool largest, const Expr& e);
   Value math(const std::string& name, const Expr& e);
   Value ufunc(const Ufunc& f, const Expr& e);
+  Value of_numpy(const std::string& name, const Expr& e);
+  Value method(const Value& array, const std::string& name, const Expr& e);
+  std::vector<Reg> shape(const Value& v);
+  DType dtype_given(const Value& v);
   Value cast(DType dtype, const Expr& e);
   Value inlined(const std::shared_ptr<const Function>& function, const Expr& e);
 
@@ -270,6 +310,7 @@ class Writer {
   // line for messages.
   const Statement* statement_ = nullptr;
   int exit_ = kNone, line_ = 0;
+  bool keeps_ = false;    // the statement may keep an array that it makes in a variable
   bool may_exit_ = true;  // unset where a round of an inner loop has begun, and no statement of it
 
   // Where `break` and `continue` go.

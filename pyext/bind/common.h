@@ -7,7 +7,7 @@
 #include <pybind11/pybind11.h>
 
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
-// The oldest NumPy that we run with; what headers take without this is older with some of them.
+// The oldest NumPy that the module runs with; the headers of some versions assume an older one.
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL UFUSE_ARRAY_API
 #define PY_UFUNC_UNIQUE_SYMBOL UFUSE_UFUNC_API
@@ -17,6 +17,8 @@
 #endif
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
+
+#include <utility>
 
 #include "ir/support/error.h"
 
@@ -39,6 +41,16 @@ inline std::string text_of(PyObject* str) {
   PyErr_Clear();
   const py::object bytes = steal(PyUnicode_AsEncodedString(str, "utf-8", "backslashreplace"));
   return {PyBytes_AS_STRING(bytes.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
+// Adds a function `name` to the module by which the Python package hands over an object, a function
+// of its own mostly. It is kept in `place`, for good: Python may outlive static destruction.
+inline void bind_hand_over(py::module_& m, const char* name, const char* argument, PyObject*& place,
+                           const char* words) {
+  m.def(
+      name,
+      [&place](py::object object) { Py_XDECREF(std::exchange(place, object.release().ptr())); },
+      py::arg(argument), words);
 }
 
 // `_core.InternalError`: a defect of ufuse, raised where UFUSE_DEBUG asks for it.

@@ -1,6 +1,7 @@
-// See gil.h. The second half answers for all the places where Python may end a thread that stands
-// in a frame of ours: between two bytecodes of a function that we called, in a loop of NumPy's that
-// takes the lock again. There are hundreds; what they have in common is the way the unwinder takes.
+// See gil.h. The second half is for all other places where Python may end a thread while functions
+// of this module are on its stack: between two bytecodes of a function that they called, or in a
+// loop of NumPy's that takes the lock again. There are hundreds, but in all of them the unwinder
+// comes through the frames of this module.
 #include "pyext/bind/gil.h"
 
 #include <unistd.h>
@@ -45,8 +46,8 @@ WithGil::~WithGil() {
 
 // The unwinder asks this function, g++'s and clang++'s "personality", about each frame of C++ of
 // this module that has something to clean up; the linker puts it in the real one's place
-// (pyext/CMakeLists.txt). Exceptions are the real one's matter. A thread that is being ended is
-// stopped at the first such frame: nothing of ours has been undone yet, and nothing ever will.
+// (pyext/CMakeLists.txt). Exceptions are handed on to the real one. A thread that is being ended is
+// stopped at the first such frame, before any destructor of this module runs.
 extern "C" {
 _Unwind_Reason_Code __real___gxx_personality_v0(int version, _Unwind_Action actions,
                                                 _Unwind_Exception_Class kind,

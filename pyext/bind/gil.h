@@ -4,7 +4,8 @@
 // 3.13 ends such a thread on the spot, by unwinding its stack, and that must not go through frames
 // of C++: their destructors would touch Python's objects without the lock, and the first noexcept
 // would abort the process. So a late thread stays where it is, for ever, as threads do from Python
-// 3.14 on. All of ours goes through these classes; gil.cpp also stops whom Python ends elsewhere.
+// 3.14 on. The module takes and gives the lock by these classes only; gil.cpp also stops threads
+// that Python ends at other places.
 #pragma once
 
 #include "pyext/bind/common.h"

@@ -2,10 +2,13 @@
 #define UFUSE_IMPORTS_NUMPY
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_array.h"
-#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/lazy/recorded_number.h"
+#include "pyext/bind/numpy/error_state.h"
+#include "pyext/bind/numpy/numpy_facts.h"
 #include "pyext/bind/programs/loop.h"
 #include "pyext/bind/replay/dispatcher.h"
+#include "pyext/bind/replay/untraced.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/sites/attributes.h"
 #include "pyext/bind/sites/frames.h"
@@ -34,7 +37,8 @@ PYBIND11_MODULE(_core, m) {
   namespace py = pybind11;
   m.doc() = "The core of ufuse: lazy arrays, traced calls and the backends that compute them.";
   ufuse::pyext::import_numpy();
-  ufuse::pyext::init_numpy_facts();
+  ufuse::pyext::bind_numpy_facts(m);
+  ufuse::pyext::init_error_state();
   ufuse::pyext::init_signals();
   m.attr("__version__") = UFUSE_VERSION;
   m.attr("InternalError") = ufuse::pyext::borrow(ufuse::pyext::internal_error_type());
@@ -57,5 +61,6 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_frames(m);
   ufuse::pyext::bind_variables(m);
   ufuse::pyext::bind_dispatcher(m);
+  ufuse::pyext::bind_untraced(m);
   ufuse::pyext::bind_loop(m);
 }

@@ -26,8 +26,8 @@ void after_fork() {
   main_thread = PyThread_get_thread_ident();
 }
 
-// Called when the interpreter is gone. What ends the process next, libomp among others, takes
-// things away that loops on other threads still use; they end as soon as they look.
+// Called when the interpreter is gone. The end of the process, of libomp among others, frees what
+// loops on other threads still use; loops end as soon as they ask whether to stop.
 void wait_for_loops() {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (running > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kNap);
@@ -54,8 +54,8 @@ bool SignalWatch::stops(bool half_written) noexcept {
 
 bool handles_signals() { return PyThread_get_thread_ident() == main_thread; }
 
-// Handlers are anybody's code: it is no part of the call that this thread may be tracing, and the
-// flags that it raises are not the loop's.
+// Handlers are anybody's code. They are no part of the call that this thread may be tracing, and
+// floating-point flags that they raise are not the loop's.
 bool handler_raises() {
   if (PyErr_Occurred()) return true;  // by an inner loop of some other library
   fenv_t flags;
@@ -70,7 +70,7 @@ void init_signals() {
   const py::object main = py::module_::import("threading").attr("main_thread")();
   main_thread = main.attr("ident").cast<unsigned long>();
   pthread_atfork(nullptr, nullptr, after_fork);
-  Py_AtExit(wait_for_loops);  // where there is no room for it, the end is as it would be without us
+  Py_AtExit(wait_for_loops);  // Python may have no room for it: then nobody waits
 }
 
 }  // namespace ufuse::pyext

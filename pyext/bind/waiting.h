@@ -13,10 +13,10 @@ namespace ufuse::pyext {
 // Python's lock is free while this lives. Made with the lock.
 class Waiting {
  public:
-  // Where `patience` is not positive, signals are left to whoever looks for them next.
+  // Where `patience` is not positive, the handlers of signals do not run here.
   explicit Waiting(std::chrono::nanoseconds patience);
-  // For as long as the patience lasts. What a handler of a signal raises comes out of look_around
-  // as a py::error_already_set.
+  // How long to wait, and what to do meanwhile. An exception that a signal's handler raises comes
+  // out of look_around as a py::error_already_set.
   const ir::Patience& patience() const { return patience_; }
 
  private:
@@ -24,8 +24,8 @@ class Waiting {
   const ir::Patience patience_;
 };
 
-// Before a replay runs it: in a forked child, whose parent was still building, the loops are waited
-// for, because children end without a word, often, and soon.
+// Before a replay runs loops. In a forked child whose parent was still building them they are
+// waited for: children often end soon, and without giving a background build time to end.
 void await_in_child(const ir::Executable& executable);
 
 }  // namespace ufuse::pyext

@@ -97,7 +97,7 @@ def _layout_difference(ours: Any, theirs: Any, where: str) -> str | None:
 
 
 def _order(x: Any) -> list[int]:
-    """Strides where they mean something: not along axes of one element, not of empty arrays."""
+    """Strides, but for axes of one element and empty arrays, whose strides mean nothing."""
     return [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1] if x.size else []
 
 
@@ -126,9 +126,10 @@ def _array_difference(ours: Any, theirs: Any, where: str) -> str | None:
 
 
 def _value_bytes(x: Any) -> Any:
-    """A row for each element: the bytes that carry its value, which of x86's long double are ten in
-    sixteen. A NaN is a NaN: which one survives where two meet is the C compiler's choice, also
-    inside NumPy."""
+    """The bytes of each element that carry its value, a row each: ten of the sixteen of x86's long
+    double. All NaN are taken for the same one: which of two NaN an operation gives is the choice of
+    the C compiler, also inside NumPy.
+    """
     if x.size == 0:
         return np.empty((0, x.itemsize), np.uint8)
     x = _with_one_nan(x)

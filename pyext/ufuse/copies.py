@@ -1,9 +1,9 @@
 """How are a call's arguments copied so that a second run meets the same arrays?
 
-Same values, dtype, shape, strides, flags and alignment; arrays that share memory share it again,
-and what stands in two places is one again. Random generators are copied with their state, so that
-the second run draws the same numbers and the caller's stream goes on once. Used wherever a function
-runs beside the caller's own arrays.
+Copies have the same values, dtype, shape, strides, flags and alignment. Copies of arrays that share
+memory share memory, and an object that stands in two places has one copy. Random generators are
+copied with their state: the second run draws the same numbers, and the caller's stream advances
+once only. Used wherever a function is run a second time, on copies.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def copied(value: Any, memo: dict[int, Any] | None = None, objects: bool = False
 
 
 def is_copied_object(value: Any) -> bool:
-    """Whether an object of a class in Python is no more than its attributes.
+    """Whether an object of a class in Python is nothing but its attributes.
 
-    It has no items, slots or state in C, and nobody is told when such an object dies.
+    Then it has no items, slots or state in C, and no code runs when a copy is dropped.
     """
     kind = type(value)
     if type(kind) is not type or kind.__basicsize__ != _Plain.__basicsize__:
@@ -60,9 +60,11 @@ def state_of(generator: Any) -> Any:
 
 
 class _Copies:
-    """Copies in three steps, none of which recurses: what is there, containers without their items
-    (a tuple when all of its items are made), then the items of lists and dicts. So nests may be
-    deep, and hold themselves."""
+    """Copies without recursion, so containers may be nested deeply and hold themselves.
+
+    First new containers are made without their items (tuples only when all of their items are
+    there), then lists, dicts and objects are filled.
+    """
 
     def __init__(self, memo: dict[int, Any], objects: bool) -> None:
         self._memo = memo
@@ -120,7 +122,10 @@ class _Copies:
 
 
 def contents(value: Any, objects: bool = False) -> tuple[list[Any], list[Any]]:
-    """The tuples, lists, dicts (and objects) in ``value`` that are copied, each once; all else."""
+    """The tuples, lists, dicts (and objects) in ``value`` that are copied, and all else in it.
+
+    Each object stands in one of the two lists once.
+    """
     found: dict[int, Any] = {}
     leaves: dict[int, Any] = {}
     open_values = [value]
@@ -159,7 +164,7 @@ def _copied_array(x: Any, memo: dict[int, Any]) -> Any:
 
 
 def _copied_memory(owner: Any) -> tuple[Any, Any, int]:
-    """A copy of an array that is no view, its bytes, and where they lie against the original's."""
+    """A copy of an array that is no view, its bytes, and how far they are from the original's."""
     low, size = _extent(owner)
     whole = owner.copy("K") if owner.flags.owndata else None
     if whole is not None and whole.strides == owner.strides and whole.nbytes == size:

@@ -17,12 +17,12 @@ _DEBUG_WORDS = ("check", "requests")
 _BACKENDS = ("deferred", "compiled", "interpreted", "numpy")
 found: list[tuple[str, str]] = []  # what ``check`` complained of
 
-_MOST_THREADS = 1 << 16  # libomp bears no more than some hundred thousand
+_MOST_THREADS = 1 << 16  # libomp ends the process over some hundred thousand
 _OPENMP = ("OMP_", "KMP_", "GOMP_", "LIBOMP_")
 _SWITCH = r"(?i:true|false|yes|no|on|off|0|1)"
 _NUMBER = r"\d{1,6}"
-# What libomp is known to bear. Anything else is tried in a child process first.
-_BORNE = {
+# Values that libomp is known to accept. Anything else is tried in a child process first.
+_ACCEPTED = {
     "OMP_NUM_THREADS": rf"{_NUMBER}(,{_NUMBER})*",
     "OMP_THREAD_LIMIT": _NUMBER,
     "OMP_MAX_ACTIVE_LEVELS": _NUMBER,
@@ -55,7 +55,7 @@ def complaints() -> Iterator[tuple[str, str]]:
         _is_count(n, 1, _MOST_THREADS + 1) for n in threads.split(",")
     ):
         yield "OMP_NUM_THREADS", f"{threads!r} is no list of positive numbers; it is ignored"
-    for name in _unbearable():
+    for name in _refused():
         yield name, f"libomp ends the process over {os.environ[name]!r}; it is ignored"
     size = os.environ.get("UFUSE_CACHE_SIZE", "")
     if size and not _is_count(size, 0, 1 << 40):
@@ -120,14 +120,14 @@ def _is_left_open(command: str) -> bool:
     return False
 
 
-def _unbearable() -> list[str]:
+def _refused() -> list[str]:
     """The variables that libomp does not start with, but for ``OMP_NUM_THREADS``."""
     unknown = [
         name
         for name, value in os.environ.items()
         if name.startswith(_OPENMP)
         and name != "OMP_NUM_THREADS"
-        and not re.fullmatch(_BORNE.get(name, "(?!)"), value.strip())
+        and not re.fullmatch(_ACCEPTED.get(name, "(?!)"), value.strip())
     ]
     if not unknown:
         return []

@@ -16,7 +16,7 @@ import sys
 import time
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from .source import carried
 from .source.text import names_used
 from .tracing import callees, tracebacks, twin
 from .tracing.parameters import Parameters, parameters
-from .tracing.run import Options, run, tame
+from .tracing.run import Options, may_warn_late, run
 from .tracing.watchers import plainly, watchers
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 _NUMERICS = ("exact", "fast")
 _COMPILE = ("background", "wait")
-# How often plans are recorded anew because a global or a variable of an enclosing function holds
-# another value; what changes more often is read by Python at each call.
+# How often the recordings of a function are made again because a global name or a variable of an
+# enclosing function has another value. Where one changes more often, Python runs at each call.
 _MAX_RENEWALS = 16
 # While the interpreter ends (a ``__del__`` that calls a jitted function) nothing can be imported.
 _is_ending = sys.is_finalizing
 
 
-# Of what a call returns but a coroutine or a generator.
+# Functions whose calls give a coroutine or a generator in the place of a result.
 _WITHOUT_RESULT = (
     inspect.iscoroutinefunction,
     inspect.isgeneratorfunction,
@@ -58,7 +58,7 @@ _Code = tuple[types.FunctionType, types.CodeType, Any, Any]
 
 
 class Plan(NamedTuple):
-    """How a function is called as of now."""
+    """How a call of a function would run if it were made now."""
 
     callee: Callable[..., Any]  # the twin, or the function itself
     reason: str | None  # why it runs as plain NumPy
@@ -67,12 +67,22 @@ class Plan(NamedTuple):
     pure: bool
 
 
-def _surroundings(function: types.FunctionType) -> list[Any]:
-    """All that the scan of a function looks at: its code, and what its names stand for."""
-    values = [function.__globals__.get(name, ...) for name in names_used(function.__code__)]
-    values += [value for _, _, value in twin.free_variables(function)]
-    held = [value if callees.is_code(value) else type(value) for value in values]
-    return [function.__code__, *held]
+def _surroundings(function: types.FunctionType) -> list[tuple[Any, str, Any, bool]]:
+    """Guards of all that the scan of a function looks at beside its code: what its names stand for.
+
+    Of data the type counts, whatever `==` means to it.
+    """
+    real = function.__globals__
+    rows: list[tuple[Any, str, Any]] = [
+        (real, name, real.get(name, ...)) for name in names_used(function.__code__)
+    ]
+    rows += twin.free_variables(function)
+    return [
+        (where, name, value, False)
+        if value is ... or callees.is_code(value)
+        else (where, name, type(value), True)
+        for where, name, value in rows
+    ]
 
 
 def _codes_of(made: twin.Twin) -> list[_Code]:
@@ -120,8 +130,8 @@ class Function:
         if isinstance(function, Function):
             inner: Callable[..., Any] = function.__wrapped__
             function = inner
-        # What is set below wins over attributes of the same name; those of other callables are
-        # their own state.
+        # Attributes that somebody has set on the function come along, but for those that are set
+        # below. An object of another class keeps its own: they are its state.
         if isinstance(function, types.FunctionType):
             self.__dict__.update(function.__dict__)
         self.__annotations__: dict[str, Any] = {}  # not the class's
@@ -132,24 +142,24 @@ class Function:
         self._options = options
         self._verifier: Any = None  # of calls that are or were compared with plain NumPy
         self._plan: tuple[Any, Plan] | None = None
-        # What a plan of plain NumPy leans on.
-        self._seen: list[Any] = []
-        # Unless plain NumPy answers all: calls of a known signature run without Python, if the
-        # function is pure; those that it is faster at are answered by the plain function.
+        # Where plain NumPy answers all calls, for a reason: the function, and what that rests on.
+        self._untraced: _core.Untraced | None = None
+        # Answers calls: with a recording, without Python, or by the plain function where that is
+        # measured to be faster. None where plain NumPy answers all of them.
         self._dispatcher: _core.Dispatcher | None = None
         self._codes: list[_Code] = []
-        self._parameters: Parameters | None = None  # which numbers its plans take anew
-        self._renewals = 0  # of guards that did not hold any more
+        self._parameters: Parameters | None = None  # numbers that may differ in replays
+        self._renewals = 0  # how often a guard did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
-        self._is_joined = self._function is not function  # calls bring arguments along
+        self._is_joined = self._function is not function  # it has arguments to add to a call's
         self._texts: list[Any] = []  # source that came along from another process
-        # What a dispatcher calls for what it cannot answer itself.
+        # What a dispatcher calls where it has no recording.
         self._trace = functools.partial(_core.call_late, self.way)
         if isinstance(self._function, types.FunctionType):
             callees.own(self._function)
             if any(is_such(function) for is_such in _WITHOUT_RESULT):
-                # So `inspect` knows it for what it is. Functions that are traced do without:
-                # SciPy's Fortran takes any other object with `__code__` for a method.
+                # By these `inspect` knows what it is. Functions that are traced have none of them,
+                # for SciPy's wrappers of Fortran take an object with `__code__` for a method.
                 for name in _OF_CODE:
                     self.__dict__[name] = getattr(self._function, name)
                 self.__dict__.setdefault("__name__", self._function.__name__)
@@ -186,7 +196,7 @@ class Function:
         )
 
     def _like(self, original: Any, copied: Callable[[Any], Any]) -> Function:
-        """The copy with a copy of the original; Python's functions are their own copies."""
+        """A jitted copy of the original; itself where the original, a function, is its own copy."""
         if original is self.__wrapped__:
             return self
         made = object.__new__(type(self))
@@ -212,7 +222,7 @@ class Function:
         return plan.callee
 
     def plan(self) -> Plan:
-        """How a call made now would run; looks at names again when they have changed."""
+        """How a call made now would run. Looks at names again where they have changed."""
         function = self._function
         known = self._plan
         if (
@@ -223,9 +233,8 @@ class Function:
             self._renewals += 1
             known = None
         if known is not None:
-            if known[1].reason is not None:
-                # By identity, whatever `==` means to them; other code has other names.
-                current = all(map(operator.is_, self._seen, _surroundings(function)))
+            if self._untraced is not None:
+                current = self._untraced.stands
             else:
                 current = known[0] is None or known[0].up_to_date(set())
             if current:
@@ -233,13 +242,14 @@ class Function:
         if _is_ending():
             return Plan(function, "ending", "", 0, False)
         made: Any = None
+        untraced = None
         if isinstance(function, types.FunctionType):
-            seen = _surroundings(function)
+            rests_on = _surroundings(function)
             found = twin.scanned(function)
             if found.reason == "internal_error" and self._options.debug:
                 raise _core.InternalError(found.detail)
             if found.reason is not None:
-                self._seen = seen
+                untraced = _core.Untraced(function, rests_on, self._trace)
                 plan = Plan(function, found.reason, found.detail, found.line, False)
             else:
                 made = twin.twin_of(function)
@@ -263,14 +273,16 @@ class Function:
                 self._observed,
                 self._dispatcher,
             )
-        self._parameters, self._codes, self._dispatcher = numbers, codes, dispatcher
+        self._parameters, self._codes = numbers, codes
+        self._dispatcher, self._untraced = dispatcher, untraced
         self._plan = (made, plan)
         return plan
 
     def _observed(self, functions: list[Any]) -> list[twin.Guard] | None:
         """Guards of functions that a recorded call has run; None where one of them is not pure.
 
-        Names have led to most of them before; to methods of objects they do not.
+        Most of them are known already, because names lead to them. To methods of objects no name
+        leads, so they are found only when a call has run them.
         """
         known = {id(function) for function, *_ in self._codes}
         rows: list[twin.Guard] = []
@@ -290,7 +302,7 @@ class Function:
         return rows
 
     def _alternative(self) -> Callable[..., Any] | None:
-        """What may answer calls, too: the plain function, where it gives the same bits."""
+        """The plain function, which may answer calls as well where it gives the same bits."""
         exact = self._options.numerics == "exact" and not self._options.debug
         if not exact or "answering" in self.__dict__:
             return None
@@ -302,12 +314,15 @@ class Function:
 
         self._verifier = verify.Verifier(self, calls, tell or verify.complain())
         self.__dict__["answering"] = self._verifier.answering
-        self._plan = self._dispatcher = None
+        self._forget_plan()
 
     def _end_verification(self) -> None:
-        """Let calls be what they are without; the plain function may answer small ones again."""
+        """Compare no more calls: from now on they are answered as if nobody had asked for it."""
         if self.__dict__.pop("answering", None) is not None:
-            self._plan = self._dispatcher = None
+            self._forget_plan()
+
+    def _forget_plan(self) -> None:
+        self._plan = self._dispatcher = self._untraced = None
 
     def joined(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -319,10 +334,11 @@ class Function:
             return given.args + args, {**given.keywords, **kwargs}
         function, self._args, self._keywords = _unbound(self.__wrapped__)
         if function is not self._function:
-            self._function, self._plan, self._dispatcher = function, None, None
+            self._function = function
+            self._forget_plan()
         return self._args + args, {**self._keywords, **kwargs}
 
-    # It has no frame of Python's, which warnings and ``sys._getframe`` would count.
+    # In C: a Python frame of ours would be counted by warnings and ``sys._getframe``.
     __call__: Callable[..., Any] = _core.instance_method(_core.call_jitted)
 
     def answering(self) -> Callable[..., Any]:
@@ -333,7 +349,7 @@ class Function:
             self.plan()
         dispatcher = self._dispatcher
         if dispatcher is None:
-            return self.way()
+            return self._untraced or self.way()
         for function, code, defaults, named in self._codes:
             if (
                 function.__code__ is not code
@@ -346,7 +362,7 @@ class Function:
     def way(self) -> Callable[..., Any]:
         """What runs a call through Python, whether or not it has been recorded."""
         plan = self.plan()
-        if plan.reason is not None or _is_ending() or not tame():
+        if plan.reason is not None or _is_ending() or not may_warn_late():
             # Plain NumPy; inside another traced call it gets real arrays.
             reason = plan.reason or "error_state"
             return functools.partial(_core.call_numpy, self._function, reason, False)
@@ -361,7 +377,7 @@ class Function:
         """A call of which the logs or a profile are told."""
         from .tools import explain, logs
 
-        # Looks at code and names anew, so the dispatcher that stands there afterwards is good.
+        # `plan` looks at code and names again; the dispatcher is the one that holds afterwards.
         reason = explain.plan_reason(self.plan())
         dispatcher = self._dispatcher
         before = dispatcher.counts if dispatcher is not None else (0, 0, 0)
@@ -376,7 +392,7 @@ class Function:
                 mode = "replayed"
             elif traced == before[1]:
                 mode, reason = "plain", explain.sentences()["faster_plain"]
-            elif not reason and not tame():
+            elif not reason and not may_warn_late():
                 mode, reason = "plain", explain.sentences()["error_state"]
             seen = logs.Seen(self._name(), mode, reason, start, end, args, kwargs)
             for watcher in list(watchers):
@@ -522,26 +538,6 @@ def disabled() -> AbstractContextManager[None]:
     return plainly
 
 
-@overload
-def jit(
-    function: Callable[..., Any],
-    /,
-    *,
-    numerics: str = "exact",
-    debug: bool = False,
-    verify: int = 0,
-    compile: str = "background",
-) -> Any: ...
-@overload
-def jit(
-    function: None = None,
-    /,
-    *,
-    numerics: str = "exact",
-    debug: bool = False,
-    verify: int = 0,
-    compile: str = "background",
-) -> Callable[[Any], Any]: ...
 def jit(
     function: Any = None,
     /,
@@ -614,7 +610,7 @@ def jit(
     return _decorate(options, function)
 
 
-# `df.apply(f, engine=ufuse.jit)` asks for it.
+# What `df.apply(f, engine=ufuse.jit)` looks for.
 vars(jit)["__pandas_udf__"] = Engine
 
 

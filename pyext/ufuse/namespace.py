@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, compare, environment
+from . import _core, environment
 from .compare import Mismatch
-from .copies import copied
 from .tracing import callees, tracebacks, tree
-from .tracing.run import Options, run, tame
+from .tracing.run import Options, may_warn_late, run
 
 _OPTIONS = Options()
 # Functions that give another answer, or change NumPy's own state, each time they are called.
@@ -34,7 +33,7 @@ _made: dict[Callable[..., Any], Eager] = {}
 
 
 class _Doc:
-    """The documentation of what an ``Eager`` wraps, as it is now; that of the class is its own."""
+    """``Eager.__doc__``: of the class its own text, of an object that of what it wraps."""
 
     def __init__(self, text: str | None) -> None:
         self._text = text
@@ -98,13 +97,13 @@ class Eager:
         try:
             if "check" in environment.debug_words():
                 return self._checked(args, kwargs)
-            return self._run(args, kwargs)
+            return self._run(*args, **kwargs)
         except BaseException as error:
             error.__traceback__ = tracebacks.without_ours(error.__traceback__)
             raise
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not tame():
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
+        if not may_warn_late():
             return self.__wrapped__(*args, **kwargs)
         with _core.backend("interpreted"):
             return run(self._site, args, kwargs, _OPTIONS)
@@ -122,27 +121,21 @@ class Eager:
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not self._repeatable(args, kwargs):
-            return self._run(args, kwargs)
+            return self._run(*args, **kwargs)
+        from .tools import verify
+
         # Operands as they were before the call, which may write to them.
         operands = ", ".join(
             [*map(_text, args), *(f"{name}={_text(value)}" for name, value in kwargs.items())]
         )
         place = sys._getframe(2)
         call = f"{self._full_name}({operands}) at {place.f_code.co_filename}:{place.f_lineno}"
-        theirs = copied((args, kwargs))
-        expected, expected_error = _outcome(self.__wrapped__, theirs)
-        ours, error = _outcome(self._run, ((args, kwargs), {}))
-        if error is not None or expected_error is not None:
-            said, wanted = _said(error), _said(expected_error)
-            if said != wanted:
-                raise Mismatch(f"{call}\nresult: {said} is not {wanted}") from error
-            assert error is not None
-            raise error
-        found = compare.difference(ours, expected)
-        found = found or compare.difference((args, kwargs), theirs, "arguments")
+        before = verify.Before(args, kwargs)
+        ours = verify.Outcome(self._run, args, kwargs)
+        found = verify.difference(ours, before.plainly(self.__wrapped__))
         if found is not None:
-            raise Mismatch(f"{call}\n{found}")
-        return ours
+            raise Mismatch(f"{call}\n{found}") from ours.error
+        return ours.answer()
 
     def _repeatable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call can be made twice: nothing is used up, written out or drawn by chance."""
@@ -177,17 +170,6 @@ class Eager:
 Eager.__doc__ = _Doc(Eager.__doc__)  # type: ignore[assignment]
 
 
-def _outcome(function: Callable[..., Any], given: Any) -> tuple[Any, Exception | None]:
-    try:
-        return function(*given[0], **given[1]), None
-    except Exception as error:
-        return None, error
-
-
-def _said(error: Exception | None) -> str:
-    return "a value" if error is None else f"{type(error).__name__}: {error}"
-
-
 def _of(function: Any, name: str) -> Eager:
     """The one ``Eager`` of a function, whatever names NumPy has for it."""
     known = _made.get(function)
@@ -210,7 +192,8 @@ class EagerModule(types.ModuleType):
         real = self.__dict__["_ufuse_module"]
         value = getattr(real, name)
         swapped = eager(value, f"{real.__name__}.{name}")
-        # Data may change, and what the module makes up on demand may warn each time.
+        # Values that are no functions may change, and attributes that are made on demand may warn
+        # each time.
         if swapped is not value and name in vars(real):
             self.__dict__[name] = swapped
         return swapped

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-# What is given again and again stays jitted; the functions are kept alive for that.
+# So many functions stay jitted for the next time that pandas is given them, and alive.
 _KEPT = 32
-# So many elements are timed each way.
+# So many elements are timed with each of two functions.
 _TIMED = 8
 _PLAIN = (types.FunctionType, types.MethodType, functools.partial)
 
@@ -74,13 +74,13 @@ class Engine:
 
 
 def _sooner(plain: Callable[..., Any], jitted: Callable[..., Any]) -> Callable[..., Any]:
-    """One of two functions that give the same: the one that takes less time on some elements.
+    """Of two functions with equal results the one that is measured to be faster on some elements.
 
-    Most elements are Python's numbers, with which Python alone is done sooner.
+    Most elements are Python's numbers, for which plain Python often takes less time.
     """
     spent = [0, 0]
     ways = (plain, jitted)
-    # Which of them is next, and whether its time counts: first calls are no calls like others.
+    # Which of them is next, and whether its time counts: first calls take longer than others.
     turns = iter([(1, False)] * 2 + [(0, True), (1, True)] * _TIMED)
     chosen: Callable[..., Any] | None = None
 

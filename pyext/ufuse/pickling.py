@@ -1,12 +1,13 @@
 """How does a jitted function get into another process?
 
-As a plain function does: by its name where that leads to it there, and by value where not. Which of
-the two it is depends on who pickles: for ``pickle`` a function of ``__main__`` has a name, because
-``multiprocessing`` runs the script again; for ``cloudpickle`` (joblib, Dask, Spark, Ray) it has
-none, nor have those of modules that were registered with it. A pickler does not say who it is, but
-each of them has its own rule for plain functions. So the contents of a jitted function are behind a
-plain function, its *door*, whose name leads to it: a pickler that keeps the name finds the jitted
-function by it, and one that sends the door by value sends what is behind.
+As a plain function does: by its name where the other process finds it by that, and by value where
+not. Which of the two it is depends on the pickler. For ``pickle``, a function of ``__main__`` is
+found by its name, because ``multiprocessing`` runs the script again. ``cloudpickle`` (joblib, Dask,
+Spark, Ray) sends it by value, and also functions of modules that were registered with it. An object
+is not told which pickler asks, but each of them treats plain functions by its own rule. So a jitted
+function is pickled as a plain function, its *door*, that holds it. The door has a name under which
+it is found: a pickler that sends the name leads to the jitted function, and one that sends the door
+by value sends the jitted function in it.
 """
 
 from __future__ import annotations
@@ -26,16 +27,19 @@ if TYPE_CHECKING:
 _MISSING = object()
 # The attribute of a jitted function under which its door is found.
 PATH = "__ufuse_way__"
-# The attribute that keeps the ways to a jitted function, by its name as of then.
+# The attribute that keeps the ways to a jitted function, one for each name that it has had.
 WAYS = "_ways"
-# The jitted functions behind doors that came from elsewhere.
+# The jitted functions behind doors that came from other processes.
 _behind: weakref.WeakKeyDictionary[types.FunctionType, weakref.ref[Function]] = (
     weakref.WeakKeyDictionary()
 )
 
 
 class Way:
-    """What the name of a door goes through; itself found by name, in any protocol."""
+    """The attribute of a jitted function that the name of its door leads through.
+
+    It is pickled by name itself, in any protocol.
+    """
 
     def __init__(self, function: Function) -> None:
         self.door = _door(function, Contents(function))
@@ -46,14 +50,14 @@ class Way:
 
 
 def way_to(function: Function) -> Way:
-    """The one object that stands under ``PATH`` while the function's name is what it is."""
+    """The one ``Way`` of the function under its present name."""
     ways = vars(function).setdefault(WAYS, {})
     made: Way = ways.setdefault(_names(function), Way(function))
     return made
 
 
 class Contents:
-    """What is behind the door of a jitted function: sent as a tuple, as of then."""
+    """What the door of a jitted function holds; pickled as the function's class and state."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -77,7 +81,7 @@ def _named(module: str, name: str, attribute: str) -> Any:
 def _door(function: Function, contents: Contents) -> types.FunctionType:
     module, name = _names(function)
     code = (lambda: contents).__code__
-    # Without other names of ours, which would be sent along.
+    # Its globals are few: they would be sent along.
     cell = types.CellType(contents)
     door = types.FunctionType(code, {"__name__": module}, "door", None, (cell,))
     door.__module__ = module
@@ -98,8 +102,8 @@ def reduced(function: Function) -> Any:
 def _behind_door(door: types.FunctionType) -> Function:
     """The jitted function of a door.
 
-    One that names itself is asked for while its door is still being unpickled, and has no contents
-    yet. It is the same object that gets them later.
+    A jitted function that names itself is met while its door is still being unpickled and holds
+    nothing. An empty one is returned then, which gets its state later.
     """
     try:
         contents = door()

@@ -294,6 +294,15 @@ def test_integers(name, size):
         check(INTEGERS[name], np.repeat(a, 2)[::2], np.repeat(b, 3)[::3])
 
 
+@pytest.mark.parametrize("kind", "efd")
+@pytest.mark.parametrize("divide", [operator.floordiv, operator.mod, divmod])
+def test_scalars_by_zeros(divide, kind):
+    values = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan], kind)
+    for x in values:
+        for y in values[:2]:
+            check(lambda a: divide(a[0], a[1]), np.array([x, y]))
+
+
 # ---- the registry of warnings that were shown
 
 

@@ -253,6 +253,22 @@ class TestNames:
         monkeypatch.setattr(sys.modules[__name__], "NUMBER", 7)
         same(f(X), X * 7)
 
+    def test_why_it_is_plain_is_looked_at_again(self, monkeypatch):
+        f = ufuse.jit(uses_locals)
+        same(f(X), X * 2 + 2)
+        assert f.explain(X).mode == "plain"
+        monkeypatch.setattr(sys.modules[__name__], "NUMBER", 7)
+        same(f(X), X * 2 + 7)
+        monkeypatch.setattr(sys.modules[__name__], "locals", dict, raising=False)
+        with pytest.raises(KeyError):
+            f(X)
+        monkeypatch.setattr(sys.modules[__name__], "locals", lambda: {"x": ARRAY}, raising=False)
+        same(f(X), ARRAY * 2 + 7)
+        assert f.explain(X).mode == "traced"
+        uses_locals.__code__, kept = uses_number.__code__, uses_locals.__code__
+        same(f(X), X * 7)
+        uses_locals.__code__ = kept
+
     def test_global_changed_during_the_call(self):
         check(counts_calls, X)
 
@@ -286,6 +302,10 @@ def uses_helper(x):
 NUMBER = 2
 COUNT = [0]
 ARRAY = np.arange(6.0)
+
+
+def uses_locals(x):
+    return locals()["x"] * 2 + NUMBER
 
 
 def uses_number(x):

@@ -336,8 +336,18 @@ def else_of_while(n):
     return i, s
 
 
+def through_integers(x, whole):
+    for i in range(len(x)):
+        x[i] = float(int(x[i])) + float(np.int32(x[i]))
+        whole[i] = x[i] - 0.75
+        x[i] = whole[i]
+    return x
+
+
 CASES = [
     (total, X),
+    (through_integers, X * 3 - 1.5, np.zeros(30, "i8")),
+    (through_integers, X * 3 - 1.5, np.zeros(30, "i2")),
     (total, X.astype("f4")),
     (total_of_int, X),
     (total_of_int, I),

@@ -1,4 +1,5 @@
-"""Are values rounded to float32 that are float64 again afterwards? Compilers forget it."""
+"""Are values rounded that are float64 again afterwards, to float32 or to integers? Compilers forget
+it."""
 
 import numpy as np
 import pytest
@@ -32,3 +33,20 @@ def test_is_rounded(function):
         x, y = np.linspace(0.1, 2.7, size), np.linspace(-3.3, 7.7, size)
         for _ in range(2):
             same(jitted(x, y), function(x, y))
+
+
+@pytest.mark.parametrize("backend", ["compiled", "interpreted"], indirect=True)
+@pytest.mark.parametrize("integer", "bhil?")
+@pytest.mark.parametrize("given", "efd")
+def test_integers_have_no_negative_zero_and_no_nan(given, integer):
+    """`(float)(int)x` is no rounding of floats."""
+    x = np.resize(np.array([-0.5, -0.0, 0.5, -1.5, 7, 100.25, np.inf, -np.inf, np.nan], given), 300)
+
+    def function(x):
+        return [x[1:] + 1, x.astype(integer).astype(given), x.astype(integer) * x]
+
+    jitted = ufuse.jit(function)
+    with np.errstate(all="ignore"):
+        for _ in range(2):
+            for ours, theirs in zip(jitted(x), function(x), strict=True):
+                same(ours, theirs)

@@ -435,12 +435,20 @@ class TestNamespace:
         monkeypatch.setenv("UFUSE_DEBUG", "check")
         unp.linalg.norm(X, axis=0)
         unp.copyto(X.copy(), 3)
-        monkeypatch.setattr(namespace.Eager, "_run", lambda self, args, kwargs: np.float64(1.5))
+        monkeypatch.setattr(namespace.Eager, "_run", lambda self, *args, **kwargs: np.float64(1.5))
         with pytest.raises(namespace.Mismatch, match=r"numpy\.sum\(<float64 \(4, 6\)") as caught:
             unp.sum(X)
         assert f"{__file__}:" in str(caught.value)
         with pytest.raises(namespace.Mismatch, match="a value is not AxisError: axis 5 is out"):
             unp.sum(X, axis=5)
+
+    @pytest.mark.filterwarnings("error")
+    def test_check_mode_where_warnings_are_errors(self, monkeypatch):
+        import ufuse.numpy as unp
+
+        monkeypatch.setenv("UFUSE_DEBUG", "check")
+        with pytest.raises(RuntimeWarning, match="divide by zero encountered in log"):
+            unp.log(X * 0)
 
     def test_check_mode_of_what_cannot_be_done_twice(self, monkeypatch):
         import ufuse.numpy as unp

@@ -6,6 +6,7 @@ function that answers something else, guards that are forgotten, writes that nob
 """
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -110,6 +111,14 @@ class TestRight:
                 f(X)
             assert [entry.name for entry in caught.traceback] == ["test_exceptions", "<lambda>"]
         assert compared(f) == 2
+
+    @pytest.mark.filterwarnings("error::DeprecationWarning")
+    def test_warnings_that_are_errors(self):
+        stack = np.row_stack  # noqa: NPY201
+        f = ufuse.jit(lambda x: stack((x, x)), verify=1)
+        with contextlib.suppress(DeprecationWarning):  # NumPy 1 does not warn
+            f(X)
+        assert compared(f) == 1
 
     def test_random_streams_go_on_once(self):
         def noise(x, rng):

@@ -4,15 +4,18 @@
 //
 //   array operand   <dtype code>:<shape>:<strides>[:s]   lists as 3,4 or - ; s: a NumPy scalar
 //   weak operand    i=-5  f=0x1.8p+0  c=1.0,2.0
+#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <sstream>
 
 #include "numpy_shim/layout.h"
+#include "numpy_shim/operators.h"
 #include "numpy_shim/promote.h"
 #include "numpy_shim/reduce.h"
 #include "numpy_shim/ufunc.h"
+#include "numpy_shim/value_promotion.h"
 #include "numpy_shim/view.h"
 
 namespace {
@@ -53,7 +56,10 @@ std::string text(const Layout& x) {
   return std::string(1, ir::info(x.dtype).code) + ":" + text(x.shape) + ":" + text(x.strides);
 }
 
+NumpyVersion installed;
+
 struct TestContext : Context {
+  TestContext() { version = installed; }
   ir::Graph nodes;
   ir::LoopTable table;
   std::uint32_t inputs = 0, params = 0;
@@ -175,13 +181,46 @@ std::string call_operator(const Words& w) {
   return text(context, call(context, ufuncs.at(w[1]), both, options)[0]);
 }
 
-// reduce <name> <old> <keepdims> <axes> <dtype> <initial> <where> <operand>
+// power <dtype> <int|float> <value> <is Python's own>: what `**` calls for an array
+std::string call_power(const Words& w) {
+  const Exponent exponent{std::stod(w[3]), w[2] == "float", w[4] == "1"};
+  const char* shortcut = power_shortcut(installed, dtype(w[1]), exponent);
+  return shortcut ? shortcut : "power";
+}
+
+// scalar_operator <ufunc> <operands>
+std::string call_scalar_operator(const Words& w) {
+  TestContext context;
+  check_scalar_operator(w[1], operands(context, w, 2));
+  return "ok";
+}
+
+// promotes_alike <operands> | <values>: 1, 0 or None; a value is a weak operand or None
+std::string promotion(const Words& w) {
+  TestContext context;
+  const auto bar = std::find(w.begin(), w.end(), "|");
+  const std::vector<Operand> given = operands(context, Words(w.begin(), bar), 1);
+  std::vector<std::optional<ir::Scalar>> values;
+  for (auto word = bar + 1; word != w.end(); ++word) {
+    const Operand& x = given.at(values.size());
+    values.push_back(std::nullopt);
+    if (*word == "None") continue;
+    values.back() = convert(weak(*word), x.weak ? default_dtype(*x.weak) : x.layout.dtype);
+  }
+  const std::optional<bool> alike = promotes_alike(given, values);
+  return alike ? std::to_string(*alike) : "None";
+}
+
+// reduce <name> <keepdims> <axes> <dtype> <initial> <where> <operand>
 std::string call_reduce(const Words& w) {
   TestContext context;
-  context.old_reduce_order = w[2] == "1";
-  const Operand x = operand(context, w[8]);
-  const ReduceOptions options{maybe_dims(w[4]), w[3] == "1", maybe_dtype(w[5]),
-                              maybe_operand(context, w[6]), maybe_operand(context, w[7])};
+  const Operand x = operand(context, w[7]);
+  ReduceOptions options;
+  options.axes = maybe_dims(w[3]);
+  options.keepdims = w[2] == "1";
+  options.dtype = maybe_dtype(w[4]);
+  options.initial = maybe_operand(context, w[5]);
+  options.where = maybe_operand(context, w[6]);
   const Result result = reduce(context, w[1], x, options);
   const ir::Node* node = &context.nodes[result.node];
   while (node->op != ir::Op::Reduce) node = &context.nodes[node->inputs[0]];
@@ -233,6 +272,11 @@ std::string hex(const ir::Scalar& s) {
 }
 
 const std::map<std::string, std::function<std::string(const Words&)>> kRequests = {
+    {"numpy",  // numpy <version>: all that follows is asked of this one
+     [](const Words& w) {
+       installed = NumpyVersion::of(w[1]);
+       return std::string("ok");
+     }},
     {"promote",
      [](const Words& w) {
        return std::string(1, ir::info(promote(dtype(w[1]), dtype(w[2]))).code);
@@ -263,6 +307,9 @@ const std::map<std::string, std::function<std::string(const Words&)>> kRequests 
     {"ufunc", register_ufunc},
     {"call", call_ufunc},
     {"operator", call_operator},
+    {"power", call_power},
+    {"scalar_operator", call_scalar_operator},
+    {"promotes_alike", promotion},
     {"reduce", call_reduce},
     {"arg_reduce",
      [](const Words& w) {  // arg_reduce <largest> <axis> <keepdims> <operand>

@@ -14,7 +14,6 @@ import pytest
 
 NATIVE = "?bhilBHILefdgFDG"
 NUMPY_VERSION = tuple(int(part) for part in np.__version__.split(".")[:2])
-OLD_REDUCE_ORDER = NUMPY_VERSION < (2, 3)
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _PROBE = pathlib.Path(
     os.environ.get("UFUSE_SHIM_PROBE", _ROOT / "build/dev/tests/ufuse_shim_probe")
@@ -25,10 +24,9 @@ def ask(questions):
     """The answers to a list of questions, in order; an error of the shim's own fails the test."""
     if not _PROBE.exists():
         pytest.skip(f"{_PROBE} is not built (make test-cpp)")
-    done = subprocess.run(
-        [_PROBE], input="\n".join(questions) + "\n", capture_output=True, text=True, check=True
-    )
-    answers = done.stdout.splitlines()
+    text = "\n".join([f"numpy {np.__version__}", *questions]) + "\n"
+    done = subprocess.run([_PROBE], input=text, capture_output=True, text=True, check=True)
+    answers = done.stdout.splitlines()[1:]
     assert len(answers) == len(questions)
     errors = [answer for answer in answers if answer.startswith("error ")]
     assert not errors, errors[:5]

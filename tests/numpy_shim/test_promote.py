@@ -32,6 +32,50 @@ def test_result_type_with_weak_scalars():
     assert ask([f"result_type {' '.join(map(word, case))}" for case in cases]) == want
 
 
+NUMBERS = [0, 1, -1, 100, 200, -129, 40000, -40000, 3 * 10**9, 2**62, -(2**63)]
+NUMBERS += [0.5, 1e5, 1e300, np.inf, np.nan, 1j, 1e5j, 1e300 + 1j]
+
+
+def valued_words():
+    """Numbers, and NumPy scalars of each dtype, beside the words for their values."""
+    yield from ((value, word(value)) for value in NUMBERS)
+    for code, value in itertools.product(NATIVE, NUMBERS):
+        kinds = "biufc"
+        kind = np.result_type(type(value)).kind
+        if kinds.index(np.dtype(code).kind) < kinds.index(kind) and code != "?":
+            continue
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                made = np.array([value]).astype(code)[0]
+            except OverflowError:
+                continue
+        python = made.item() if code not in "gG" else type(value)(value)
+        if code in "efFdDgG" or python == value:
+            yield made, word(int(python) if code == "?" else python)
+
+
+@pytest.mark.skipif(NUMPY_VERSION >= (2, 0), reason="NumPy 2 promotes without values")
+def test_promotion_by_values():
+    np._set_promotion_state("legacy")
+    rng = np.random.default_rng(3)
+    valued = list(valued_words())
+    arrays = [(np.ones(2, code), "None") for code in NATIVE]
+    cases = [(a, b) for a in arrays for b in valued] + [(b, a) for a in arrays for b in valued]
+    pool = [*arrays, *valued]
+    cases += [tuple(pool[i] for i in rng.integers(len(pool), size=3)) for _ in range(4000)]
+    operands = [" ".join(word(x) for x, _ in case) for case in cases]
+    known = [" ".join(value for _, value in case) for case in cases]
+    nothing = [" ".join("None" for _ in case) for case in cases]
+    by_type = ask([f"result_type {each}" for each in operands])
+    told = ask([f"promotes_alike {a} | {b}" for a, b in zip(operands, known, strict=True)])
+    untold = ask([f"promotes_alike {a} | {b}" for a, b in zip(operands, nothing, strict=True)])
+    for case, dtype, answer, guess in zip(cases, by_type, told, untold, strict=True):
+        given = [x for x, _ in case]
+        assert answer == str(int(np.result_type(*given).char == dtype)), given
+        assert guess in ("None", answer), given
+
+
 @pytest.mark.skipif(NUMPY_VERSION < (2, 0), reason="NumPy 1.x wraps instead of raising")
 def test_conversion_of_python_numbers():
     values = [*INTEGERS, *FLOATS, 1 + 2j, complex(-0.0, 1e300), complex(1e-50, -0.0)]

@@ -9,25 +9,16 @@ import warnings
 
 import numpy as np
 import pytest
-from shim_client import (
-    NATIVE,
-    OLD_REDUCE_ORDER,
-    ask,
-    described,
-    dims,
-    random_layout,
-    random_layouts,
-    word,
-)
+from shim_client import NATIVE, ask, described, dims, random_layout, random_layouts, word
 
 REDUCTIONS = ["add", "multiply", "minimum", "maximum", "logical_or", "logical_and", "logical_xor"]
 REDUCTIONS += ["bitwise_and", "bitwise_or", "bitwise_xor", "fmax", "fmin"]
 
 
 def question(name, x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
-    old, axes = int(OLD_REDUCE_ORDER), dims((axis,) if isinstance(axis, int) else axis)
+    axes = dims((axis,) if isinstance(axis, int) else axis)
     extra = [word(e) if e is not None else "None" for e in (initial, where)]
-    return f"reduce {name} {old} {int(keepdims)} {axes} {dtype} {' '.join(extra)} {word(x)}"
+    return f"reduce {name} {int(keepdims)} {axes} {dtype} {' '.join(extra)} {word(x)}"
 
 
 def numpy_answer(name, x, axis, **options):

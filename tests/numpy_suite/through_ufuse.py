@@ -9,6 +9,8 @@ and reads the file.
 """
 
 import ast
+import gc
+import itertools
 import json
 import os
 import sys
@@ -26,6 +28,8 @@ import ufuse
 TASK = json.loads(os.environ["NUMPY_SUITE"])
 NUMPY = Path(np.__file__).parent
 MANY = 400  # tests of a module
+COLLECT_EACH = 50  # tests
+STARTED = itertools.count(1)
 
 
 class Imports(ast.NodeTransformer):
@@ -102,6 +106,8 @@ def _note(**what):
 def pytest_configure(config):
     if TASK["way"] == "swapped":
         sys.meta_path.insert(0, Finder)
+    # Some tests count references: garbage of earlier ones is collected between tests only.
+    gc.disable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -139,6 +145,8 @@ def pytest_collectreport(report):
 
 def pytest_runtest_setup(item):
     _note(start=dict(item.user_properties)["id"])
+    if next(STARTED) % COLLECT_EACH == 0:
+        gc.collect()
 
 
 def pytest_runtest_logreport(report):

@@ -21,7 +21,7 @@ std::atomic<int>& first_tried() {
   return index;
 }
 
-// Both ask one Jit: what it learned of the compiler holds for both.
+// Both use one Jit, so what is known of the compiler is known to both.
 codegen::Compiler& compiler(bool fast) {
   static auto* jit = new auto(codegen::Compiler::default_jit());
   static const codegen::CompileOptions options = codegen::CompileOptions::from_environment();
@@ -47,7 +47,7 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
   if (first == kInterpreted) return interpreter().prepare(graph, layouts);
   const bool always = waits || first == kCompiled;
   codegen::Compiler& loops = compiler(fast);
-  // Known ones are not worth giving the lock away.
+  // To find a known one takes less time than giving the lock away.
   if (auto known = loops.find(graph, layouts, always)) return known;
   try {
     const Waiting waiting(patience);
@@ -74,12 +74,10 @@ codegen::EntryStore& kept_entries() { return compiler(false).jit().store(); }
 
 codegen::JitStats jit_stats() { return compiler(false).jit().stats(); }
 
-void set_backend(const std::string& name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (name != kNames[i]) continue;
-    first_tried() = static_cast<int>(i);
-    return;
-  }
+std::string set_backend(const std::string& name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (name == kNames[i])
+      return kNames[static_cast<std::size_t>(first_tried().exchange(static_cast<int>(i)))];
   throw py::value_error("backend must be 'deferred', 'compiled', 'interpreted' or 'numpy', not '" +
                         name + "'");
 }

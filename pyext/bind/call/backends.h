@@ -1,5 +1,5 @@
-// Which backends compute graphs, in which order they are tried. One set for the process, chosen by
-// `_core.set_backend`.
+// Which backends compute graphs, and in which order are they tried? One order for the process,
+// chosen by `_core.set_backend`.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 
 namespace ufuse::pyext {
 
-// The first backend that has a form for the graph: compiled loops (with the interpreter or
-// NumPy in the meantime), then the interpreter; null: NumPy, node by node. `note`: the first line
-// of why an earlier one could not. Called with Python's lock, which other threads get while this
-// one plans, compiles and waits, at most as long as `patience`; where another can answer, `brief`,
-// but for a caller that `waits`.
+// What the first backend that can compute the graph makes of it: compiled loops (with the
+// interpreter or NumPy in the meantime), then the interpreter; null: NumPy, node by node. `note`:
+// why an earlier one could not. Called with Python's lock, which other threads get while this one
+// plans, compiles and waits. It waits for the compiler at most as long as `patience`, and only
+// `brief` where another backend can answer, unless the caller `waits`.
 std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::RunArgs& layouts,
                                               bool fast, bool waits,
                                               std::chrono::nanoseconds patience,
@@ -26,21 +26,22 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
 std::shared_future<codegen::Built> build_program(const std::string& text);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();
-// The folder that a process begun now would use, why it cannot (else empty), and what is in it;
-// with `clear` what was in it.
+// The folder that a process started now would use, why it cannot use it (else empty), and what is
+// in it. `clear`: what is in it is removed.
 struct CacheFacts {
   std::string folder, note;
   std::uint64_t most_bytes;
   codegen::CacheContent content;
 };
 CacheFacts cache_facts(bool clear);
-// What Python code keeps there for later processes.
+// The part of that folder in which the Python package keeps things for later processes.
 codegen::EntryStore& kept_entries();
-// Ends what is compiled in the background: waits at most so long for it, and kills the rest.
+// Waits at most so long for compilers that run in the background, and kills those that are left.
 void finish_builds(std::chrono::milliseconds patience);
 // "deferred" (the default: the interpreter or NumPy answers what takes less time than compiling,
 // and loops are compiled meanwhile), "compiled", "interpreted" or "numpy": what is tried first.
-void set_backend(const std::string& name);
+// Returns what was tried first before.
+std::string set_backend(const std::string& name);
 std::string current_backend();
 // Whether calls wait for the compiler, whatever there is to do.
 bool waits_for_loops();

@@ -22,19 +22,19 @@
 namespace ufuse::pyext {
 namespace {
 
-// Arrays of somebody else's are copied up to this size; copying larger ones costs more than the
-// fusion across them saves.
+// Arrays that others may write are copied up to this size. Copying larger ones costs more than
+// fusing the operations on them saves.
 constexpr std::size_t kCopyBytes = 64 * 1024;
 
-// Preparing loops counts up to this as what a call costs beyond plain NumPy, nanoseconds.
+// Of the time that preparing loops takes, so much counts as a cost of tracing; nanoseconds.
 constexpr std::int64_t kLongestPreparing = 5'000'000;
 
 // After so many operations tracing stops, whatever it costs: for tests. Below zero: it does not.
 std::int64_t most_operations = -1;
 
-// What threads leave behind when they end: they have no lock of Python's any more, and taking it
-// while Python ends would end the process. Freed by whoever begins a call next; without locks, so
-// that a forked child finds none of them held.
+// Calls of threads that have ended. Such a thread has no Python lock any more, and taking it while
+// Python ends would end the process. So the calls are kept in a list, and the next call that begins
+// on any thread frees them. The list has no lock, which a forked child might find held.
 struct Leftover {
   std::vector<std::shared_ptr<Call>> calls;
   Leftover* next = nullptr;
@@ -50,7 +50,8 @@ void free_leftovers() {
   }
 }
 
-// The calls of one thread. It dies with its thread, without Python's lock and perhaps after Python.
+// The calls of one thread. Destroyed with the thread, without Python's lock and perhaps after
+// Python.
 struct Calls {
   std::vector<std::shared_ptr<Call>> stack;
   std::vector<std::shared_ptr<Call>> stopped;  // whose functions still run
@@ -93,92 +94,11 @@ Memory memory_of(PyObject* owner, void* data) {
           })};
 }
 
-namespace {
-
-// The object that NumPy 2 keeps its error state in; equal objects, equal state.
-py::object error_holder() {
-  if (!numpy().error_variable) return {};
-  PyObject* value = nullptr;
-  if (PyContextVar_Get(numpy().error_variable.ptr(), nullptr, &value) < 0)
-    throw py::error_already_set();
-  return value ? py::reinterpret_steal<py::object>(value) : py::object();
-}
-
-py::object error_contents() {
-  if (numpy().error_variable) return steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
-  // A list that np.seterr changes in place.
-  return steal(PySequence_Tuple(steal(PyObject_CallNoArgs(numpy().geterrobj.ptr())).ptr()));
-}
-
-// What np.seterrcall was given.
-PyObject* error_callback(const py::object& contents) {
-  return numpy().error_variable ? PyDict_GetItemString(contents.ptr(), "call")
-                                : PyTuple_GET_ITEM(contents.ptr(), 2);
-}
-
-}  // namespace
-
-ErrorState ErrorState::now() {
-  ErrorState state;
-  state.holder_ = error_holder();
-  state.contents_ = error_contents();
-  return state;
-}
-
-// Whether scipy.special says nothing of its own errors, as it does unless it is told to.
-static bool special_errors_are_ignored() {
-  static PyObject* geterr = nullptr;
-  if (geterr == nullptr) {
-    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "scipy.special");
-    if (module == nullptr) return true;
-    geterr = PyObject_GetAttrString(module, "geterr");
-    if (geterr == nullptr) {  // it is being imported
-      PyErr_Clear();
-      return true;
-    }
-  }
-  const py::object modes = steal(PyObject_CallNoArgs(geterr));
-  PyObject *name, *mode;
-  for (Py_ssize_t at = 0; PyDict_Next(modes.ptr(), &at, &name, &mode);)
-    // That there is no memory raises by default, and inside of loops, too.
-    if (PyUnicode_CompareWithASCIIString(mode, "ignore") != 0 &&
-        PyUnicode_CompareWithASCIIString(name, "memory") != 0)
-      return false;
-  return true;
-}
-
-bool ErrorState::is_current() {
-  if (!contents_ || (special_ && !special_errors_are_ignored())) return false;
-  py::object holder = error_holder();
-  if (numpy().error_variable && holder.ptr() == holder_.ptr()) return true;
-  const py::object contents = error_contents();
-  // By identity: its `==` may be anybody's code. The rest are words and numbers.
-  if (error_callback(contents) != error_callback(contents_)) return false;
-  if (PyObject_RichCompareBool(contents.ptr(), contents_.ptr(), Py_EQ) != 1) return false;
-  holder_ = std::move(holder);
-  return true;
-}
-
-std::optional<std::uint8_t> current_report_mask() {
-  const py::object modes = steal(PyObject_CallNoArgs(numpy().geterr.ptr()));
-  std::uint8_t mask = 0;
-  const std::pair<const char*, std::uint8_t> flags[] = {
-      {"divide", 1}, {"over", 2}, {"under", 4}, {"invalid", 8}};
-  for (const auto& [name, bit] : flags) {
-    PyObject* mode = PyDict_GetItemString(modes.ptr(), name);
-    if (mode == nullptr) return std::nullopt;
-    if (PyUnicode_CompareWithASCIIString(mode, "ignore") == 0) continue;
-    if (PyUnicode_CompareWithASCIIString(mode, "warn") != 0) return std::nullopt;
-    mask |= bit;
-  }
-  return mask;
-}
-
 Call::Call()
     : session_(*this, loop_table(), 0),
       recorder_(calls.recorder),
       patience_(codegen::Compiler::longest_wait()) {
-  session_.old_reduce_order = numpy().old_reduce_order;
+  session_.version = numpy().version;
   look_at_error_state();
 }
 
@@ -221,13 +141,13 @@ void Call::push(std::shared_ptr<Call> call) {
   for (PyObject* number : signature.numbers) call->numbers_.add_argument(number);
   for (const auto& [owner, name, number] : signature.attribute_numbers)
     call->objects_.set_number(signature.owners[owner], name, number);
-  // Arrays in attributes are arguments, too, whenever the call comes to them.
+  // Arrays in attributes are arguments as well; their order must not depend on when they are read.
   if (call->objects_.any())
     for (PyObject* array : signature.arguments) call->add_argument(array);
 }
 
-// Without the lock in between, for the thread whose call it is needs it to go on. With the lock,
-// that thread stands still: what is computed now for another one keeps it.
+// Gives the lock away between two looks, for the thread that traces the call needs it to go on.
+// While this thread has the lock, that one stands still, so a value can then be computed here.
 void Call::await_rest(const tracer::Storage& storage) {
   const auto is_mine = [&] {
     return std::ranges::any_of(
@@ -265,8 +185,8 @@ void Call::share_containers() {
   });
 }
 
-// The user's exception is on its way: what computing the rest says must not hide it. Only a signal
-// takes its place, which has what nobody waits for left out.
+// The user's exception is being raised, and errors in computing the rest must not hide it. Only an
+// exception of a signal's handler takes its place; then only what is due is computed.
 void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
   constexpr int kTries = 4;
   record(tracer::Event::Kind::Force, Reason::Exception);
@@ -325,17 +245,19 @@ void Call::leave(std::size_t depth) {
 }
 
 bool Call::is_slow() const {
-  // Measured: an operation that is recorded costs up to 2.5 us more than NumPy's, and a run 10.
+  // Measured: recording an operation costs up to 2.5 us more than running NumPy's, and a run 10 us.
   constexpr std::int64_t kOperation = 2'500, kRun = 10'000;
-  // Nobody minds less. More than this share of the loops' time is not won back by fusing them.
+  // Less than 50 ms is not worth stopping for. Fusing operations is taken to save at most twice the
+  // time that their loops take.
   constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
   constexpr std::int64_t kLookEach = 32;
   if (operations_ % kLookEach != 0) return false;
-  // Whether a recording is worth its time does not depend on how busy the machine is.
+  // Of a call that may leave a recording the runs are counted, not timed: whether it is recorded
+  // should not depend on how busy the machine is.
   const std::int64_t runs =
       session_.is_pure() ? static_cast<std::int64_t>(runs_.size()) * kRun
                          : session_.in_requests().count() - in_preparing_ - in_loops_ - in_numpy_;
-  // Who waits for loops wants them all.
+  // A program that waits for its loops wants all of them.
   const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
   const std::int64_t overhead = operations_ * kOperation + runs + preparing;
   return overhead >= kWorthIt && overhead >= kShare * in_loops_;
@@ -352,14 +274,14 @@ std::optional<std::vector<py::object>> Call::stop_if_slow() {
 }
 
 std::optional<std::vector<py::object>> Call::stop(Reason reason) {
-  // The caller's containers have copies, which are changed back at the end of a traced call.
-  if (!copies_.empty() || among_strangers_ || is_busy()) return {};
+  // Copies of the caller's containers are in use until the end of the function.
+  if (!copies_.empty() || in_untraced_code_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
   session_.mark_impure();
   record(tracer::Event::Kind::Flush, reason);
   session_.abort();
   const std::shared_ptr<Call> kept = shared_from_this();
-  calls.stack.back() = nullptr;  // as long as the function runs, no other call is in its place
+  calls.stack.back() = nullptr;  // nothing is traced while the rest of the function runs
   calls.stopped.push_back(kept);
   calls.recorder = nullptr;
   close();
@@ -418,7 +340,7 @@ tracer::Origin Call::frame_where(Wanted wanted) {
     if (is_new) {
       const py::object globals = steal(PyFrame_GetGlobals(frame));
       PyObject* name = PyDict_GetItemString(globals.ptr(), "__name__");
-      // Python's own word for code without a module.
+      // What Python itself says for code without a module.
       const py::object module =
           name && PyUnicode_Check(name) ? borrow(name) : py::object(py::str("<string>"));
       const std::string text = text_of(module.ptr());
@@ -431,8 +353,8 @@ tracer::Origin Call::frame_where(Wanted wanted) {
   return {};
 }
 
-// Handlers of the package stand between the caller's line and the operation: it is the caller's
-// line, often one of NumPy's own, that warnings name.
+// Functions of this package may stand between the caller's line and the operation. Warnings name
+// the caller's line, which is often one of NumPy's own source.
 tracer::Origin Call::here() {
   return frame_where([](const Code& code) { return !code.ours; });
 }
@@ -450,7 +372,7 @@ int Call::frames_to(int level) {
   return found == tracer::Origin{} ? all + level : all;
 }
 
-// Who set the error state does not matter: the program, a decorator, a library.
+// The error state in force counts, whoever has set it: the program, a decorator, a library.
 void Call::look_at_error_state() {
   if (error_state_.is_current()) return;
   error_state_ = ErrorState::now();
@@ -464,14 +386,14 @@ void Call::enter(bool scalar_operator) {
   listen();
   session_.enter(here(), scalar_operator);
   if (traceable_) return;
-  session_.flush();  // what stands before this warns before
+  session_.flush();  // warnings of earlier operations come before this one's
   throw Unsupported(Reason::ErrorState);
 }
 
 void Call::enter_special() {
   asked_special_ = true;
   if (special_errors_are_ignored()) return;
-  session_.flush();  // what stands before this warns before
+  session_.flush();  // warnings of earlier operations come before this one's
   throw Unsupported(Reason::ErrorState);
 }
 
@@ -479,7 +401,7 @@ void Call::enter_method(const char* name) {
   static PyObject* imported = nullptr;  // no initialiser: see operator_function
   if (imported == nullptr)
     imported =
-        py::module_::import(numpy().major >= 2 ? "numpy._core._methods" : "numpy.core._methods")
+        py::module_::import((std::string(numpy().version.core_package()) + "._methods").c_str())
             .release()
             .ptr();
   const py::object methods = borrow(imported);
@@ -487,7 +409,7 @@ void Call::enter_method(const char* name) {
   const auto [it, is_new] =
       code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
   if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
-  // The call is the last thing that these functions do.
+  // The reduction is on the last line of these functions.
   std::int32_t last = 0;
   for (py::handle row : code.attr("co_lines")())
     last = row.cast<py::tuple>()[0].cast<std::int32_t>();
@@ -509,10 +431,10 @@ void Call::record(tracer::Event::Kind kind, Reason reason, std::string detail) {
 LazyArray Call::capture(PyArrayObject* array) {
   auto* object = reinterpret_cast<PyObject*>(array);
   session_.mark_impure();
-  // An argument under another name.
+  // It may be an argument that traced code has reached by another name.
   if (const auto it = arguments_.find(object); it != arguments_.end() && is_lazy(it->second.ptr()))
     return as_lazy(it->second.ptr())->array;
-  const bool shared = session_.write_pending(byte_range_of(array));
+  const bool shared = session_.write_pending(byte_range(array));
   const bool fixed =
       !shared && !PyArray_ISWRITEABLE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
   const bool small = static_cast<std::size_t>(PyArray_NBYTES(array)) <= kCopyBytes;
@@ -551,7 +473,7 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
                                                     const ir::RunArgs& layouts) {
   Run run;
   run.prepare_from = steady_ns();
-  struct Spent {  // also when a signal ends the wait
+  struct Spent {  // counts the time also where a signal ends the wait
     Call& call;
     const std::int64_t from;
     ~Spent() { call.patience_ -= std::chrono::nanoseconds(steady_ns() - from); }
@@ -559,7 +481,7 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
   run.executable =
       pyext::prepare(graph, layouts, options_.fast, options_.waits, patience_, brief_, run.note);
   run.prepare_to = run.run_from = run.run_to = steady_ns();
-  // Long waits are for loops that save more.
+  // Where more time was spent on loops, they are expected to save more.
   const std::int64_t preparing = std::min(run.prepare_to - run.prepare_from, kLongestPreparing);
   prepared_in_ += preparing;
   in_preparing_ += run.prepare_to - run.prepare_from;
@@ -572,7 +494,7 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
 
 ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> wants,
                         const ir::Executable& executable, const ir::RunArgs& args) {
-  // The last prepared is the one that runs.
+  // What was prepared last is what runs.
   const std::size_t row = runs_.size() - 1;
   std::optional<RequestCheck> check;
   if (has_request_judge() && !options_.fast) check.emplace(*this, session, wants, args);
@@ -587,12 +509,12 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
       watched.watch = &watch;
       status = executable.run(watched);
     } else {
-      status = executable.run(args);  // see `await_rest`
+      status = executable.run(args);  // keeping the lock: see `await_rest`
     }
   }
   stopped_ = status.stopped;
   in_loops_ += steady_ns() - runs_[row].run_from;
-  // Of a signal's handler, or of an inner loop of some other library.
+  // A signal's handler may have raised it, or an inner loop of some library.
   if (PyErr_Occurred()) throw py::error_already_set();
   runs_[row].run_to = steady_ns();
   if (check && !status.redo && !status.stopped)

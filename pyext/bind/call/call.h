@@ -1,6 +1,6 @@
-// A traced call as Python sees it: the session, its lazy arrays as Python objects, the code objects
-// its operations stand in, and the Host that gives the session memory, backends and NumPy itself.
-// Calls nest: a stack per thread.
+// What belongs to one traced call: its session, the Python objects that its lazy arrays stand for,
+// the code objects in which its operations stand, and, as the session's Host, memory, backends and
+// NumPy. Traced calls may be made inside others: each thread has a stack of them.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,9 @@
 #include "pyext/bind/call/copies.h"
 #include "pyext/bind/call/holders.h"
 #include "pyext/bind/call/warning_watch.h"
+#include "pyext/bind/numpy/error_state.h"
 #include "pyext/bind/numpy/numpy_facts.h"
-#include "pyext/bind/replay/numbers.h"
+#include "pyext/bind/replay/number_history.h"
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/shape.h"
 #include "pyext/bind/replay/signature.h"
@@ -34,7 +35,7 @@ std::int64_t steady_ns();
 // Memory that a Python object keeps alive.
 Memory memory_of(PyObject* owner, void* data);
 
-// Where code stands, in Python's words.
+// A line of Python code.
 struct Place {
   py::object file;  // a str, perhaps with surrogates where the name is no UTF-8
   int line = 0;
@@ -44,28 +45,12 @@ struct Place {
 // A RuntimeWarning at a line of the user's.
 void warn(const Place& place, const std::string& message);
 
-// NumPy's error state at one time: what becomes of floating-point errors, and how large its buffers
-// are. Made empty, it is equal to none.
-class ErrorState {
- public:
-  static ErrorState now();
-  // Remembers where NumPy keeps an equal state: within one `with np.errstate(...)` it is looked at
-  // once.
-  bool is_current();
-  // Says that SciPy's special functions are part of it: they ignore their errors.
-  void add_special() { special_ = true; }
-
- private:
-  py::object holder_, contents_;
-  bool special_ = false;
-};
-
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
  public:
-  // Those of jit.
+  // Of ufuse.jit.
   struct Options {
     bool fast = false;   // numerics="fast"
-    bool debug = false;  // our own defects are raised
+    bool debug = false;  // defects of ufuse are raised, where NumPy would answer otherwise
     bool waits = false;  // compile="wait"
   };
 
@@ -80,13 +65,13 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   static Call* active();
   // The last one that ended on this thread; null: none.
   static std::shared_ptr<Call> last();
-  // What a dispatcher that records has for the call that it is about to make.
+  // What a dispatcher tells a call that it is about to record.
   struct Recorder {
     const NumberSites& sites;  // where numbers may stay numbers
     const Signature& signature;
     ObjectSchemas& schemas;
   };
-  // While one lives, no call is traced on this thread: for code that is none of the call's.
+  // While one lives, no call is traced on this thread: for code that is no part of one.
   class Aside {
    public:
     Aside();
@@ -97,10 +82,11 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
    private:
     const Recorder* const recorder_;
   };
-  // The caller's lists and dicts that traced code has copies of.
+  // Of the caller's lists and dicts, for traced code.
   Copies& copies() { return copies_; }
   const Copies& copies() const { return copies_; }
-  // A function that traced code has made, and the code with call sites, which is not its own.
+  // A function that traced code has made (`def`, `lambda`), and the version of its code with call
+  // sites.
   void add_made(PyObject* function, py::object code) {
     made_[function] = {steal(PyWeakref_NewRef(function, nullptr)), std::move(code)};
   }
@@ -116,50 +102,51 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
       if (PyWeakref_GET_OBJECT(known.first.ptr()) == function) alive.push_back(borrow(function));
     return alive;
   }
-  // Code is about to run, or has run, that reads and writes memory by itself: nothing is pending
-  // then, and nothing is taken for known.
+  // Before and after untraced code runs, which reads and writes memory by itself: computes all that
+  // is pending, and forgets what is known of memory.
   void settle();
-  // Where traced code has put values, in attributes, lists and dicts, others may look now; `share`:
-  // and change something, or have done so.
+  // Puts real objects where traced code has put lazy ones (attributes, lists, dicts), because
+  // untraced code may look there.
   void show_containers();
+  // The same, and takes over what untraced code has changed in the caller's lists and dicts.
   void share_containers();
-  // Whether the session is in the middle of something: it cannot settle now.
+  // Whether an operation is being recorded or a request computed: the session cannot settle now.
   bool is_busy() const;
-  // Whether such code runs now.
-  bool among_strangers() const { return among_strangers_; }
-  void set_among_strangers(bool among) { among_strangers_ = among; }
-  // The call is on its way out with an exception: it waits for nothing any more.
+  // Whether untraced code runs now.
+  bool in_untraced_code() const { return in_untraced_code_; }
+  void set_in_untraced_code(bool is_in) { in_untraced_code_ = is_in; }
+  // The call is ending by an exception: it waits for no compiler any more.
   void hurry() { patience_ = std::chrono::nanoseconds(0); }
-  // Before a value of a call is computed that another thread may be computing: an attribute shows
-  // it to all threads.
+  // Before a value is computed: an attribute may have shown it to another thread than the one that
+  // traces its call, and that one may be computing it. Waits until it is done.
   static void await_rest(const tracer::Storage& storage);
   static void push(std::shared_ptr<Call> call);
   static std::shared_ptr<Call> pop();
   // How many calls there are on this thread's stack.
   static std::size_t depth();
-  // The function of a call that has stopped tracing is at its end: those above so many calls are
-  // taken from the stack.
+  // The function of a call that has stopped tracing has ended. `depth`: how many calls were on the
+  // stack before it began.
   void leave(std::size_t depth);
   // The call of the innermost function that still runs although tracing has stopped; null: none.
   static Call* stopped();
-  // Whether it is being traced on this thread; calls inside it may be, too.
+  // Whether it is on this thread's stack, perhaps below calls that were made inside it.
   bool is_open() const;
 
-  // Tracing that costs more than it can win stops in the middle of the call: what is pending is
-  // computed, real arrays take the places of lazy ones, and what is left of the function runs as
-  // plain Python does. Where it stops now, the lazy ones are given; the operation that asks may
-  // have been handed some of them.
+  // Asked before each operation. Where recording has cost more than the loops can save, tracing
+  // stops here: what is pending is computed, real arrays take the places of lazy ones, and the rest
+  // of the function runs as plain Python. Gives the lazy arrays then, to be kept alive: the
+  // operation that asks may have been handed some of them.
   std::optional<std::vector<py::object>> stop_if_slow();
-  // The same where a loop goes on natively, whatever tracing has cost.
+  // The same where a loop goes on natively, whatever recording has cost.
   std::optional<std::vector<py::object>> stop(Reason reason);
-  // How many have been recorded.
+  // How many operations have been recorded.
   std::int64_t operations() const { return operations_; }
-  // For tests: tracing stops after so many operations, where it can; below zero: where it is slow.
-  // Gives what was set before.
+  // For tests: tracing stops after so many operations, fast or slow; below zero: as described
+  // above. Gives what was set before.
   static std::int64_t set_most_operations(std::int64_t operations);
 
-  // Its end by an exception. `due`: what the caller will see of its values, whatever happens; the
-  // others are left out when `quickly`.
+  // Ends the call because of an exception. `due`: the values that the caller will see all the same;
+  // with `quickly` no others are computed.
   void abort(const std::vector<LazyArray>& due, bool quickly);
 
   // An argument as a lazy array (or itself when it is none); the same object gives the same lazy
@@ -168,55 +155,55 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // An array that traced code has found somewhere, as a lazy one that is traced from here on.
   // `fresh`: nobody else holds it.
   py::object find(PyObject* array, bool fresh);
-  // What traced code has in the place of an object: the lazy array for a real one whose memory the
-  // call knows, the copy of a list, dict or tuple; unset for any other.
+  // What traced code uses in the place of an object: the lazy array for a real one on memory that
+  // the call knows, the copy of a list, dict or tuple; unset for any other object.
   py::object known(PyObject* object);
   static bool may_know(PyObject* object) {
     return PyArray_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
            PyTuple_CheckExact(object);
   }
-  // Where traced code has put values.
+  // The places where traced code has put values.
   Holders& holders() { return holders_; }
-  // The objects of its signature, where it is recorded.
+  // The objects in its signature, while it is recorded.
   ObjectWatch& objects() { return objects_; }
   const ObjectWatch& objects() const { return objects_; }
-  // Whether the error state only warns or ignores: no other is traced.
+  // Whether NumPy's error state only warns or ignores. Under any other nothing is recorded.
   bool error_state_is_traceable() const { return traceable_; }
-  // Before a ufunc of SciPy's; throws Unsupported where it would warn or raise by itself.
+  // Before a ufunc of SciPy's; throws Unsupported where that would report errors by itself.
   void enter_special();
   bool asked_special() const { return asked_special_; }
 
   // Notes where the operation that follows stands in the user's program, and under which error
-  // state. Throws Unsupported when an error of floating point shall raise or call somebody there.
+  // state. Throws Unsupported where a floating-point error shall raise an exception or call a
+  // function there.
   void enter(bool scalar_operator = false);
   tracer::Origin here();
-  // The same, outside NumPy's and SciPy's own source: what the user is told.
+  // The line outside NumPy's and SciPy's own source, which explanations name.
   tracer::Origin users_line();
-  // The operation stands in this function of NumPy's _methods.py, which the ndarray method that was
-  // called runs.
+  // The operation stands in this function of NumPy's _methods.py, for an ndarray method that is
+  // written in Python.
   void enter_method(const char* name);
   Place place_of(const tracer::Origin& origin) const;
   void record(tracer::Event::Kind kind, Reason reason, std::string detail = {});
 
-  // An array of somebody else's as an operand of the operation that follows. A large one that
-  // somebody may still write is not copied: `immediate` is set, and the results of the operation
-  // have to be computed before anything else happens.
+  // An array that is neither an argument nor made in the call, as an operand of the operation that
+  // follows. A large one that others may still write is not copied: `immediate` is set, and the
+  // results of the operation have to be computed before anything else happens.
   LazyArray capture(PyArrayObject* array);
-  // An ndarray that is_temporary: no copy, nothing at once, for nobody else can write to it.
+  // An ndarray that is_temporary, to which nobody else can write: it is not copied.
   LazyArray adopt_temporary(PyObject* array);
   bool take_immediate() { return std::exchange(immediate_, false); }
 
-  // How its results stand in what the call returned, and how many arguments its session has
-  // numbered. Kept only while a dispatcher records on this thread: nobody else would let go of
-  // what the shape holds.
+  // Whether a dispatcher records the call of this thread. Only then is `keep_shape` called, for
+  // only the dispatcher takes the shape again.
   static bool is_recording();
   // The next call of this thread is recorded for it; null: is not. Gives what was set before.
   static const Recorder* set_recorder(const Recorder* recorder);
   void keep_shape(std::optional<Shape> shape) { shape_ = std::move(shape); }
   std::optional<Shape> take_shape() { return std::exchange(shape_, std::nullopt); }
   std::size_t argument_count() const { return argument_count_; }
-  // Somebody else than the session has warned; `of_numbers`: NumPy, of numbers that are no lazy
-  // arrays.
+  // A warning was given that is not the session's; `of_numbers`: by NumPy, of numbers that are no
+  // lazy arrays.
   void heard_warning(bool of_numbers) {
     session_.mark_impure();
     warned_of_numbers_ |= of_numbers;
@@ -225,16 +212,16 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void listen() { watch_.listen(); }
   // How many frames there are down to the user's `level`-th one, those of the package included.
   int frames_to(int level);
-  // The flags of an argument say what its signature does not: whether it owns its memory.
+  // The program has looked at the flags of an argument, which are more than its signature has.
   void ask_flags() { asked_flags_ = true; }
   bool asked_flags() const { return asked_flags_; }
 
-  // What is done with the Python numbers among the arguments, for a dispatcher that records.
+  // What a call that is recorded does with the Python numbers among its arguments.
   bool records_numbers() const { return recorder_ != nullptr; }
-  Numbers& numbers() { return numbers_; }
-  // The first of the signature's numbers that was not asked for and is no attribute.
+  NumberHistory& numbers() { return numbers_; }
+  // The next of the signature's numbers that are arguments, and not attributes of one.
   int next_argument_number();
-  // Whether the operation that runs now is one of the dispatcher's sites.
+  // Whether the operation that runs now stands at one of the recorder's sites.
   bool is_number_site() const;
 
   // A request that a backend computed. Times are of the steady clock, which is Python's
@@ -242,7 +229,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   struct Run {
     std::shared_ptr<const ir::Executable> executable;
     bool fresh = false;  // its loops were compiled or loaded for this request
-    std::string note;    // why a better backend did not
+    std::string note;    // why a backend that is tried before did not
     std::int64_t prepare_from = 0, prepare_to = 0, run_from = 0, run_to = 0;
   };
   const std::vector<Run>& runs() const { return runs_; }
@@ -269,7 +256,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void look_at_error_state();
   // Whether recording has cost more than the loops of this call can win.
   bool is_slow() const;
-  // What every end has in common; the call is the last one of this thread then.
+  // At every end of a call, which becomes the last one of this thread.
   void close();
 
   tracer::Session session_;
@@ -278,7 +265,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool immediate_ = false;
   Options options_;
   bool may_stop_ = true;  // a signal may end a run
-  bool stopped_ = false;  // one has ended the last
+  bool stopped_ = false;  // a signal has ended the last run
   std::optional<Shape> shape_;
   std::size_t argument_count_ = 0;
   bool asked_flags_ = false, asked_special_ = false;
@@ -286,30 +273,26 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   WarningWatch watch_;
   const std::thread::id thread_ = std::this_thread::get_id();
   std::optional<FrameWatch> frames_;  // while it is open
-  bool among_strangers_ = false;
+  bool in_untraced_code_ = false;
   Holders holders_;
   const Recorder* recorder_;
   ObjectWatch objects_;
-  Numbers numbers_;
+  NumberHistory numbers_;
   int argument_numbers_ = 0;  // that have been asked for
   std::vector<Run> runs_;
   std::int64_t operations_ = 0;    // that have been recorded
   std::int64_t in_loops_ = 0;      // nanoseconds
-  std::int64_t prepared_in_ = 0;   // at most kLongestPreparing of each
-  std::int64_t in_preparing_ = 0;  // all of it
-  std::int64_t in_numpy_ = 0;      // requests that were left to it
+  std::int64_t in_preparing_ = 0;  // preparing loops
+  std::int64_t prepared_in_ = 0;   // the same, at most kLongestPreparing for each request
+  std::int64_t in_numpy_ = 0;      // requests that NumPy computed
   Copies copies_;
   std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers
-  // How long it may still wait for what others can answer meanwhile.
+  // How long it may still wait for compilers where another backend can answer meanwhile.
   std::chrono::nanoseconds brief_{std::chrono::milliseconds(40)};
   std::vector<Code> codes_;
   std::unordered_map<PyObject*, std::uint32_t> code_index_;
   std::unordered_map<PyObject*, py::object> arguments_;  // what was wrapped -> its lazy array
 };
-
-// The flags that the present error state reports, as NPY_FPE_* bits; unset when a mode is neither
-// warn nor ignore.
-std::optional<std::uint8_t> current_report_mask();
 
 }  // namespace ufuse::pyext

@@ -21,7 +21,7 @@ bool is_container(PyObject* object, Into into) {
          (into == Into::All && (PyDict_CheckExact(object) || PySlice_Check(object)));
 }
 
-// The item behind `at`, which goes on; null at the end.
+// The item at `at`, which is moved to the next one; null at the end.
 PyObject* next_item(PyObject* container, Py_ssize_t& at) {
   if (is_sequence(container)) {
     if (at >= PySequence_Fast_GET_SIZE(container)) return nullptr;
@@ -42,15 +42,16 @@ void each_item(PyObject* container, const Visit& visit) {
   while (PyObject* item = next_item(container, at)) visit(item);
 }
 
-// The caller's own list or dict, where an object is a copy of it that was not changed; else null.
+// The caller's own list or dict of which an object is an unchanged copy; null for anything else.
 PyObject* original_of(PyObject* copy) {
   const Call* call = Call::active();
   if (call == nullptr || !call->copies().stands_for_original(copy)) return nullptr;
   return call->copies().original_of(copy);
 }
 
-// First which containers have to be made anew, then lists and dicts without their items, then
-// tuples and slices, which hold themselves through one of those only, then the items.
+// In four steps: finds the containers that have to be copied; makes lists and dicts without their
+// items; makes tuples and slices, which can hold themselves only through a list or dict; fills
+// lists and dicts.
 class Replacement {
  public:
   py::object of(PyObject* root) {
@@ -90,7 +91,7 @@ class Replacement {
   }
 
   void make_immutable() {
-    std::vector<PyObject*> waiting = changing_;  // each for those in it
+    std::vector<PyObject*> waiting = changing_;  // each until those in it are made
     while (!waiting.empty()) {
       PyObject* container = waiting.back();
       const std::size_t before = waiting.size();
@@ -137,7 +138,7 @@ class Replacement {
   }
 
   std::vector<PyObject*> changing_;
-  std::unordered_set<PyObject*> originals_;         // of those: the caller's own stand for them
+  std::unordered_set<PyObject*> originals_;         // those in whose places the caller's own go
   std::unordered_map<PyObject*, py::object> made_;  // unset: not yet
 };
 

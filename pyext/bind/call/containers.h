@@ -1,6 +1,6 @@
-// What stands in Python's own containers? Tuples, lists, dicts and slices, nested as deep as they
-// may be, also in themselves: each is looked into once, and nothing recurses. Used wherever lazy
-// arrays are looked for among the arguments of a call.
+// What is in Python's own containers? Walks through tuples, lists, dicts and slices. These may be
+// nested to any depth and hold themselves, so each is looked into once, without recursion. Used
+// wherever lazy arrays are looked for among the arguments of a call.
 #pragma once
 
 #include <unordered_set>
@@ -15,7 +15,8 @@ enum class Into : std::uint8_t {
   All,        // and the values of dicts, and the parts of slices
 };
 
-// The object itself and all that stands in it, in order. No Python may run between two steps.
+// Gives the object itself and all that is in it, in order. No Python code may run between two
+// steps.
 class ContainerWalk {
  public:
   ContainerWalk(PyObject* root, Into into) : root_(root), into_(into) {}
@@ -33,7 +34,7 @@ class ContainerWalk {
   PyObject* root_;
   const Into into_;
   std::vector<Open> open_;
-  std::vector<PyObject*> first_seen_;  // there are few, mostly
+  std::vector<PyObject*> first_seen_;  // in a vector, for mostly there are few
   std::unordered_set<PyObject*> seen_;
 };
 
@@ -45,14 +46,14 @@ bool any_inside(PyObject* root, Into into, Predicate predicate) {
   return false;
 }
 
-// Whether an object is nothing that lazy arrays could be in or come from: a number or a text.
+// Whether an object is a number or a text, which no lazy array can be in or come from.
 inline bool holds_nothing(PyObject* object) {
   return object == Py_None || PyLong_Check(object) || PyFloat_Check(object) ||
          PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object);
 }
 
-// The object with every lazy array in it replaced by `real_of` it. Containers without any stay what
-// they are; the others are made anew, and hold each other as they did.
+// The object with every lazy array in it replaced by the real one. Containers without lazy arrays
+// stay the same objects; the others are copied, and the copies hold each other as the originals do.
 py::object replaced(PyObject* root);
 
 }  // namespace ufuse::pyext

@@ -62,7 +62,7 @@ void Copies::fill(PyObject* container, const Items& items) {
     for (const auto& item : items) values.append(item.second);
     return check(PyList_SetSlice(container, 0, PyList_GET_SIZE(container), values.ptr()));
   }
-  // Somebody may be on the way through it: keys that are there stay where they are.
+  // Not cleared where the keys are the same: a loop may be iterating over the dict.
   if (!has_keys(container, items)) PyDict_Clear(container);
   for (const auto& [key, value] : items) check(PyDict_SetItem(container, key.ptr(), value.ptr()));
 }
@@ -117,13 +117,13 @@ std::vector<py::object> Copies::changed() const {
 void Copies::clear() {
   by_copy_.clear();
   by_original_.clear();
-  const auto rows = std::exchange(rows_, {});  // what dies may run Python code
+  const auto rows = std::exchange(rows_, {});  // objects that die may run Python code
 }
 
 void Copies::update_originals() {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     if (!rows_[i].is_changed()) continue;
-    // Computing may run code that comes back here.
+    // Computing may run code that calls this function again.
     Items ours = items_of(rows_[i].copy.ptr()), theirs;
     for (const auto& [key, value] : ours) {
       const py::object given = real(value.ptr());

@@ -1,7 +1,7 @@
-// Traced code has copies of the caller's lists and dicts, with lazy arrays in them. Whoever has the
-// caller's own by another name gets the copy, too; before others look, the caller's own hold what
-// traced code has put into the copies, and what others have changed there is in the copies
-// afterwards.
+// Which copies of the caller's lists, dicts and tuples does traced code use? The copies hold lazy
+// arrays. By whatever name traced code reaches the caller's own object, it gets the copy. Before
+// untraced code runs, the originals are given what traced code has put into the copies; afterwards
+// the copies are given what was changed in the originals.
 #pragma once
 
 #include <unordered_map>
@@ -13,26 +13,26 @@ namespace ufuse::pyext {
 
 class Copies {
  public:
-  // A list, dict or tuple and a copy of it.
+  // `copy` is used in the place of `original`, a list, dict or tuple.
   void add(PyObject* copy, PyObject* original);
-  // What an object is a copy of, and what it is itself in traced code; the object itself where
-  // there is none.
+  // The original of a copy, and the copy of an original; any other object itself.
   PyObject* original_of(PyObject* object) const;
   PyObject* copy_of(PyObject* object) const;
-  // What others have in its place: the real array of a lazy one, computed if need be, or the
-  // original.
+  // What untraced code uses in the place of an object: the real array of a lazy one, which is
+  // computed if need be, or the original of a copy.
   py::object real(PyObject* object) const;
-  // Whether others may have the original in the place of this copy: it holds the same.
+  // Whether an object is a copy that holds the same as its original.
   bool stands_for_original(PyObject* copy) const;
 
-  // The copies that traced code has changed since the originals had the same.
+  // The copies that traced code has changed since they were made or updated.
   std::vector<py::object> changed() const;
-  // Real objects in the originals.
+  // Changes the originals as the copies were changed.
   void update_originals();
   bool empty() const { return rows_.empty(); }
-  // Lets go of all, when the call has ended.
+  // Forgets all copies; when the call has ended.
   void clear();
-  // `traced(object)` gives what traced code has in the place of an object that others have put in.
+  // Changes the copies as the originals were changed. `traced(object)` gives what traced code uses
+  // in the place of an object that was put into an original.
   template <class Traced>
   void update_copies(Traced traced) {
     for (Row& row : rows_)
@@ -43,7 +43,7 @@ class Copies {
   using Items = std::vector<std::pair<py::object, py::object>>;  // keys, unset in lists, and values
   struct Row {
     py::object copy, original;
-    Items ours, theirs;  // when both held the same
+    Items ours, theirs;  // what both held when they were the same
 
     bool is_changed() const;
     bool is_as_given() const;

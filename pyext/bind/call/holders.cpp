@@ -7,9 +7,9 @@
 namespace ufuse::pyext {
 namespace {
 
-// Puts what others have there in the item's place; false where that is the item itself.
+// Replaces an item by what untraced code uses in its place; false where that is the item itself.
 bool put(PyObject* container, Py_ssize_t at, PyObject* key, PyObject* item, const Copies& copies) {
-  const py::object before = borrow(item);  // dies afterwards
+  const py::object before = borrow(item);  // its destructor runs when all is done
   const py::object real = copies.real(item);
   if (real.is(before)) return false;
   if (PyDict_CheckExact(container)) {
@@ -23,7 +23,7 @@ bool put(PyObject* container, Py_ssize_t at, PyObject* key, PyObject* item, cons
   } else {
     PyTuple_SET_ITEM(container, at, py::object(real).release().ptr());
   }
-  Py_DECREF(item);  // the container's
+  Py_DECREF(item);  // the reference that the container had
   return true;
 }
 
@@ -67,7 +67,7 @@ py::list Holders::lazies() {
   return found;
 }
 
-// What is computed may run code that puts values somewhere: those are for the next time.
+// Computing may run code that puts values elsewhere: those places are kept for the next time.
 void Holders::make_real(const Copies& copies) {
   known_.clear();
   for (const Place& place : std::exchange(places_, {})) {

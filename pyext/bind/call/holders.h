@@ -1,6 +1,6 @@
-// Where has traced code put lazy arrays? The dictionaries of the user's objects, and lists and
-// dicts that values were put into, are remembered, so that real arrays stand there before anybody
-// else looks, and when the call ends.
+// Where has traced code put lazy arrays? Attributes of the user's objects, lists and dicts that
+// were given one are noted here, so that real arrays can take their places before untraced code
+// looks there, and when the call ends.
 #pragma once
 
 #include <set>
@@ -13,13 +13,13 @@ namespace ufuse::pyext {
 
 class Holders {
  public:
-  // A list, or a dict with one of its keys, where a lazy array may stand, or what holds some.
-  // Without a key: any value of the dict.
+  // A list, or a dict with one of its keys, that may hold a lazy array, also inside other
+  // containers. Without a key: any value of the dict may.
   void add(PyObject* container, PyObject* key = nullptr);
-  // The lazy arrays there, where somebody else than the holders keeps the container.
+  // The lazy arrays there, except in containers that nobody else refers to any more.
   py::list lazies();
-  // Real arrays in their places, computed if need be, and the caller's containers in those of
-  // copies. The containers stay the objects they are.
+  // Replaces them by real arrays, which are computed if need be, and copies of the caller's
+  // containers by the caller's own. The containers themselves stay the same objects.
   void make_real(const Copies& copies);
 
  private:

@@ -1,5 +1,5 @@
-// See session.h. Functions here are called once or a few times per traced call; operations come
-// through lazy_*.cpp.
+// See session.h. Functions here are called once or a few times in each traced call; operations are
+// recorded by the functions in bind/lazy.
 #include "pyext/bind/call/session.h"
 
 #include "codegen/loop/passes/passes.h"
@@ -8,8 +8,8 @@
 #include "numpy_shim/surface.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/gil.h"
-#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/request_check.h"
 
 namespace ufuse::pyext {
@@ -53,12 +53,12 @@ py::list finish(const py::list& results, py::handle returned, const py::list& ar
   return real;
 }
 
-// Pending writes of a call that raised, and the call's end. A call left open would be everybody's
-// surroundings from now on.
+// Does the pending writes of a call that raised, and ends it whatever happens: all later operations
+// of this thread would be recorded in a call that was left open.
 void end_by_exception(Call& call, const py::list& due, bool quickly) {
   struct End {
     ~End() {
-      while (call.is_open()) Call::pop();  // those inside it, which an interrupt left open, first
+      while (call.is_open()) Call::pop();  // first those inside it that an interrupt left open
     }
     Call& call;
   } end{call};
@@ -68,7 +68,7 @@ void end_by_exception(Call& call, const py::list& due, bool quickly) {
 
 py::list held_lazies() { return active_call().holders().lazies(); }
 
-// Python's error, out of the way of what has to be done before it is raised.
+// Python's error, taken away while other things are done, and raised afterwards.
 class Raised {
  public:
   Raised() { PyErr_Fetch(&type_, &value_, &trace_); }
@@ -96,7 +96,8 @@ class Raised {
   PyObject *type_, *value_, *trace_;
 };
 
-// Calls what has to be done, again where Ctrl-C comes in between, which is raised at the end.
+// Calls a function that has to be called, once more where Ctrl-C ends it. The KeyboardInterrupt is
+// raised at the end.
 py::object insist(py::handle function, const py::object& argument,
                   std::unique_ptr<Raised>& raised) {
   constexpr int kTries = 4;
@@ -111,9 +112,9 @@ py::object insist(py::handle function, const py::object& argument,
   }
 }
 
-// A traced call from beginning to end, in one frame that no signal can come in between: body(None)
-// runs the function and calls finish; where it raised, due(error) gives the values that the caller
-// will see all the same; settle(error or None) gives the result.
+// A traced call from beginning to end, in one C++ function: no signal's handler runs between its
+// steps. body(None) runs the function and calls finish; where it raised, due(error) gives the
+// values that the caller will see all the same; settle(error or None) gives the result.
 py::object traced(bool fast, bool debug, bool waits, py::handle body, py::handle due,
                   py::handle settle) {
   const auto call = std::make_shared<Call>();
@@ -197,13 +198,13 @@ py::object file_name(const std::string& path) {
   return steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
-// Words of a compiler or of the file system, which need not be UTF-8.
+// A message of a compiler or of the file system, which need not be UTF-8.
 py::object readable(const std::string& words) {
   return steal(
       PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "replace"));
 }
 
-// Why loops are not compiled, in words; `otherwise` where they do not say.
+// Why loops are not compiled, in words; `otherwise` where the group does not tell.
 std::string note_of(const ir::GroupReport& group, const std::string& otherwise) {
   std::string note;
   if (group.reason) note = sentence_of(*group.reason);
@@ -245,16 +246,6 @@ py::list reports() {
     rows.append(row);
   }
   return rows;
-}
-
-py::list last_run_sources() {
-  py::list sources;
-  const std::shared_ptr<Call> call = described_call();
-  if (!call) return sources;
-  for (const Call::Run& run : call->runs())
-    for (const ir::GroupReport& group : run.executable->report().groups)
-      if (!group.source->empty()) sources.append(*group.source);
-  return sources;
 }
 
 py::list loop_passes() {
@@ -307,8 +298,7 @@ py::list reasons() {
   return rows;
 }
 
-// How each name of NumPy is run where the rule does not say it: rows (module, name, form, what,
-// whether it writes to an argument).
+// The rows of surface.def: (module, name, form, what, whether it writes to an argument).
 py::list surface() {
   py::list rows;
   for (const numpy_shim::SurfaceRow& row : numpy_shim::surface()) {
@@ -320,29 +310,24 @@ py::list surface() {
   return rows;
 }
 
-// `with most_operations(20):`
-class MostOperations {
+// A Python context manager, `with backend("interpreted"):`, while which something is set.
+// exchange(value) sets it and gives what was set before.
+template <auto exchange, class Value>
+class Setting {
  public:
-  explicit MostOperations(std::int64_t operations) : operations_(operations) {}
-  void enter() { before_ = Call::set_most_operations(operations_); }
-  void exit(const py::args&) { Call::set_most_operations(before_); }
+  explicit Setting(Value value) : value_(std::move(value)) {}
+  void enter() { before_ = exchange(value_); }
+  void exit(const py::args&) { exchange(before_); }
 
- private:
-  std::int64_t operations_, before_ = -1;
-};
-
-// `with backend("interpreted"):`
-class ChosenBackend {
- public:
-  explicit ChosenBackend(std::string name) : name_(std::move(name)) {}
-  void enter() {
-    before_ = current_backend();
-    set_backend(name_);
+  static void bind(py::module_& m, const char* name, const char* argument, const char* words) {
+    py::class_<Setting>(m, name, words)
+        .def(py::init<Value>(), py::arg(argument))
+        .def("__enter__", &Setting::enter)
+        .def("__exit__", &Setting::exit);
   }
-  void exit(const py::args&) { set_backend(before_); }
 
  private:
-  std::string name_, before_;
+  Value value_, before_{};
 };
 
 }  // namespace
@@ -439,7 +424,6 @@ void bind_session(py::module_& m) {
   m.def("loop_passes", loop_passes,
         "The passes that rewrite loops before they are printed: (name, sentence), in their order. "
         "UFUSE_LEAVE_OUT names some that are left out.");
-  m.def("last_run_sources", last_run_sources, "C++ texts of the active or last call.");
   m.def("surface", surface, "Rows of numpy_shim/surface.def: (module, name, form, what).");
   m.def("reasons", reasons, "Rows of ir/support/reasons.def: (id, sentence).");
   m.def(
@@ -454,9 +438,10 @@ void bind_session(py::module_& m) {
       "set_request_judge", set_request_judge, py::arg("judge"),
       "judge(row) is called with each request of a traced call, beside what NumPy gives for it: a "
       "dict that ufuse/tools/requests.py describes. None: nobody looks.");
-  m.def("set_backend", set_backend, py::arg("name"),
-        "'deferred' (the default), 'compiled', 'interpreted' or 'numpy': the first backend that is "
-        "tried.");
+  m.def(
+      "set_backend", [](const std::string& name) { set_backend(name); }, py::arg("name"),
+      "'deferred' (the default), 'compiled', 'interpreted' or 'numpy': the first backend that is "
+      "tried.");
   m.def("current_backend", current_backend, "The first backend that is tried.");
   m.def(
       "finish_builds",
@@ -476,16 +461,12 @@ void bind_session(py::module_& m) {
         "Start libomp, which reads the environment now; whether it runs.");
   m.def("openmp_survives", codegen::openmp_survives,
         "Whether libomp starts and runs a loop with this environment, tried in a child process.");
-  py::class_<MostOperations>(m, "most_operations",
-                             "Context manager, for tests: tracing stops in the middle of a call "
-                             "after so many operations, where it can.")
-      .def(py::init<std::int64_t>(), py::arg("operations"))
-      .def("__enter__", &MostOperations::enter)
-      .def("__exit__", &MostOperations::exit);
-  py::class_<ChosenBackend>(m, "backend", "Context manager: another backend while it is open.")
-      .def(py::init<std::string>(), py::arg("name"))
-      .def("__enter__", &ChosenBackend::enter)
-      .def("__exit__", &ChosenBackend::exit);
+  Setting<Call::set_most_operations, std::int64_t>::bind(
+      m, "most_operations", "operations",
+      "Context manager, for tests: tracing stops in the middle of a call after so many operations, "
+      "where it can.");
+  Setting<set_backend, std::string>::bind(m, "backend", "name",
+                                          "Context manager: another backend while it is open.");
 }
 
 }  // namespace ufuse::pyext

@@ -1,4 +1,4 @@
-// The session as module functions of `_core`: begin, wrap, numpy_call, finish and what explain
+// Traced calls as module functions of `_core`: begin, wrap, numpy_call, finish, and what explain
 // reads.
 #pragma once
 

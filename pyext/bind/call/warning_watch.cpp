@@ -11,7 +11,7 @@ namespace {
 
 thread_local int at_work = 0, own_words = 0;
 
-// What a module says when it is imported is no answer of the call's.
+// Warnings of a module that is being imported do not belong to the call.
 bool is_importing() {
   PyFrameObject* frame = PyEval_GetFrame();
   py::object held;
@@ -29,7 +29,7 @@ PyObject* hear(PyObject*, PyObject* text) {
   return guard([&]() -> PyObject* {
     Call* call = Call::active();
     if (call != nullptr && own_words == 0 && !is_importing()) {
-      // Of numbers that are the same in each call; Python may not say it a second time.
+      // NumPy's warnings of numbers that are the same in each call. Python may show it once only.
       const bool of_numbers =
           PyUnicode_Check(text) && text_of(text).find(" encountered in ") != std::string::npos;
       call->heard_warning(of_numbers);
@@ -53,7 +53,7 @@ PyObject* the_row() {
   return row;
 }
 
-// The list that Python looks at; null where somebody has put another thing there.
+// The list that Python looks at; null where somebody has put something else there.
 PyObject* filters() {
   static PyObject *names = nullptr, *name = nullptr;
   if (names == nullptr) {
@@ -71,7 +71,7 @@ void WarningWatch::listen() {
   if (list == nullptr) return;
   PyObject* row = the_row();
   if (PyList_GET_SIZE(list) > 0 && PyList_GET_ITEM(list, 0) == row) {
-    // Another thread's, which takes one row away for each that it has put there.
+    // The row may be another thread's. Each thread removes as many rows as it has put there.
     if (std::ranges::any_of(lists_, [&](const py::object& known) { return known.ptr() == list; }))
       return;
   }

@@ -1,7 +1,8 @@
-// What is warned of while a call is traced, by whom? NumPy's scalars, and all that runs at once,
-// warn where they stand: then what is pending and stands before warns first, and the call is not
-// one to be replayed, which would not say it again. Python's warnings are heard before any filter
-// decides about them, by a row in front of the filters that never matches.
+// Which warnings are given while a call is traced? Not only the session's: NumPy's scalars, and
+// everything that runs at once, warn immediately. Then the warnings of pending operations, which
+// stand before in the program, have to come first, and the call cannot be replayed, for a replay
+// would not warn. Warnings are noticed before any filter decides about them, by a row at the front
+// of the filters whose pattern looks at the message and never matches.
 #pragma once
 
 #include <vector>
@@ -21,7 +22,8 @@ class WarningWatch {
   std::vector<py::object> lists_;  // that hold the row
 };
 
-// While one lives, what is heard on this thread computes nothing: the session is at work.
+// While one lives, the session is at work on this thread, and warnings do not make it compute what
+// is pending.
 class AtWork {
  public:
   AtWork();
@@ -31,7 +33,7 @@ class AtWork {
 };
 bool is_at_work();
 
-// While one lives, what is said on this thread is the session's own.
+// While one lives, warnings on this thread are the session's own.
 class OwnWords {
  public:
   OwnWords();
@@ -40,7 +42,7 @@ class OwnWords {
   OwnWords& operator=(const OwnWords&) = delete;
 };
 
-// Whether some filter makes exceptions of warnings.
+// Whether some filter may turn warnings into exceptions.
 bool warnings_may_raise();
 
 }  // namespace ufuse::pyext

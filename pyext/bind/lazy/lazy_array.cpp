@@ -1,5 +1,5 @@
-// The type `ufuse.ndarray` itself: life and death, attributes that are known without computing, and
-// conversions, which force.
+// The type `ufuse.ndarray` itself: how objects are made and freed, attributes that are known
+// without computing, and conversions, for which the value is computed.
 #include "pyext/bind/lazy/lazy_array.h"
 
 #include <structmember.h>
@@ -51,8 +51,9 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Never tracked by the garbage collector, to which a lazy array is an object like a number; but
-// containers of objects that might be are always tracked, and so gc.get_referrers finds them.
+// The garbage collector never tracks lazy arrays themselves: they refer to no other objects. But
+// their type has Py_TPFLAGS_HAVE_GC, and so containers that hold one are tracked, and
+// gc.get_referrers finds these.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   return 0;
@@ -68,7 +69,7 @@ LazyObject* ring() {
   return begin;
 }
 
-// Those of the active call that have to be computed if anybody is to see them afterwards.
+// Those of the active call that have no value yet, and whose value is lost when the call ends.
 py::list pending_arrays() {
   py::list found;
   for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
@@ -79,19 +80,20 @@ py::list pending_arrays() {
   return found;
 }
 
-// Those of calls that have ended, each of them once.
+// Those of calls that have ended; each is told of once.
 py::list arrays_left_behind() {
   py::list found;
   for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
     if (each->left_behind || each->array.storage->session != nullptr) continue;
-    if (!each->real && each->array.storage->value) continue;  // interrupted: there is no value
+    if (!each->real && each->array.storage->value) continue;  // never computed: interrupted
     each->left_behind = true;
     found.append(borrow(reinterpret_cast<PyObject*>(each)));
   }
   return found;
 }
 
-// A tuple is made once, but one that a traced call made holds what the caller would never see.
+// Tuples cannot be changed in Python. But one that a traced call has made, with lazy arrays in it,
+// has not been seen by anybody else.
 void replace_in_tuple(const py::tuple& tuple, py::handle old, py::handle replacement) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.ptr()); ++i) {
     if (PyTuple_GET_ITEM(tuple.ptr(), i) != old.ptr()) continue;
@@ -214,8 +216,8 @@ PyObject* get_imag(PyObject* self, void*) {
   });
 }
 
-// Setting shape, dtype, real ... is done to the real array; afterwards the lazy one is a view of
-// the same memory again.
+// Setting shape, dtype, real ... sets it on the real array. Afterwards the lazy one is a view of
+// that array's memory.
 int set_on_real(PyObject* self, const char* name, PyObject* value) {
   LazyObject* lazy = as_lazy(self);
   if (Call* call = tracing_call(self)) {
@@ -237,8 +239,8 @@ int set_attribute(PyObject* self, PyObject* value, void* name) {
   return guard([&] { return set_on_real(self, static_cast<const char*>(name), value); }, -1);
 }
 
-// Any other attribute is the real object's. A method runs as a NumPy call when it is called, not
-// before.
+// Any other attribute is taken from the real object, which has to be computed. A method is bound to
+// the lazy object, and runs as a NumPy call when it is called.
 PyObject* call_method(PyObject* bound, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     PyObject* self = PyTuple_GET_ITEM(bound, 0);
@@ -262,7 +264,7 @@ PyObject* getattro(PyObject* self, PyObject* name) {
   return guard([&]() -> PyObject* {
     py::error_already_set missing;  // takes the AttributeError
     const std::string text = text_of(name);
-    // NumPy probes these to read memory without asking; they would hide what is pending.
+    // NumPy would read memory through these without asking, although values are pending for it.
     const bool protocol = text == "__array_interface__" || text == "__array_struct__";
     const py::object type = steal(get_class(self, nullptr));
     const py::object of_type =
@@ -330,11 +332,11 @@ PyTypeObject* lazy_type() { return the_base; }
 
 namespace {
 
-// NumPy raises where such an array is made, and not where its values are first wanted.
+// NumPy raises where such an array is made, and not where its values are used first.
 void check_size(const LazyArray& array) {
   static const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (array.layout.shape.size() > numpy().most_axes) throw Unsupported(Reason::Size);
+  if (array.layout.shape.size() > numpy().version.most_axes()) throw Unsupported(Reason::Size);
   if (!array.storage->value || array.is_view) return;
   auto bytes = static_cast<double>(ir::size_of(array.layout.dtype));
   for (std::int64_t n : array.layout.shape) bytes *= static_cast<double>(n);
@@ -367,7 +369,7 @@ Call* tracing_call(PyObject* lazy) {
   return call && as_lazy(lazy)->array.storage->session == &call->session() ? call : nullptr;
 }
 
-// Others who have the real array may have forbidden to write to it.
+// Code that has the real array may have made it read-only.
 void update_flags(LazyObject* lazy) {
   if (lazy->real != nullptr && PyArray_CheckExact(lazy->real))
     lazy->array.read_only = !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(lazy->real));
@@ -454,7 +456,7 @@ PyTypeObject* make_type(const char* name, unsigned int flags, std::vector<PyType
   return reinterpret_cast<PyTypeObject*>(type);
 }
 
-// Named like the real types.
+// The types have the names of the real ones.
 void make_types_by_kind() {
   std::vector<PyType_Slot> slots;
   add_sequence_slots(slots);

@@ -1,10 +1,10 @@
-// Indexing of lazy arrays: basic indices are views; index arrays and masks are NumPy calls, but for
-// masked assignment of a scalar.
-#include "numpy_shim/promote.h"
+// Indexing of lazy arrays. Basic indices give views; index arrays and masks are calls of NumPy,
+// except the assignment of one value through a mask.
+#include "numpy_shim/assign.h"
 #include "numpy_shim/view.h"
-#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/lazy/recorded_number.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -37,7 +37,7 @@ IndexItem item_of(PyObject* object) {
     const bool is_mask = PyBool_Check(object) || PyArray_IsScalar(object, Bool) ||
                          (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
     if (is_mask) throw Unsupported(Reason::MaskIndex);
-    // A class of Python's has code of its own, which runs where nothing is being built.
+    // Python code (`__index__`) must not run while an operation is being recorded.
     const bool asks_python =
         (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !is_lazy(object) && !is_number(object);
     if (!PyIndex_Check(object) || PyArray_Check(object) || asks_python ||
@@ -142,7 +142,7 @@ Py_ssize_t length(PyObject* self) {
 }
 
 PyObject* item_at(PyObject* self, Py_ssize_t i) {
-  // The iteration protocol asks until IndexError.
+  // Python's iteration over sequences ends with an IndexError.
   const Layout& layout = as_lazy(self)->array.layout;
   if (!layout.shape.empty() && i >= layout.shape.front()) {
     PyErr_SetString(PyExc_IndexError, "index out of bounds");
@@ -151,8 +151,8 @@ PyObject* item_at(PyObject* self, Py_ssize_t i) {
   return guard([&] { return get_item(self, steal(PyLong_FromSsize_t(i)).ptr()); });
 }
 
-// Over the elements of an array of one axis: Python gets them as they are when it asks for each,
-// after what has been written until then.
+// An iterator over the elements of an array with one axis. Each element has the value that it has
+// when Python asks for it, which includes what has been written until then.
 struct ElementsObject {
   PyObject_HEAD PyObject* array;
   Py_ssize_t at;
@@ -179,7 +179,7 @@ PyObject* next_element(PyObject* self) {
   });
 }
 
-// Rows are views.
+// Of an array with several axes: its rows, which are views.
 PyObject* iterate(PyObject* self) {
   return guard([&]() -> PyObject* {
     const Layout& layout = as_lazy(self)->array.layout;
@@ -200,17 +200,9 @@ int contains(PyObject* self, PyObject* value) {
       -1);
 }
 
-tracer::ByteRange range_of(const LazyArray& array) {
-  // Of arrays without memory yet, places within it can be compared all the same.
-  const auto first = reinterpret_cast<std::intptr_t>(array.storage->memory.data) + array.offset;
-  return tracer::byte_range(reinterpret_cast<const void*>(first), array.layout);
-}
-
-// NumPy copies the elements of a single axis one after another. Where it reads places that it has
-// written before, the result depends on its order; only for equal strides does it take care, and
-// for opposite ones it copies first.
+// Whether the elements of a value are read from memory that the assignment writes, in an order that
+// matters.
 bool depends_on_order(const LazyArray& target, PyObject* value) {
-  if (target.layout.shape.size() != 1) return false;
   const bool has_memory = static_cast<bool>(target.storage->memory);
   std::int64_t stride = 0;
   tracer::ByteRange range;
@@ -219,17 +211,15 @@ bool depends_on_order(const LazyArray& target, PyObject* value) {
     const bool both = has_memory && source.storage->memory;
     if (source.layout.shape.empty() || (source.storage != target.storage && !both)) return false;
     stride = source.layout.shape.back() == 1 ? 0 : source.layout.strides.back();
-    range = range_of(source);
+    range = source.bytes();
   } else if (has_memory && PyArray_Check(value)) {
     auto* source = reinterpret_cast<PyArrayObject*>(value);
     const int last = PyArray_NDIM(source) - 1;
     if (last < 0) return false;
     stride = PyArray_DIM(source, last) == 1 ? 0 : PyArray_STRIDE(source, last);
-    range = byte_range_of(source);
+    range = byte_range(source);
   }
-  const std::int64_t written = target.layout.strides[0];
-  const bool same_direction = (stride > 0) == (written > 0);
-  return stride != 0 && stride != written && same_direction && range.overlaps(range_of(target));
+  return numpy_shim::depends_on_order(target.layout, stride) && range.overlaps(target.bytes());
 }
 
 }  // namespace
@@ -244,12 +234,8 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
   }
   if (depends_on_order(target, value)) throw Unsupported(Reason::OverlappingAssignment);
   const tracer::Operand operand = to_operand(call, value);
-  // NumPy puts its scalars into signed integers by way of Python's int, which raises where the
-  // value does not fit.
-  if (operand.scalar && !operand.weak && ir::is_in(target.layout.dtype, ir::kInt) &&
-      !numpy_shim::can_cast_safely(operand.layout.dtype, target.layout.dtype))
-    throw Unsupported(Reason::UnsafeCast);
-  // A temporary on the interpreter's stack: nobody else has it.
+  numpy_shim::check_item(operand, target.layout.dtype);
+  // Nobody else refers to it: it is a temporary on the interpreter's stack.
   const bool temporary =
       is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;
   call.session().assign(target, operand, temporary ? as_lazy(value)->array.storage : nullptr);
@@ -272,7 +258,7 @@ void add_index_slots(std::vector<PyType_Slot>& slots) {
 }
 
 void add_sequence_slots(std::vector<PyType_Slot>& slots) {
-  // Again, or `x.__getitem__` would be that of sequences, which takes integers alone.
+  // Added again: otherwise `x.__getitem__` would be that of Py_sq_item, which takes integers only.
   add_index_slots(slots);
   slots.insert(slots.end(), {{Py_mp_length, reinterpret_cast<void*>(length)},
                              {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},

@@ -14,7 +14,7 @@ namespace {
 
 using numpy_shim::View;
 
-// Arguments by position or keyword, unset ones null. Anything else is for NumPy.
+// Arguments by position or keyword; null where one is not given. Throws Unsupported for others.
 template <std::size_t N>
 using Args = std::array<PyObject*, N>;
 template <std::size_t N>
@@ -149,12 +149,7 @@ PyObject* argmax(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 ir::Dims strides_for(const LazyArray& array, DType dtype, char order) {
-  const std::size_t itemsize = ir::size_of(dtype);
-  const bool fortran = order == 'F' || (order == 'A' && numpy_shim::is_f_contiguous(array.layout) &&
-                                        !numpy_shim::is_c_contiguous(array.layout));
-  if (order == 'K') return numpy_shim::like_strides(array.layout, itemsize);
-  return fortran ? numpy_shim::f_strides(array.layout.shape, itemsize)
-                 : numpy_shim::c_strides(array.layout.shape, itemsize);
+  return numpy_shim::ordered_strides(array.layout, ir::size_of(dtype), order);
 }
 
 PyObject* copy(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -173,16 +168,9 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
     const std::optional<DType> dtype = dtype_argument(type);
     if (!dtype) throw Unsupported(Reason::Dtype);
     const DType from = array.layout.dtype;
-    if (casting && PyUnicode_Check(casting)) {
-      const std::string rule = text_of(casting);
-      const bool allowed = rule == "unsafe" ||
-                           (rule == "same_kind" && numpy_shim::can_cast_same_kind(from, *dtype)) ||
-                           (rule == "safe" && numpy_shim::can_cast_safely(from, *dtype)) ||
-                           ((rule == "no" || rule == "equiv") && from == *dtype);
-      if (!allowed) throw Unsupported(Reason::Arguments);
-    } else if (casting) {
+    if (casting &&
+        (!PyUnicode_Check(casting) || !numpy_shim::can_cast(from, *dtype, text_of(casting))))
       throw Unsupported(Reason::Arguments);
-    }
     // NumPy warns that the imaginary part is lost.
     if (ir::is_in(from, ir::kComplex) && !ir::is_in(*dtype, ir::kComplex | ir::kBool))
       throw Unsupported(Reason::Arguments);
@@ -226,8 +214,7 @@ PyObject* squeeze(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Of an array that has no gaps. What NumPy reshapes is a view, if need be of a copy that nobody
-// else knows.
+// A reshaped view of an array without gaps. Where NumPy has to copy, it gives a view of the copy.
 py::object reshaped_view(Call& call, const LazyArray& array, const ir::Dims& shape, bool fortran) {
   const std::optional<View> view = numpy_shim::reshape_view(array.layout, shape, fortran);
   if (!view) throw Unsupported(Reason::Arguments);
@@ -236,10 +223,9 @@ py::object reshaped_view(Call& call, const LazyArray& array, const ir::Dims& sha
 
 py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& wanted, char order) {
   const ir::Dims shape = numpy_shim::reshape_shape(array.layout, wanted);
-  const bool fortran = order == 'F' || (order == 'A' && numpy_shim::is_f_contiguous(array.layout) &&
-                                        !numpy_shim::is_c_contiguous(array.layout));
+  const bool fortran = numpy_shim::is_fortran_order(array.layout, order);
   if (array.scalar) {
-    // A NumPy scalar becomes an array first, and what is 0-d again a scalar.
+    // NumPy makes an array of a scalar first, and a scalar of a result without axes.
     if (shape.empty()) return make_lazy(array);
     return reshaped_view(call, zero_d(call, array), shape, fortran);
   }
@@ -276,9 +262,7 @@ PyObject* ravel(PyObject* self, PyObject* args, PyObject* kwargs) {
     const bool view = letter == 'C' && numpy_shim::is_c_contiguous(array.layout);
     if (array.scalar || (!view && letter != 'C')) throw Unsupported(Reason::Arguments);
     if (view) return reshaped(call, array, {-1}, 'C');
-    std::int64_t n = 1;
-    for (std::int64_t d : array.layout.shape) n *= d;
-    return make_lazy(call.session().reshaped_copy(array, {n}, false));
+    return make_lazy(call.session().reshaped_copy(array, {-1}, false));
   });
 }
 
@@ -287,9 +271,7 @@ PyObject* flatten(PyObject* self, PyObject* args, PyObject* kwargs) {
     const auto [order] = parse<1>({"order"}, args, kwargs);
     const char letter = order_of(order, 'C');
     if (letter == 'A' || letter == 'K') throw Unsupported(Reason::Arguments);
-    std::int64_t n = 1;
-    for (std::int64_t d : array.layout.shape) n *= d;
-    return make_lazy(call.session().reshaped_copy(array, {n}, letter == 'F'));
+    return make_lazy(call.session().reshaped_copy(array, {-1}, letter == 'F'));
   });
 }
 
@@ -321,7 +303,7 @@ PyObject* conjugate(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs)))
       return numpy_method(self, "conjugate", args, kwargs, Reason::Arguments).release().ptr();
-    // What is real is its own conjugate, as in ndarray.conj; the ufunc would make int8 of bool.
+    // As in ndarray.conj, a real array is its own conjugate; the ufunc would make int8 of bool.
     if (!ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex))
       return borrow(self).release().ptr();
     PyObject* operands[] = {self};
@@ -349,7 +331,7 @@ PyObject* tolist(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* format(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__format__", Reason::Print, args, kwargs);
 }
-// By calling the type: not every NumPy scalar has a method for it.
+// Called as complex(x): not every NumPy scalar has a method __complex__.
 PyObject* to_complex(PyObject* self, PyObject*, PyObject*) {
   return guard([&] {
     const py::object real = force_outcome(self, Reason::Complex, false);
@@ -369,7 +351,7 @@ PyObject* reduce_pickle(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__reduce__", Reason::Pickle, args, kwargs);
 }
 
-// Module `copy` keeps the order of the elements in memory, where the method has its own default.
+// Module `copy` keeps the order of the elements in memory; the default of the method is C order.
 PyObject* module_copy(PyObject* self, PyObject*, PyObject*) {
   return copy(self, py::make_tuple("K").ptr(), nullptr);
 }
@@ -418,7 +400,7 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Of NumPy's dispatchers. A program that calls it in another way hears what NumPy says.
+// What NumPy's dispatchers call. Calls in any other form are left to NumPy, which words the error.
 PyObject* array_function(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     const bool plain = (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) &&

@@ -6,9 +6,11 @@
 #include <cstring>
 
 #include "numpy_shim/layout.h"
+#include "numpy_shim/operators.h"
+#include "numpy_shim/placement.h"
 #include "numpy_shim/promote.h"
-#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 
 namespace ufuse::pyext {
@@ -16,24 +18,16 @@ namespace {
 
 using tracer::Operand;
 
-bool is_integer(const Operand& operand) {
-  return operand.weak ? operand.weak->kind == numpy_shim::WeakScalar::Kind::Int
-                      : ir::is_in(operand.layout.dtype, ir::kInteger | ir::kBool);
-}
-
 struct Parsed {
   numpy_shim::UfuncOptions options;
   std::vector<PyObject*> outs;  // borrowed; lazy arrays of the call or null
 };
 
 bool share_memory(const tracer::Storage& a, const tracer::Storage& b) {
-  if (&a == &b) return true;
-  return a.memory && b.memory &&
-         tracer::byte_range(a.memory.data, a.layout)
-             .overlaps(tracer::byte_range(b.memory.data, b.layout));
+  return &a == &b || (a.memory && b.memory && a.bytes().overlaps(b.bytes()));
 }
 
-// Outputs that share memory are NumPy's to sort out.
+// Outputs that share memory are left to NumPy.
 void check_outs(const std::vector<PyObject*>& outs) {
   for (std::size_t i = 0; i < outs.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
@@ -42,7 +36,7 @@ void check_outs(const std::vector<PyObject*>& outs) {
         throw Unsupported(Reason::Arguments);
 }
 
-// The keywords that have a native meaning; throws Unsupported for all others.
+// The keywords that have a native form; throws Unsupported for all others.
 Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* const> args,
              PyObject* kwargs) {
   Parsed parsed;
@@ -94,8 +88,8 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
 
 thread_local PyObject* named_ufunc = nullptr;
 
-// np.float64(2) + lazy scalar: the operator it stands for; null for any other ufunc call. NumPy's
-// scalars hand their operators over as ufunc calls.
+// The operator that a ufunc call stands for where a NumPy scalar has made it, as in
+// `np.float64(2) + lazy scalar`; null for any other call.
 PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
   if (std::exchange(named_ufunc, nullptr) == ufunc) return nullptr;
   if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
@@ -107,32 +101,7 @@ PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, 
   return numpy_ufunc("power") == ufunc ? operator_function("pow") : nullptr;
 }
 
-// NumPy's scalar types have operators of their own, which check integers for overflow and use
-// another power.
-void check_scalar_operator(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands) {
-  if (ufunc.name == "power") throw Unsupported(Reason::ScalarPower);
-  static constexpr std::array kChecked = {"add",          "subtract",  "multiply",
-                                          "floor_divide", "remainder", "divmod",
-                                          "negative",     "absolute",  "positive"};
-  // Comparing scalars never warns, but NumPy's loops for complex numbers do.
-  const bool complex = std::ranges::any_of(operands, [](const Operand& x) {
-    return !x.weak && ir::is_in(x.layout.dtype, ir::kComplex);
-  });
-  // Their product is rounded twice, where the loops may fuse one product with the sum.
-  if (complex && ufunc.name != "add" && ufunc.name != "subtract" && ufunc.name != "divide")
-    throw Unsupported(Reason::ScalarOperator);
-  const bool checked =
-      std::ranges::any_of(kChecked, [&](const char* name) { return ufunc.name == name; });
-  if (checked && std::ranges::all_of(operands, is_integer))
-    throw Unsupported(Reason::IntegerScalar);
-}
-
-// Whether NumPy's loops round differently where their output is an operand's memory.
-bool rounds_by_place(const Operand& x) {
-  return numpy().major < 2 && ir::is_in(x.layout.dtype, ir::kComplex);
-}
-
-// Whether the results can be written to the outputs; asked for all of them before the first is.
+// Throws Unsupported where a result cannot be written to its output; before any is written.
 void check_written(const std::vector<LazyArray>& results, const std::vector<PyObject*>& outs,
                    bool same_kind) {
   for (std::size_t i = 0; i < outs.size() && i < results.size(); ++i) {
@@ -148,72 +117,22 @@ void check_written(const std::vector<LazyArray>& results, const std::vector<PyOb
   }
 }
 
-// Vectors of one element keep their stride, which has no meaning, on their way to NumPy's loop.
-void check_one_element(std::span<const Operand> operands) {
-  bool odd = false;
-  for (const Operand& x : operands) {
-    if (x.weak) continue;
-    const Layout& layout = x.layout;
-    if (std::ranges::any_of(layout.shape, [](std::int64_t n) { return n != 1; })) return;
-    odd |= layout.shape.size() == 1 && ir::is_in(layout.dtype, ir::kInexact) &&
-           layout.strides[0] != static_cast<std::int64_t>(ir::size_of(layout.dtype));
-  }
-  if (odd) throw Unsupported(Reason::Arguments);
-}
-
-// NumPy 1 searches a loop by the size of an integer too: only those of one byte fit float16.
-void check_searched(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
-                    const numpy_shim::UfuncOptions& options) {
-  if (numpy().nep50) return;
-  const numpy_shim::Resolved resolved = numpy_shim::resolve(ufunc, operands, options);
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const auto& weak = operands[i].weak;
-    if (!weak || !is_integer(operands[i]) || resolved.inputs[i] != DType::Float16) continue;
-    const auto value = static_cast<std::int64_t>(weak->magnitude);
-    if (value < -128 || value > 255) throw Unsupported(Reason::Promotion);
-  }
-}
-
 }  // namespace
 
 void check_target(Call& call, const LazyArray& result, PyObject* out) {
-  const ir::Node& node = call.session().graph()[call.session().operand(result).node];
-  if (node.op != ir::Op::Ufunc) return;
-  const LazyArray& target = as_lazy(out)->array;
-  const bool complex = ir::is_in(node.dtype, ir::kComplex) ||
-                       std::ranges::any_of(node.inputs, [&](ir::NodeId input) {
-                         return ir::is_in(call.session().graph()[input].dtype, ir::kComplex);
-                       });
-  const bool backwards =
-      std::ranges::any_of(target.layout.strides, [](std::int64_t stride) { return stride < 0; });
-  const bool like_new = target.layout.strides == result.layout.strides;
-  if (backwards || (complex && (!like_new || numpy().major < 2)))
-    throw Unsupported(Reason::Arguments);
-}
-
-void check_complex_product(const numpy_shim::Ufunc& ufunc, std::span<const Operand> operands,
-                           bool in_place) {
-  const bool square = ufunc.name == "square";
-  const Operand& x = operands.front();
-  if ((!square && ufunc.name != "multiply") || x.weak || !ir::is_in(x.layout.dtype, ir::kComplex))
-    return;
-  const bool one = std::ranges::all_of(x.layout.shape, [](std::int64_t n) { return n == 1; });
-  const bool old = numpy().major < 2 && one;  // its loops take one number another way
-  if ((square && x.scalar) || (in_place && one) || old) throw Unsupported(Reason::ScalarOperator);
+  numpy_shim::check_output(call.session().version, call.session().graph(),
+                           call.session().operand(result).node, result.layout,
+                           as_lazy(out)->array.layout);
 }
 
 void prepare_block_call(Call& call, const numpy_shim::Ufunc& ufunc,
                         std::span<PyObject* const> inputs, std::vector<Operand>& operands,
                         const numpy_shim::UfuncOptions& options, std::span<PyObject* const> outs) {
   if (!numpy_shim::is_block_call(ufunc, operands, options)) return;
-  check_searched(ufunc, operands, options);
-  check_one_element(operands);
-  for (PyObject* out : outs) {
-    if (out == nullptr) continue;
-    const Layout& layout = as_lazy(out)->array.layout;
-    if (ir::is_in(layout.dtype, ir::kInexact) && !numpy_shim::is_packed_inside(layout))
-      throw Unsupported(Reason::Arguments);
-  }
+  ir::SmallVector<const Layout*, 4> outputs;
+  for (PyObject* out : outs)
+    if (out != nullptr) outputs.push_back(&as_lazy(out)->array.layout);
+  numpy_shim::check_block_call(call.session().version, ufunc, operands, options, outputs);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (is_lazy(inputs[i]) && tracing_call(inputs[i]) == &call)
       operands[i] = call.session().loop_operand(as_lazy(inputs[i])->array);
@@ -283,19 +202,20 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
           dying[i] = is_lazy(arg) ? as_lazy(arg)->array : call.adopt_temporary(arg);
           operands.push_back(call.session().operand(dying[i]));
         }
-        if (scalars) check_scalar_operator(ufunc, operands);
-        check_complex_product(ufunc, operands, !parsed.outs.empty());
+        if (scalars) numpy_shim::check_scalar_operator(ufunc.name, operands);
+        numpy_shim::check_complex_product(call.session().version, ufunc.name, operands,
+                                          !parsed.outs.empty());
         check_promotion(call, inputs, operands);
         prepare_block_call(call, ufunc, inputs, operands, parsed.options, parsed.outs);
         const auto overwritten = numpy_shim::elided_operand(ufunc.name, operands, temporaries);
         if (overwritten && reuses_temporaries()) {
-          // As NumPy does it: the operand that is written over comes first.
+          // NumPy puts the operand that is written over first.
           PyObject* first = args[*overwritten];
           if (*overwritten == 1) {
             std::swap(operands[0], operands[1]);
             std::swap(dying[0], dying[1]);
           }
-          if (rounds_by_place(operands[0])) {
+          if (numpy_shim::rounds_by_place(call.session().version, operands[0].layout.dtype)) {
             py::dict out;
             out["out"] = borrow(first);
             const py::tuple both = py::make_tuple(borrow(first), borrow(args[1 - *overwritten]));
@@ -394,10 +314,7 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         if (args.where && args.where != Py_True && args.where != numpy().no_value.ptr())
           options.where = to_operand(call, args.where);
         const Operand operand = to_operand(call, x);
-        // Without dtype=, the output's is the accumulator's.
-        if (out && operand.layout.dtype != as_lazy(out)->array.layout.dtype)
-          throw Unsupported(Reason::Arguments);
-        if (out && !options.dtype) options.dtype = operand.layout.dtype;
+        if (out) options.out = as_lazy(out)->array.layout.dtype;
         LazyArray result = call.session().reduce(describe_ufunc(ufunc).name, operand, options);
         if (!out) return to_python(call, std::move(result));
         if (result.layout.shape != as_lazy(out)->array.layout.shape)
@@ -418,7 +335,7 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         set("keepdims", args.keepdims);
         set("initial", args.initial);
         set("where", args.where);
-        // Through the method where it was one, so that a warning names the same line.
+        // A method is called as a method, so that a warning names the same line.
         const py::object function =
             args.name ? borrow(x).attr("__class__").attr(args.name)
                       : py::object(steal(PyObject_GetAttrString(ufunc, "reduce")));

@@ -1,4 +1,4 @@
-// Python's binary operators and what they are in NumPy.
+// Python's binary operators: slots of types, NumPy's ufuncs, functions of module operator.
 #pragma once
 
 #include <array>
@@ -8,11 +8,12 @@
 
 namespace ufuse::pyext {
 
-// A function of module operator (borrowed): what is called with real operands, so that Python and
-// NumPy word the errors.
+// A function of module operator (borrowed). Operators on real operands are calls of these, so
+// errors have the words of Python and NumPy.
 PyObject* operator_function(const char* name);
 
-// Slot, slot of the in-place form, NumPy's ufunc, functions of module operator and what they call.
+// The slots of `a + b` and `a += b`, NumPy's ufunc, the functions of module operator for both, and
+// the functions of Python that apply them.
 struct BinaryOperator {
   int slot, in_place_slot;
   const char *ufunc, *function, *in_place;
@@ -42,7 +43,7 @@ inline const std::array kBinary = {
     BinaryOperator{Py_nb_xor, Py_nb_inplace_xor, "bitwise_xor", "xor", "ixor", PyNumber_Xor,
                    PyNumber_InPlaceXor},
 };
-// row.operator()<I>() for each of them.
+// Calls row.operator()<I>() for each row of kBinary.
 template <typename Row>
 void each_operator(Row row) {
   [&]<std::size_t... I>(std::index_sequence<I...>) { (row.template operator()<I>(), ...); }

@@ -1,10 +1,12 @@
-// Primitives that stand for NumPy functions: creation, where, views. The Python package calls them
-// in the functions' places; each falls back to the function itself.
+// Primitives that stand for functions of NumPy: creation, where, copyto, views. The handlers of the
+// Python package call them; each calls NumPy's function where it has no native form, or says so.
+#include "numpy_shim/assign.h"
 #include "numpy_shim/layout.h"
+#include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_ops.h"
-#include "pyext/bind/numpy/ufunc_registry.h"
+#include "pyext/bind/numpy/python_number.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -53,6 +55,34 @@ py::object where(py::handle condition, py::handle x, py::handle y) {
       [&](Reason reason) { return fall_back("where", py::make_tuple(condition, x, y), reason); });
 }
 
+// np.copyto(target, source, casting); NotImplemented where that has no native form.
+py::object copyto(py::handle target, py::handle source, py::handle casting) {
+  return native_or(
+      tracing_call(target.ptr()),
+      [&](Call& call) -> py::object {
+        call.enter();
+        LazyObject* lazy = as_lazy(target.ptr());
+        const DType to = lazy->array.layout.dtype;
+        if (lazy->array.scalar || !PyUnicode_Check(casting.ptr()))
+          throw Unsupported(Reason::Arguments);
+        const std::string rule = text_of(casting.ptr());
+        update_flags(lazy);
+        // A NumPy scalar is cast like an array, where an assignment takes it as a number.
+        const py::object given = as_array(source.ptr());
+        if (is_plain_number(given.ptr()) || PyBool_Check(given.ptr())) {
+          if (rule != "same_kind") throw Unsupported(Reason::Arguments);
+          if (is_plain_number(given.ptr()))
+            numpy_shim::check_copied_number(call.session().version, weak_scalar(given.ptr()), to);
+        } else {
+          const Layout& from = to_array(call, given.ptr()).layout;
+          if (!numpy_shim::can_cast(from.dtype, to, rule)) throw Unsupported(Reason::Arguments);
+        }
+        assign(call, lazy->array, given.ptr());
+        return py::none();
+      },
+      [](Reason) { return borrow(Py_NotImplemented); });
+}
+
 template <class MakeView>
 py::object view(py::handle object, MakeView make_view, const char* function,
                 const py::tuple& args) {
@@ -91,21 +121,6 @@ py::object expand_dims(py::handle object, py::handle axis) {
       "expand_dims", py::make_tuple(object, axis));
 }
 
-py::object ufunc(py::handle function, const py::tuple& args, const py::dict& kwargs) {
-  if (!PyObject_TypeCheck(function.ptr(), &PyUFunc_Type)) throw py::type_error("a ufunc is needed");
-  std::vector<PyObject*> operands;
-  for (py::handle arg : args) operands.push_back(arg.ptr());
-  return call_ufunc(function.ptr(), operands, kwargs.ptr());
-}
-
-py::object reduce(py::handle function, py::handle x, py::handle axis, py::handle dtype,
-                  py::handle out, py::handle keepdims, py::handle initial, py::handle where) {
-  if (!PyObject_TypeCheck(function.ptr(), &PyUFunc_Type)) throw py::type_error("a ufunc is needed");
-  PyObject* no_initial = initial.is(numpy().no_value) ? nullptr : initial.ptr();
-  return call_reduce(function.ptr(), x.ptr(),
-                     {axis.ptr(), dtype.ptr(), out.ptr(), keepdims.ptr(), no_initial, where.ptr()});
-}
-
 }  // namespace
 
 void bind_primitives(py::module_& m) {
@@ -114,25 +129,16 @@ void bind_primitives(py::module_& m) {
         "before it is needed.");
   m.def("where", where, py::arg("condition"), py::arg("x"), py::arg("y"),
         "np.where with three arguments.");
+  m.def(
+      "copyto", copyto, py::arg("target"), py::arg("source"), py::arg("casting"),
+      "np.copyto(target, source, casting) for a lazy target; NotImplemented where NumPy has to be "
+      "asked.");
   m.def("broadcast_to", broadcast_to, py::arg("x"), py::arg("shape"), "np.broadcast_to.");
   m.def(
       "as_array", [](py::handle object) { return as_array(object.ptr()); }, py::arg("x"),
       "A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it; "
       "anything else as it is.");
   m.def("expand_dims", expand_dims, py::arg("x"), py::arg("axis"), "np.expand_dims.");
-  m.def("ufunc", ufunc, py::arg("ufunc"), py::arg("args"), py::arg("kwargs"),
-        "ufunc(*args, **kwargs), traced.");
-  m.def("reduce", reduce, py::arg("ufunc"), py::arg("x"), py::arg("axis") = 0,
-        py::arg("dtype") = py::none(), py::arg("out") = py::none(), py::arg("keepdims") = false,
-        py::arg("initial") = numpy().no_value, py::arg("where") = true,
-        "ufunc.reduce(x, ...), traced.");
-  m.def(
-      "arg_reduce",
-      [](bool largest, py::handle x, py::handle axis, bool keepdims) {
-        return call_arg_reduce(largest, x.ptr(), axis.ptr(), nullptr, keepdims ? Py_True : nullptr);
-      },
-      py::arg("largest"), py::arg("x"), py::arg("axis") = py::none(), py::arg("keepdims") = false,
-      "np.argmin or np.argmax, traced.");
 }
 
 }  // namespace ufuse::pyext

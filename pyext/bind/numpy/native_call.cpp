@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <unordered_map>
 
 #include "codegen/runtime/threads.h"
+#include "numpy_shim/promote.h"
 #include "numpy_shim/surface.h"
+#include "numpy_shim/value_promotion.h"
 #include "pyext/bind/call/containers.h"
-#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/recorded_number.h"
+#include "pyext/bind/numpy/python_number.h"
 #include "pyext/bind/sites/callbacks.h"
 
 namespace ufuse::pyext {
@@ -21,6 +25,15 @@ Operand weak_operand(PyObject* number) {
   Operand operand;
   operand.weak = weak_scalar(number);
   return operand;
+}
+
+// The value of an operand without axes, computed if need be.
+ir::Scalar value_of(PyObject* object, DType dtype) {
+  const py::object array = steal(PyArray_FROM_O(unwrap(object).ptr()));
+  ir::Scalar bits;
+  std::memcpy(bits.bits, PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())),
+              ir::size_of(dtype));
+  return ir::without_padding(bits, dtype);
 }
 
 [[noreturn]] void reject_array(PyObject* object) {
@@ -36,9 +49,9 @@ void collect(PyObject* object, std::vector<PyObject*>& lazies) {
     if (is_lazy(inside)) lazies.push_back(inside);
 }
 
-// What NumPy gave, as the session sees it: an array that was handed in is its lazy array again; a
-// view of one is a view; one that nobody else holds is the session's own; anything else stays what
-// it is.
+// A result of NumPy's as traced code gets it. An array that was handed in becomes its lazy array
+// again, a view of one becomes a lazy view, and a new array that nobody else holds becomes an array
+// of the session. Anything else stays what it is.
 class WrappedResult {
  public:
   WrappedResult(Call& call, const std::vector<PyObject*>& lazies) : call_(call), lazies_(lazies) {}
@@ -54,7 +67,7 @@ class WrappedResult {
   }
 
  private:
-  static constexpr int kMaxDepth = 100;  // arrays deeper inside are real ones
+  static constexpr int kMaxDepth = 100;  // arrays in deeper containers stay real ones
 
   static bool is_from_numpy(PyObject* object) {
     return PyArray_Check(object) || PyArray_IsScalar(object, Generic);
@@ -67,7 +80,7 @@ class WrappedResult {
     py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
     containers_[object] = made;
     for (Py_ssize_t i = 0; i < size; ++i) {
-      // Moved out of the container, which is the call's own, so that it does not count as a holder.
+      // Taken out of the container where nobody else has that, so that it holds no reference.
       py::object item = borrow(PySequence_Fast_GET_ITEM(object, i));
       if (Py_REFCNT(object) == 1) {
         Py_INCREF(Py_None);
@@ -105,19 +118,19 @@ py::object WrappedResult::array(py::object result) {
                    object);
 }
 
-// What is pending for arrays that NumPy is about to read under another name.
+// Writes what is pending for real arrays in an object, which NumPy is about to read.
 void write_pending(Call& call, PyObject* object) {
   std::vector<py::object> arrays;
   ContainerWalk walk(object, Into::All);
   while (PyObject* inside = walk.next())
     if (PyArray_Check(inside)) arrays.push_back(borrow(inside));
   for (const py::object& each : arrays)
-    call.session().write_pending(byte_range_of(reinterpret_cast<PyArrayObject*>(each.ptr())));
+    call.session().write_pending(byte_range(reinterpret_cast<PyArrayObject*>(each.ptr())));
 }
 
-// Whether what a call gave may be another way to the memory of arrays that it was given: an array
-// of a class or dtype that the session has not, an iterator, a frame. What is supported is a view
-// of what the session knows.
+// Whether a result gives its holder another way to the memory of arrays that the call was given: an
+// array of a class or dtype that the session does not have, an iterator, a data frame. An array
+// that the session does have becomes a lazy view, and so is no such way.
 bool may_look_at_memory(const Call& call, PyObject* object) {
   if (is_shared_array(call, object)) return !is_supported_array(object);
   PyTypeObject* type = Py_TYPE(object);
@@ -129,17 +142,17 @@ bool may_look_at_memory(const Call& call, PyObject* object) {
            type == &PySlice_Type || is_lazy(object));
 }
 
-// While it lives, the code that runs sees and writes memory by itself.
-class AmongStrangers {
+// While one lives, untraced code runs, which reads and writes memory by itself.
+class InUntracedCode {
  public:
-  explicit AmongStrangers(Call* call) : call_(call), before_(call && call->among_strangers()) {
-    if (call_) call_->set_among_strangers(true);
+  explicit InUntracedCode(Call* call) : call_(call), before_(call && call->in_untraced_code()) {
+    if (call_) call_->set_in_untraced_code(true);
   }
-  ~AmongStrangers() {
-    if (call_) call_->set_among_strangers(before_);
+  ~InUntracedCode() {
+    if (call_) call_->set_in_untraced_code(before_);
   }
-  AmongStrangers(const AmongStrangers&) = delete;
-  AmongStrangers& operator=(const AmongStrangers&) = delete;
+  InUntracedCode(const InUntracedCode&) = delete;
+  InUntracedCode& operator=(const InUntracedCode&) = delete;
 
  private:
   Call* call_;
@@ -155,14 +168,14 @@ std::string name_of(PyObject* func) {
   return text_of(name.ptr());
 }
 
-// Whether `out` is given without its name, by the name of the function or method; a ufunc's always
-// comes with it (__array_ufunc__).
+// Whether `out` is given by its place among the arguments of this function or method. Ufuncs hand
+// it to __array_ufunc__ by its name.
 bool has_out_in_its_place(std::string_view name, PyObject* args) {
   const auto place = numpy_shim::writes_of(name).out_place;
   return place && *place < PyTuple_GET_SIZE(args) && PyTuple_GET_ITEM(args, *place) != Py_None;
 }
 
-// Whether a function is given code that it may call: whatever that does, the function does.
+// Whether a function is given another one that it may call, which may do anything.
 bool is_given_code(PyObject* args, PyObject* kwargs) {
   const auto is_code = [](PyObject* x) {
     return PyCallable_Check(x) && !PyType_Check(x) && !PyCFunction_Check(x) &&
@@ -204,7 +217,7 @@ Operand to_operand(Call& call, PyObject* object) {
     const ir::Scalar bits{{object == Py_True ? 1u : 0u, 0}};
     return {call.session().param(DType::Bool, bits), {DType::Bool, {}, {}}, true, std::nullopt};
   }
-  // No argument and no global array: a constant, or worked out of shapes.
+  // A constant of the program or the like: arguments are lazy arrays.
   if (const auto dtype = scalar_dtype(object)) {
     return {call.session().param(*dtype, scalar_bits(object, *dtype)),
             {*dtype, {}, {}},
@@ -239,6 +252,29 @@ LazyArray to_array(Call& call, PyObject* object) {
   throw Unsupported(Reason::ForeignObject);
 }
 
+void check_promotion(Call& call, std::span<PyObject* const> objects,
+                     std::span<const Operand> operands) {
+  if (!call.session().version.promotes_by_value()) return;
+  // Values are looked at only where the dtype depends on them. Then a recording is good for the
+  // same Python numbers only, and a call in which other values decide is not recorded at all.
+  std::vector<std::optional<ir::Scalar>> values(operands.size());
+  std::optional<bool> alike = numpy_shim::promotes_alike(operands, values);
+  for (std::size_t i = 0; !alike && i < operands.size(); ++i)
+    if (const auto& weak = operands[i].weak) {
+      seen_number(objects[i]);
+      values[i] = numpy_shim::convert(*weak, numpy_shim::default_dtype(*weak));
+    }
+  if (!alike) alike = numpy_shim::promotes_alike(operands, values);
+  if (!alike) {
+    call.session().mark_impure();
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (!operands[i].weak && operands[i].layout.shape.empty())
+        values[i] = value_of(objects[i], operands[i].layout.dtype);
+    alike = numpy_shim::promotes_alike(operands, values);
+  }
+  if (!alike.value()) throw Unsupported(Reason::Promotion);
+}
+
 py::object to_python(Call& call, LazyArray array) {
   if (call.take_immediate()) call.session().force({&array, 1});
   return make_lazy(std::move(array));
@@ -267,7 +303,7 @@ py::object view_of_known(Call& call, PyArrayObject* array) {
 
 bool is_shared_array(const Call& call, PyObject* object) {
   if (!PyArray_CheckExact(object)) return false;
-  return call.session().knows_part_of(byte_range_of(reinterpret_cast<PyArrayObject*>(object)));
+  return call.session().knows_part_of(byte_range(reinterpret_cast<PyArrayObject*>(object)));
 }
 
 py::object unwrap(PyObject* object) {
@@ -290,7 +326,7 @@ Reason reason_of(std::string_view id) {
 
 py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason reason, bool pure) {
   Call* call = Call::active();
-  // A function that runs as plain NumPy leaves nothing to record, whatever it calls.
+  // Outside of traced calls: a call that is made inside is not recorded for somebody else.
   std::optional<Call::Aside> aside;
   if (call == nullptr) aside.emplace();
   std::vector<PyObject*> lazies;
@@ -315,7 +351,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
     for (PyObject* lazy : lazies) as_lazy(lazy)->array.storage->shown = true;
   py::object result;
   {
-    const AmongStrangers strangers(pure ? nullptr : call);
+    const InUntracedCode untraced(pure ? nullptr : call);
     if (call) call->session().prune_computed();
     std::optional<RealVariables> variables;
     if (call && !pure) variables.emplace(*call);
@@ -323,9 +359,9 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
     result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
   }
   if (!call || Call::active() != call) return result;
-  call->session().prune_soon();  // of what the caller hands over and keeps nowhere
+  call->session().prune_soon();  // arguments may have been handed over by their last holder
   if (!pure) {
-    call->session().flush();  // what the call itself has traced: through an iterator, a callback
+    call->session().flush();  // what was recorded during the call, by an iterator or a callback
     call->session().forget_memory();
     call->share_containers();
   }

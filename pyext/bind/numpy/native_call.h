@@ -1,6 +1,6 @@
-// The two ways to answer an operation: natively, as graph nodes, or by the real NumPy call on real
-// arrays. Every operation of lazy arrays goes through `native_or`: the first way, and the second
-// where the first is not there. NumPy words all errors.
+// The two ways to answer an operation on lazy arrays: natively, as nodes of the graph, or by
+// NumPy's own call on real arrays. Every operation goes through `native_or`, which takes the second
+// way where there is no first one. All errors are NumPy's own.
 #pragma once
 
 #include <span>
@@ -15,12 +15,13 @@ tracer::Operand to_operand(Call& call, PyObject* object);
 // The lazy array behind an object, captured where it is an ndarray; throws Unsupported for anything
 // else.
 LazyArray to_array(Call& call, PyObject* object);
-// Where NumPy promotes by value (before 2.0), throws Unsupported when that changes the result of
-// these operands.
+// Where NumPy promotes by values, throws Unsupported when that changes the dtype of the result of
+// these operands, which the objects stand for.
 void check_promotion(Call& call, std::span<PyObject* const> objects,
                      std::span<const tracer::Operand> operands);
 
-// Results of an operation as Python objects; computed at once where a captured array asks for that.
+// Results of an operation as Python objects; computed at once where a captured array needs that
+// (Call::capture).
 py::object to_python(Call& call, LazyArray array);
 py::object to_python(Call& call, std::vector<LazyArray> arrays);
 
@@ -30,7 +31,8 @@ py::object view_of_known(Call& call, PyArrayObject* array);
 // Whether an object is a real array on memory that the call knows.
 bool is_shared_array(const Call& call, PyObject* object);
 
-// Real objects in place of lazy ones, also inside tuples, lists and dicts; all in one request.
+// The object with real ones in the place of lazy ones, also inside tuples, lists and dicts. All are
+// computed in one request.
 py::object unwrap(PyObject* object);
 
 // A ufunc or a method of one.
@@ -39,14 +41,15 @@ bool is_of_ufunc(PyObject* func);
 // A row of reasons.def by its id; throws Python's ValueError where there is none.
 Reason reason_of(std::string_view id);
 
-// func(*args, **kwargs) on real objects, recorded with its reason; arrays that nobody else holds
-// come back lazy. Not pure: the call may change memory, so all that is pending is computed before.
-// An `out=` is never pure.
+// func(*args, **kwargs) on real objects, noted with its reason. Arrays in the result that nobody
+// else holds are lazy ones. `pure`: unset where the call may change memory, before which all that
+// is pending is computed; so it is for a call with `out=`, whatever `pure` says.
 py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason reason, bool pure);
 py::object numpy_call(PyObject* func, std::initializer_list<PyObject*> args, Reason reason,
                       bool pure);
 
-// Raise InternalErrors instead of answering with NumPy (UFUSE_DEBUG is set, or jit's debug).
+// Whether InternalErrors are raised, where NumPy would answer otherwise: UFUSE_DEBUG is set, or
+// jit's `debug`.
 bool is_debugging();
 
 template <class Native, class Numpy>

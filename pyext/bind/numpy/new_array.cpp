@@ -11,8 +11,8 @@
 namespace ufuse::pyext {
 namespace {
 
-// Smaller memory malloc keeps. From here on it gives memory back to the kernel and asks for it
-// anew, at each call if the heap happens to lie so: on 156 KiB the same loop took 7 or 217 us.
+// Smaller memory is kept by malloc. Memory of this size malloc gives back to the kernel, sometimes
+// at each call, depending on where the heap ends: on 156 KiB the same loop took 7 or 217 us.
 constexpr std::size_t kLarge = std::size_t{128} << 10;
 
 // Stands before the array's memory, which stays aligned like it.
@@ -64,7 +64,8 @@ PyObject* handler() {
   return capsule;
 }
 
-// NumPy's allocator is ours while this lives, unless the program has chosen one of its own.
+// While one lives, NumPy allocates from our pool, unless the program has chosen an allocator
+// itself.
 class OurAllocator {
  public:
   OurAllocator() : before_(steal(PyDataMem_SetHandler(handler()))) {

@@ -1,5 +1,5 @@
-// New arrays, as NumPy would make them. The memory of large ones is kept when they die, for the
-// next of their size: the page faults of fresh memory cost more than most loops.
+// New arrays, as NumPy would make them. When large ones die, their memory is kept for the next ones
+// of their size: the page faults of fresh memory cost more than most loops.
 #pragma once
 
 #include "pyext/bind/numpy/numpy_facts.h"

@@ -51,7 +51,7 @@ std::optional<DType> dtype_of_number(int number) {
 std::optional<DType> dtype_of(PyArray_Descr* descr) {
   if (!PyArray_ISNBO(descr->byteorder)) return std::nullopt;
   const std::optional<DType> dtype = dtype_of_number(descr->type_num);
-  // Results keep fields of a number (np.dtype(("i4", [...]))) and metadata only in NumPy.
+  // Fields of a number (np.dtype(("i4", [...]))) and metadata would be lost in our results.
   if (dtype && (PyDataType_HASFIELDS(descr) || metadata_of(descr))) return std::nullopt;
   return dtype;
 }
@@ -83,15 +83,11 @@ Layout layout_of(PyArrayObject* array) {
   return {*dtype_of_number(PyArray_TYPE(array)), {shape, shape + ndim}, {strides, strides + ndim}};
 }
 
-tracer::ByteRange byte_range_of(PyArrayObject* array) {
-  const char* low = PyArray_BYTES(array);
-  if (PyArray_SIZE(array) == 0) return {low, low};
-  const char* high = low + PyArray_ITEMSIZE(array);
-  for (int a = 0; a < PyArray_NDIM(array); ++a) {
-    const npy_intp span = (PyArray_DIM(array, a) - 1) * PyArray_STRIDE(array, a);
-    (span < 0 ? low : high) += span;
-  }
-  return {low, high};
+tracer::ByteRange byte_range(PyArrayObject* array) {
+  const auto ndim = static_cast<std::size_t>(PyArray_NDIM(array));
+  return tracer::byte_range(PyArray_DATA(array), {PyArray_DIMS(array), ndim},
+                            {PyArray_STRIDES(array), ndim},
+                            static_cast<std::size_t>(PyArray_ITEMSIZE(array)));
 }
 
 std::optional<DType> scalar_dtype(PyObject* object) {
@@ -146,8 +142,8 @@ py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* 
 const NumpyFacts& numpy() { return *facts(); }
 
 bool reuses_temporaries() {
-  // No local static with an initialiser: it runs Python, which may hand the interpreter's lock to a
-  // thread that would wait here for this one, or fork. Two threads may find out twice.
+  // Not a static variable with an initialiser: this runs Python, which may fork, or hand its lock
+  // to a thread that would then wait here for this one. So two threads may both find out.
   static std::atomic<int> known{-1};
   if (known < 0) {
     py::dict globals;
@@ -166,31 +162,22 @@ bool reuses_temporaries() {
   return known == 1;
 }
 
-void init_numpy_facts() {
+void bind_numpy_facts(py::module_& m) {
+  using numpy_shim::NumpyVersion;
   auto made = std::make_unique<NumpyFacts>();
   made->module = py::module_::import("numpy");
-  const std::string version = py::str(made->module.attr("__version__"));
-  made->major = std::stoi(version);
-  made->minor = std::stoi(version.substr(version.find('.') + 1));
-  made->old_reduce_order = made->major < 2 || (made->major == 2 && made->minor <= 2);
-  made->nep50 = made->major >= 2;
-  made->most_axes = made->major >= 2 ? 64 : 32;
-  if (!made->nep50 && py::hasattr(made->module, "_get_promotion_state"))
-    made->nep50 =
-        py::str(made->module.attr("_get_promotion_state")()).cast<std::string>() == "weak";
-  made->result_type = made->module.attr("result_type");
+  made->version = NumpyVersion::of(py::str(made->module.attr("__version__")));
+  if (made->version.promotes_by_value() && py::hasattr(made->module, "_get_promotion_state") &&
+      made->module.attr("_get_promotion_state")().equal(py::str("weak")))
+    made->version = made->version.with_weak_promotion();
   made->no_value = made->module.attr("_NoValue");
   made->copyto = made->module.attr("copyto");
-  if (made->major >= 2) {
-    const py::module_ umath = py::module_::import("numpy._core.umath");
-    made->error_variable = umath.attr("_extobj_contextvar");
-    made->make_error_state = umath.attr("_make_extobj");
-    made->geterr = umath.attr("_get_extobj_dict");
-  } else {
-    made->geterr = made->module.attr("geterr");
-    made->geterrobj = made->module.attr("geterrobj");
-    made->seterrobj = made->module.attr("seterrobj");
-  }
+  py::class_<NumpyVersion>(m, "NumpyVersion", "Which rules of NumPy are the installed one's.")
+      .def_property_readonly("core_package", &NumpyVersion::core_package,
+                             "The package that holds NumPy's own modules.")
+      .def_property_readonly("flat_needs_real_index", &NumpyVersion::flat_needs_real_index,
+                             "Whether `x.flat[i]` takes nothing but real arrays as an index.");
+  m.attr("numpy_version") = made->version;
   facts() = std::move(made);
 }
 

@@ -1,5 +1,5 @@
-// What the installed NumPy is and how its objects read as ours: dtypes, layouts, scalars, versions,
-// the objects we call.
+// What is the installed NumPy, and what are its objects in our terms? Dtypes, layouts, scalars, its
+// version, and objects of it that are used in several places.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,14 @@ using numpy_shim::Layout;
 
 int type_number(DType dtype);
 std::optional<DType> dtype_of_number(int type_number);
-std::optional<DType> dtype_of(PyArray_Descr* descr);  // native byte order, plain
+// Unset for dtypes that are none of ours, or of another byte order, or with fields or metadata.
+std::optional<DType> dtype_of(PyArray_Descr* descr);
 py::object descr_of(DType dtype);
 // A dtype argument: a dtype, a scalar type or a name; nothing when it is none of ours.
 std::optional<DType> dtype_from_object(PyObject* object);
 
-// Numbers of these do not fit Python's: NumPy would round the items of a list. Their scalars are
-// never lazy.
+// Python has no numbers of these: NumPy would round them in a list. So their scalars are never
+// lazy.
 constexpr bool is_long(DType dtype) {
   return dtype == DType::LongDouble || dtype == DType::CLongDouble;
 }
@@ -30,8 +31,8 @@ constexpr bool is_long(DType dtype) {
 // Exactly np.ndarray, of a dtype of ours, aligned.
 bool is_supported_array(PyObject* object);
 Layout layout_of(PyArrayObject* array);
-// The memory of an array of any dtype; empty where it has no elements.
-tracer::ByteRange byte_range_of(PyArrayObject* array);
+// The memory of an array of any dtype.
+tracer::ByteRange byte_range(PyArrayObject* array);
 // Exactly a NumPy scalar of a dtype of ours.
 std::optional<DType> scalar_dtype(PyObject* object);
 ir::Scalar scalar_bits(PyObject* scalar, DType dtype);
@@ -41,7 +42,8 @@ PyObject* scalar_type(DType dtype);
 
 // Whether a module of this name is NumPy's or SciPy's.
 bool is_library(std::string_view module);
-// A function of NumPy 2 under the __array_function__ protocol.
+// Whether an object is a function under the __array_function__ protocol, of a NumPy that has a type
+// for these.
 bool is_dispatcher(PyObject* object);
 
 // An ndarray on memory that `base` keeps alive.
@@ -49,20 +51,14 @@ py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* 
 
 struct NumpyFacts {
   py::object module;  // numpy
-  int major = 0, minor = 0;
-  bool nep50 = true;              // promotion without values
-  bool old_reduce_order = false;  // NumPy <= 2.2
-  std::size_t most_axes = 64;     // of an array
-  py::object result_type, no_value, copyto;
-  py::object geterr;  // in NumPy 2 all of the error state
-  // NumPy 2: the context variable of the error state, and what makes a value for it.
-  py::object error_variable, make_error_state;
-  py::object geterrobj, seterrobj;  // before: the list
+  numpy_shim::NumpyVersion version;
+  py::object no_value, copyto;
 };
 const NumpyFacts& numpy();
 // Whether NumPy's operators write their results over large temporaries in this process: it finds
 // out who calls by walking the C stack, which is not possible everywhere.
 bool reuses_temporaries();
-void init_numpy_facts();
+// Reads the facts, and shows Python the version.
+void bind_numpy_facts(py::module_& m);
 
 }  // namespace ufuse::pyext

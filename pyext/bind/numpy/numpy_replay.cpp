@@ -2,6 +2,7 @@
 #include "pyext/bind/numpy/numpy_replay.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -26,50 +27,6 @@ py::tuple tuple_of(const ir::Dims& dims) {
 py::object module_attribute(const char* module, const char* name) {
   return py::module_::import(module).attr(name);
 }
-
-// NumPy's error state while it lives: these flags are logged, the others ignored. It goes through C
-// functions of NumPy only. np.errstate is Python code, in the middle of which Ctrl-C may be raised,
-// and then the state would stay.
-class LoggedErrors {
- public:
-  LoggedErrors(std::uint8_t mask, const py::object& log) {
-    if (numpy().error_variable) {
-      const auto mode = [&](int bit) { return mask & bit ? "log" : "ignore"; };
-      const py::object state = numpy().make_error_state(
-          py::arg("call") = log, py::arg("divide") = mode(1), py::arg("over") = mode(2),
-          py::arg("under") = mode(4), py::arg("invalid") = mode(8));
-      before_ = steal(PyContextVar_Set(numpy().error_variable.ptr(), state.ptr()));
-      return;
-    }
-    before_ = steal(PyObject_CallNoArgs(numpy().geterrobj.ptr()));
-    // Three bits for each flag, from the lowest: divide by zero, overflow, underflow, invalid.
-    constexpr int kLog = 5;
-    int modes = 0;
-    for (int flag = 0; flag < 4; ++flag)
-      if (mask >> flag & 1) modes |= kLog << 3 * flag;
-    py::list state;
-    state.append(py::reinterpret_borrow<py::list>(before_)[0]);  // the size of buffers
-    state.append(modes);
-    state.append(log);
-    numpy().seterrobj(state);
-  }
-  ~LoggedErrors() {
-    const py::error_scope pending;
-    if (numpy().error_variable) {
-      if (PyContextVar_Reset(numpy().error_variable.ptr(), before_.ptr()) == 0) return;
-    } else {
-      PyObject* done = PyObject_CallOneArg(numpy().seterrobj.ptr(), before_.ptr());
-      Py_XDECREF(done);
-      if (done != nullptr) return;
-    }
-    PyErr_WriteUnraisable(before_.ptr());
-  }
-  LoggedErrors(const LoggedErrors&) = delete;
-  LoggedErrors& operator=(const LoggedErrors&) = delete;
-
- private:
-  py::object before_;  // NumPy 2: the token of its context variable; before: its list
-};
 
 }  // namespace
 
@@ -97,7 +54,7 @@ namespace {
 
 class Replay {
  public:
-  // What is needed is counted first, so that each value dies after its last use.
+  // Counts first how often each value is needed, so that it can be freed after its last use.
   Replay(Call& call, Session& session, std::span<const tracer::Want> wants)
       : call_(call), session_(session) {
     std::vector<NodeId> open;
@@ -112,7 +69,7 @@ class Replay {
     }
   }
 
-  // Of each want once.
+  // The value of a want; asked once for each.
   py::object value(NodeId root) {
     // Operands first, without recursion: a chain may be long.
     std::vector<NodeId> stack{root};
@@ -211,8 +168,8 @@ class Replay {
     throw InternalError("NumPy's way: unknown kind of node");
   }
 
-  // The operands of a ufunc as the user gave them, and the loop it runs: its casts are its own, and
-  // their warnings too.
+  // The operands of a ufunc as the user gave them, and the signature of the loop that it runs, so
+  // that NumPy casts inside the call and warns of casts under the ufunc's name.
   struct Operands {
     py::tuple values;
     py::dict kwargs;
@@ -265,7 +222,31 @@ class Replay {
     return array_on(layout, data, false, x.ptr());
   }
 
-  // NumPy scalars' operators warn in other words than the ufuncs; some ops are no ufuncs.
+  // The operator that a node stands for, if it is one of NumPy's scalars: these warn in other words
+  // than the ufuncs, so they are called themselves. Unset for any other node.
+  py::object scalar_operator(NodeId id, const Node& node, std::string_view ufunc) const {
+    struct Row {
+      const char *ufunc, *module, *function;
+    };
+    constexpr std::array<Row, 7> kRows = {{{"add", "operator", "add"},
+                                           {"subtract", "operator", "sub"},
+                                           {"multiply", "operator", "mul"},
+                                           {"divide", "operator", "truediv"},
+                                           {"floor_divide", "operator", "floordiv"},
+                                           {"remainder", "operator", "mod"},
+                                           {"divmod", "builtins", "divmod"}}};
+    if (!session_.node_info(id).scalar_operator || !node.shape.empty()) return {};
+    const auto row = std::ranges::find(kRows, ufunc, &Row::ufunc);
+    return row == kRows.end() ? py::object() : module_attribute(row->module, row->function);
+  }
+
+  static py::tuple scalars(const py::tuple& arrays) {
+    py::tuple made(arrays.size());
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = arrays[i][py::tuple(0)];
+    return made;
+  }
+
+  // Some ops are no ufuncs.
   py::object elementwise(NodeId id, const Node& node) {
     if (node.op == Op::RealPart || node.op == Op::ImagPart)
       return operand(node, 0).attr(node.op == Op::RealPart ? "real" : "imag");
@@ -274,18 +255,8 @@ class Replay {
           numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
     const std::string name(ir::op_info(node.op).name);
     const Operands given = ufunc_operands(id, node, py::make_tuple(descr_of(node.dtype)));
-    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
-    if (as_scalars) {
-      py::tuple operands(node.inputs.size());
-      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
-      const char* scalar_operator = name == "add"        ? "add"
-                                    : name == "subtract" ? "sub"
-                                    : name == "multiply" ? "mul"
-                                    : name == "divide"   ? "truediv"
-                                                         : nullptr;
-      if (scalar_operator)
-        return as_array(module_attribute("operator", scalar_operator)(*operands));
-    }
+    if (const py::object function = scalar_operator(id, node, name))
+      return as_array(function(*scalars(given.values)));
     return as_array(numpy().module.attr(name.c_str())(*given.values, **given.kwargs));
   }
 
@@ -299,20 +270,9 @@ class Replay {
     py::list outputs;
     for (DType output : entry.outputs) outputs.append(descr_of(output));
     const Operands given = ufunc_operands(id, node, py::tuple(outputs));
-    const bool as_scalars = session_.node_info(id).scalar_operator && node.shape.empty();
-    py::tuple operands(given.values.size());
-    if (as_scalars)
-      for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = given.values[i][py::tuple(0)];
-    const char* scalar_operator = !as_scalars                     ? nullptr
-                                  : entry.ufunc == "remainder"    ? "mod"
-                                  : entry.ufunc == "floor_divide" ? "floordiv"
-                                  : entry.ufunc == "add"          ? "add"
-                                  : entry.ufunc == "subtract"     ? "sub"
-                                  : entry.ufunc == "multiply"     ? "mul"
-                                  : entry.ufunc == "divide"       ? "truediv"
-                                                                  : nullptr;
-    py::object result = scalar_operator ? module_attribute("operator", scalar_operator)(*operands)
-                                        : function(*given.values, **given.kwargs);
+    const py::object of_scalars = scalar_operator(id, node, entry.ufunc);
+    py::object result =
+        of_scalars ? of_scalars(*scalars(given.values)) : function(*given.values, **given.kwargs);
     if (PyTuple_Check(result.ptr())) {
       // Computed once for all its outputs, so that it warns once.
       all_outputs_[node.inputs.front().value].emplace_back(node, result);
@@ -321,8 +281,8 @@ class Replay {
     return as_array(result);
   }
 
-  // NumPy's order of summation depends on layout and on casts on the way, so the reduction is given
-  // what it was given.
+  // NumPy's order of summation depends on the operand's layout, and on whether it is cast. So the
+  // reduction is given the operand that the program gave it.
   py::object reduce(NodeId id, const Node& node) {
     const tracer::ReduceRecord* record = session_.reduce_record(id);
     py::object x = operand(node, 0);
@@ -364,22 +324,20 @@ class Replay {
       all_outputs_;  // by first operand
 };
 
-// A value may be a view of an operand that another value is about to overwrite: it is copied
-// before.
+// Copies values that are views of memory which another value is about to be written to.
 void keep_from(std::span<const tracer::Want> wants, std::vector<py::object>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     auto* array = reinterpret_cast<PyArrayObject*>(values[i].ptr());
-    const tracer::ByteRange read = byte_range_of(array);
+    const tracer::ByteRange read = byte_range(array);
     for (std::size_t j = 0; j < wants.size(); ++j) {
-      if (i == j || !read.overlaps(tracer::byte_range(wants[j].memory.data, wants[j].layout)))
-        continue;
+      if (i == j || !read.overlaps(wants[j].bytes())) continue;
       values[i] = steal(PyArray_NewCopy(array, NPY_KEEPORDER));
       break;
     }
   }
 }
 
-// Whether memory is an array's alone, and nobody else knows the array.
+// Whether an array owns its memory, and nobody else has a reference to the array.
 bool is_own_array(PyObject* object, const Layout& layout) {
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   return PyArray_CheckExact(object) && Py_REFCNT(object) == 1 &&
@@ -418,7 +376,7 @@ void replay_with_numpy(Call& call, Session& session, std::span<tracer::Want> tar
     }
     if (!given[i]) targets[i].memory = call.allocate(targets[i].layout);
     const py::object target = array_on(targets[i].layout, targets[i].memory.data, true, nullptr);
-    // Not through Python, which handles signals: all are written, or none.
+    // In C: Python code could be interrupted by Ctrl-C, and then only some would be written.
     if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
                          reinterpret_cast<PyArrayObject*>(values[i].ptr())) < 0)
       throw py::error_already_set();

@@ -1,5 +1,5 @@
-// A request computed node by node by NumPy itself: for warnings, for ties the loops do not decide,
-// and where no backend has a form.
+// Computes a request node by node with NumPy itself: for the right warnings, where loops do not
+// decide which of equal values is the extremum, and where no backend can compute the graph.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace ufuse::pyext {
 
-// Hears what NumPy would have warned of, in NumPy's words: Python's warnings machinery would ask
-// who is calling.
+// Collects what NumPy would warn of, in NumPy's words, without Python's warnings, which would look
+// for the line of the caller.
 class WarningLog {
  public:
   WarningLog();
   // Computes with these flags logged and all others ignored.
   py::object run(std::uint8_t mask, const std::function<py::object()>& compute);
-  // What was said since it was asked last.
+  // The messages since it was asked last.
   std::vector<std::string> take();
 
  private:
@@ -26,7 +26,8 @@ class WarningLog {
   py::object log_;
 };
 
-// Fills the wants' memory, and tells the session what its nodes warn of.
+// Computes the targets into their memory, and tells the session what its nodes warn of. A target
+// that is not `given` may get other new memory.
 void replay_with_numpy(Call& call, tracer::Session& session, std::span<tracer::Want> targets,
                        const std::vector<bool>& given);
 

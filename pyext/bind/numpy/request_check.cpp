@@ -12,7 +12,7 @@
 namespace ufuse::pyext {
 namespace {
 
-// Never freed: a call may be on its way while Python ends.
+// Never freed: a call may still run while Python ends.
 PyObject*& the_judge() {
   static PyObject* judge = nullptr;
   return judge;

@@ -1,7 +1,7 @@
-// Did a request give what NumPy gives? For hunting a wrong value: while a judge is set, NumPy
-// computes what each traced request is asked for, before its loops run, and whatever differs is
-// handed to the judge with all that is needed to look into it: the graph, the loops, operands and
-// results as bytes, and what the same loops and the interpreter give when they are run once more.
+// Did a request give what NumPy gives? For finding the cause of a wrong value. While a judge is
+// set, NumPy computes each request of a traced call as well, before its loops run. The judge, a
+// Python function, is called with both results and all that is needed to look into a difference:
+// the graph, the loops, the operands as they were, and a way to run the same loops once more.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace ufuse::pyext {
 
-// `judge` is called with each request, as a dict; None: nobody looks.
+// `judge` is called with each request, as a dict; None: requests are not checked.
 void set_request_judge(py::object judge);
 bool has_request_judge();
 
@@ -27,8 +27,8 @@ class RequestCheck {
                const Place& place);
 
  private:
-  // Everything between the first and the last byte of an operand: the loops can be given it again
-  // with the strides that they were made for.
+  // A copy of everything between the first and the last byte of an operand, so that the loops can
+  // be run on it with the strides that they were made for.
   struct Operand {
     std::shared_ptr<std::vector<std::byte>> bytes;
     std::size_t offset = 0;  // of the first element

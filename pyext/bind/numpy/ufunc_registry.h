@@ -1,4 +1,4 @@
-// NumPy's and everybody else's ufuncs as numpy_shim describes them: names and inner loops, read
+// Ufuncs of NumPy and of other packages as numpy_shim describes them: names and inner loops, read
 // once from the PyUFuncObject.
 #pragma once
 

@@ -1,10 +1,12 @@
 // See boxes.h.
 #include "pyext/bind/programs/boxes.h"
 
+#include <cstdlib>
 #include <cstring>
 
+#include "codegen/runtime/abi.h"
 #include "pyext/bind/lazy/lazy_array.h"
-#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/numpy_facts.h"
 
 namespace ufuse::pyext {
@@ -18,6 +20,10 @@ using numpy_shim::program::Given;
 namespace {
 
 constexpr Py_ssize_t kMostParts = 8;  // of a tuple
+
+const rt::NewArray* new_array(std::uint64_t word) {
+  return reinterpret_cast<const rt::NewArray*>(word & ~FrameLayout::kNew);
+}
 
 Given number(DType dtype, Box box) {
   Given given;
@@ -151,7 +157,31 @@ void Frame::put(const Where& where, PyObject* object) {
   }
 }
 
-py::object Frame::get(const Where& where, const std::vector<py::object>& entered) const {
+// What an array is, or is a view of. Of one that the program has made NumPy gets a copy.
+py::object Frame::object_of(std::uint64_t word) {
+  if ((word & FrameLayout::kNew) == 0) return borrow(reinterpret_cast<PyObject*>(word));
+  py::object& made = made_[word];
+  if (made) return made;
+  const rt::NewArray& array = *new_array(word);
+  std::vector<npy_intp> lengths(array.lengths, array.lengths + array.rank);
+  const auto dtype = static_cast<DType>(array.dtype);
+  made = steal(PyArray_SimpleNew(static_cast<int>(array.rank), lengths.data(), type_number(dtype)));
+  auto* copy = reinterpret_cast<PyArrayObject*>(made.ptr());
+  std::memcpy(PyArray_DATA(copy), &array + 1, static_cast<std::size_t>(PyArray_NBYTES(copy)));
+  return made;
+}
+
+void Frame::free_new_arrays() {
+  auto*& first = reinterpret_cast<rt::NewArray*&>(words_[FrameLayout::kNewArrays]);
+  while (first != nullptr) {
+    rt::NewArray* const next = first->next;
+    std::free(first);
+    first = next;
+  }
+  made_.clear();
+}
+
+py::object Frame::get(const Where& where, const std::vector<py::object>& entered) {
   using enum Where::Kind;
   switch (where.kind) {
     case Unbound:
@@ -173,8 +203,8 @@ py::object Frame::get(const Where& where, const std::vector<py::object>& entered
     case Array: {
       const auto& of = program_.arrays[static_cast<std::size_t>(where.reg)];
       const std::uint64_t* words = &words_[layout_.arrays[static_cast<std::size_t>(where.reg)]];
-      auto* object = reinterpret_cast<PyObject*>(words[FrameLayout::kObject]);
-      if (words[FrameLayout::kIsView] == 0) return borrow(object);
+      const py::object object = object_of(words[FrameLayout::kObject]);
+      if (words[FrameLayout::kIsView] == 0) return object;
       Layout layout{of.dtype, {}, {}};
       for (int axis = 0; axis < of.rank; ++axis) {
         const auto k = static_cast<std::size_t>(axis);
@@ -182,9 +212,13 @@ py::object Frame::get(const Where& where, const std::vector<py::object>& entered
         layout.strides.push_back(
             static_cast<std::int64_t>(words[FrameLayout::strides(of.rank) + k]));
       }
-      const bool writeable = PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(object)) != 0;
-      return array_on(layout, reinterpret_cast<void*>(words[FrameLayout::kData]), writeable,
-                      object);
+      auto* whole = reinterpret_cast<PyArrayObject*>(object.ptr());
+      std::uint64_t at = words[FrameLayout::kData];
+      if (words[FrameLayout::kObject] & FrameLayout::kNew)
+        at += reinterpret_cast<std::uint64_t>(PyArray_DATA(whole)) -
+              reinterpret_cast<std::uint64_t>(new_array(words[FrameLayout::kObject]) + 1);
+      return array_on(layout, reinterpret_cast<void*>(at), PyArray_ISWRITEABLE(whole) != 0,
+                      object.ptr());
     }
     case Tuple: {
       py::tuple made(where.parts.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "codegen/program/frame.h"
@@ -28,9 +29,15 @@ class Frame {
   // Puts an object, whose type is the one that the place was made for, there.
   void put(const ir::program::Where& where, PyObject* object);
   // What stands there. `entered`: what each variable held; unset where a variable has no value.
-  py::object get(const ir::program::Where& where, const std::vector<py::object>& entered) const;
+  py::object get(const ir::program::Where& where, const std::vector<py::object>& entered);
+  // Frees what the program has made; `get` has copied what Python goes on with.
+  void free_new_arrays();
+  ~Frame() { free_new_arrays(); }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
 
  private:
+  py::object object_of(std::uint64_t word);
   void* word_of(ir::program::Reg r) {
     return &words_[layout_.registers[static_cast<std::size_t>(r)]];
   }
@@ -41,6 +48,7 @@ class Frame {
   const ir::program::Program& program_;
   const codegen::FrameLayout& layout_;
   std::vector<std::uint64_t> words_;
+  std::unordered_map<std::uint64_t, py::object> made_;  // of new arrays: NumPy's
 };
 
 }  // namespace ufuse::pyext

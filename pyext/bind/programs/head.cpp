@@ -38,6 +38,8 @@ constexpr std::int64_t kWorthCompiling = 5'000'000;
 constexpr std::int64_t kLookEach = 500'000;  // ns
 // Or how many operations it would record in a traced call.
 constexpr std::int64_t kManyOperations = 1'000;
+// Bytes of a value from which on a traced call is not given up for a program of whole arrays.
+constexpr std::int64_t kLargeArray = std::int64_t{128} << 10;
 constexpr std::int64_t kFirstLook = 16;      // rounds
 constexpr std::int64_t kBeginning = 10'000;  // ns: to look and to begin a program
 constexpr std::int64_t kMostRounds = 1 << 20;
@@ -163,7 +165,11 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
-  if (loop.version_for(entered_with(head, variables, given_of_traced), locals.names) == nullptr)
+  const Version* version =
+      loop.version_for(entered_with(head, variables, given_of_traced), locals.names);
+  if (version == nullptr) return false;
+  // Statements about large arrays are worth loops of their own.
+  if (version->program.computes_arrays && call.session().largest_value() > kLargeArray)
     return false;
   const auto lazies = call.stop(Reason::NativeLoop);
   if (!lazies) return false;
@@ -344,6 +350,7 @@ class Run {
   }
 
   void fill() {
+    frame_.free_new_arrays();
     for (const Input& input : version_.program.inputs) {
       switch (input.from) {
         case Input::From::Variable:

@@ -44,6 +44,7 @@ const Names<Operator>& operators() {
                                         {"FloorDivide", FloorDivide},
                                         {"Remainder", Remainder},
                                         {"Power", Power},
+                                        {"MatrixMultiply", MatrixMultiply},
                                         {"LeftShift", LeftShift},
                                         {"RightShift", RightShift},
                                         {"BitAnd", BitAnd},

@@ -25,6 +25,10 @@ PyFunctionObject* as_function(const py::object& function) {
 constexpr std::array kBuiltins = {"abs", "bool", "complex", "float", "int",
                                   "len", "max",  "min",     "range"};
 
+// Functions of NumPy's that are no ufuncs, likewise.
+constexpr std::array kOfNumPy = {"dot",  "empty",     "empty_like", "flip",
+                                 "ones", "ones_like", "zeros",      "zeros_like"};
+
 bool is_math(PyObject* object) {
   if (!PyCFunction_Check(object)) return false;
   PyObject* module = reinterpret_cast<PyCFunctionObject*>(object)->m_module;
@@ -37,10 +41,16 @@ bool is_math(PyObject* object) {
 ProgramWorld::ProgramWorld(py::object globals, py::object builtins, py::object names,
                            py::object read_function)
     : own_{std::move(globals), std::move(builtins), py::tuple(std::move(names))},
-      read_function_(std::move(read_function)) {}
+      read_function_(std::move(read_function)) {
+  version = numpy().version;
+}
 
+const numpy_shim::Ufunc& ProgramWorld::ufunc(const std::string& name) {
+  PyObject* found = numpy_ufunc(name.c_str());
+  if (found == nullptr) throw InternalError("NumPy has no ufunc `" + name + "`");
+  return describe_ufunc(found);
+}
 ir::LoopTable& ProgramWorld::loops() { return loop_table(); }
-bool ProgramWorld::nep50() const { return numpy().nep50; }
 
 py::object ProgramWorld::Entry::find() const {
   PyObject* found = PyDict_GetItemWithError(where.ptr(), name.ptr());
@@ -132,6 +142,12 @@ Given ProgramWorld::read(PyObject* object) {
     given.name = ufunc.name;
     return given;
   }
+  for (const char* name : kOfNumPy)
+    if (numpy().module.attr(name).ptr() == object) {
+      given.kind = Given::Kind::NumPy;
+      given.name = name;
+      return given;
+    }
   for (std::size_t i = 0; i < ir::kDTypeCount; ++i)
     if (scalar_type(static_cast<ir::DType>(i)) == object) {
       given.kind = Given::Kind::DType;

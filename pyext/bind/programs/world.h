@@ -23,8 +23,8 @@ class ProgramWorld final : public numpy_shim::program::World {
                                      int name) override;
   numpy_shim::program::Given attribute(const numpy_shim::program::Given& object,
                                        const std::string& name) override;
+  const numpy_shim::Ufunc& ufunc(const std::string& name) override;
   ir::LoopTable& loops() override;
-  bool nep50() const override;
 
   bool is_of(const py::object& globals) const { return own_.globals.is(globals); }
   // Whether all names stand for what they stood for.

@@ -1,6 +1,7 @@
-// See dispatcher.h. A Dispatcher is a callable: it looks the arguments' signature up among its
-// plans; where there is none, or a guard has changed, or a warning is due, it calls the tracing
-// function, which is right for every call, and records the plan it leaves.
+// See dispatcher.h. A Dispatcher is a callable. It looks for a recording of a call with the same
+// signature as the arguments have. Where there is none, or a guard has changed, or a warning is
+// due, it traces the call, which is right for every call, and keeps the recording that this leaves.
+// Where the plain function is measured to be faster, that answers.
 #include "pyext/bind/replay/dispatcher.h"
 
 #include <structmember.h>
@@ -17,6 +18,7 @@
 #include "codegen/runtime/threads.h"
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/programs/loop.h"
+#include "pyext/bind/replay/guards.h"
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
 #include "pyext/bind/replay/ways.h"
@@ -24,20 +26,24 @@
 namespace ufuse::pyext {
 namespace {
 
-// Recorded calls of one function, and their runs, each of which takes about a kilobyte.
+// At most so many recordings of one function are kept, and so many runs of loops in all of them, of
+// which each takes about a kilobyte.
 constexpr std::size_t kMaxPlans = 64, kMostRuns = 16384;
-// Paths of one signature, and how many calls each has to answer to be worth its place.
+// At most so many recordings of one signature, which differ in values that Python was told. Where
+// they have answered fewer than kWorthwhile calls each, such calls are not recorded any more.
 constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
-// Where the plain function answers, and is so short that looking at its arguments would count, so
-// many calls in a row are handed to it unseen, as long as none takes so many times as long.
+// Where the plain function answers and takes less than kShort (nanoseconds), looking at its
+// arguments would cost too much. kUnseen calls in a row are handed to it without that, unless one
+// of them takes kLonger times as long.
 constexpr std::int64_t kShort = 50'000, kLonger = 8;
 constexpr std::uint32_t kUnseen = 64, kMostSeen = 1 << 20;
-// A recording whose replays have failed so often, and mostly, is not asked any more.
+// A recording is not replayed any more when so many replays have failed, and more than have
+// succeeded.
 constexpr std::uint64_t kFailures = 16;
 constexpr std::size_t kMaxKinds = 256;
-// After so many calls in a row that left no recording, one in kRetry of those with a new signature
-// is recorded: shapes and numbers that always change are no reason to try each time.
-// So it is where none of so many recordings in a row has answered a call.
+// Recording is not tried at each call where shapes or numbers always change: after kFruitless calls
+// in a row that left no recording, or kUnused recordings in a row that have answered no call, only
+// one in kRetry calls with a new signature is recorded.
 constexpr std::uint32_t kFruitless = 8, kUnused = 16, kRetry = 64;
 
 struct Entry {
@@ -52,22 +58,23 @@ struct Entry {
   bool asked_flags = false;  // Python has looked at the flags of an argument
   std::vector<py::object> objects;
   ErrorState error_state;
-  Numbers numbers;
+  NumberHistory numbers;
   std::unique_ptr<Recording> recording;  // unset: such calls cannot be replayed
-  std::uint64_t answered = 0;            // calls
+  std::uint64_t answered = 0;            // calls, by this recording
   std::uint64_t failed = 0;              // replays that had to be traced after all
 
-  // Always a warning, or a tie: replaying only costs.
+  // Mostly a warning is due, or a tie has to be decided by NumPy.
   bool fails_mostly() const { return failed > kFailures && failed > answered; }
   bool heavy = false;  // plain NumPy may need much memory for such calls
   tracer::Ledger ledger;
 
-  // Whether a call is the same work; `numbers` are then the values of the plan's numbers.
+  // Whether a call with this signature can be answered like the recorded one; `numbers` are then
+  // the numbers of the recording's history.
   bool matches(const Signature& signature, std::vector<py::object>& numbers) const {
     return is_like(signature) && this->numbers.repeat(signature.numbers, numbers);
   }
 
-  // All but the numbers.
+  // The same without a look at numbers whose values are not in the signature.
   bool is_like(const Signature& signature) const {
     if (hash != signature.hash || words != signature.words ||
         (asked_flags && flags != signature.flags) || objects.size() != signature.objects.size())
@@ -82,95 +89,45 @@ struct Entry {
   }
 };
 
-// What names of a dictionary, or a cell, held when the plans were recorded; `...` for nothing.
-class Place {
- public:
-  explicit Place(py::object where) : where_(std::move(where)) {}
-
-  bool is(PyObject* where) const { return where_.ptr() == where; }
-  void add(py::object name, py::object value) {
-    names_.push_back({std::move(name), std::move(value)});
-  }
-
-  bool holds() const {
-    if (PyCell_Check(where_.ptr())) {
-      PyObject* content = PyCell_GET(where_.ptr());
-      return std::ranges::all_of(names_, [&](const Name& each) { return each.is(content); });
-    }
-#if PY_VERSION_HEX < 0x030C0000
-    // Counts the changes of all dictionaries: most of them have none between two calls.
-    const auto version = reinterpret_cast<PyDictObject*>(where_.ptr())->ma_version_tag;
-    if (version == version_) return true;
-#endif
-    for (const Name& each : names_)
-      if (!each.is(PyDict_GetItemWithError(where_.ptr(), each.name.ptr()))) return false;
-#if PY_VERSION_HEX < 0x030C0000
-    version_ = version;
-#endif
-    return true;
-  }
-
-  int traverse(visitproc visit, void* arg) const {
-    Py_VISIT(where_.ptr());
-    for (const Name& each : names_) Py_VISIT(each.value.ptr());
-    return 0;
-  }
-
- private:
-  struct Name {
-    py::object name, value;
-    bool is(PyObject* held) const {
-      return held == (value.ptr() == Py_Ellipsis ? nullptr : value.ptr());
-    }
-  };
-
-  py::object where_;
-  std::vector<Name> names_;
-#if PY_VERSION_HEX < 0x030C0000
-  mutable std::uint64_t version_ = 0;  // at which all names held what they should
-#endif
-};
-
 struct State {
   py::object trace;
   py::object plain;     // the function itself, where calls may be answered by it; else unset
   bool records = true;  // unset: the function is not pure
-  // NumPy has warned of numbers that are the same in each call. Where Python says such a thing once
-  // only, a further recording would not hear it.
+  // NumPy has warned of numbers that are the same in each call. Python may show such a warning only
+  // once, and then a further recording would not notice it; so no more calls are recorded.
   bool warned_of_numbers = false;
-  std::vector<Place> guards;
-  py::object observe;  // gives the guards of functions that no name leads to
+  Guards guards;
+  py::object observe;  // gives the guards of functions that recorded calls have run
   std::vector<py::object> observed;
   ObjectSchemas schemas;
   NumberPlaces number_places;
   NumberSites number_sites;
   std::vector<py::object> codes;              // that the sites are in
-  std::list<std::shared_ptr<Entry>> entries;  // the last used first; a replay holds its own
-  Signature signature;              // reused; the interpreter's lock is held while it is read
-  std::vector<py::object> numbers;  // reused likewise
+  std::list<std::shared_ptr<Entry>> entries;  // those used last come first
+  Signature signature;              // of the present call; here so that its memory is used again
+  std::vector<py::object> numbers;  // the same of its numbers
   tracer::Account account;
-  std::unordered_map<std::uint64_t, Kind> kinds;  // those with too much to look at are one: 0
+  std::unordered_map<std::uint64_t, Kind> kinds;  // by the hash of CallKind
   std::uint64_t replayed = 0, traced = 0, plainly = 0;
-  std::uint32_t unseen = 0;       // so many calls are handed to the plain function unseen
-  std::int64_t unseen_limit = 0;  // unless one takes so long
-  // After one did, so many are looked at in any case, and after the next one twice as many.
+  std::uint32_t unseen = 0;       // calls that are still handed to the plain function unseen,
+  std::int64_t unseen_limit = 0;  // unless one takes longer than this
+  // Then the next `seen` calls are looked at in any case; the next time twice as many.
   std::uint32_t seen = 0, seen_next = kUnseen;
-  // Recordings in a row that came to nothing, and calls of new signatures since that had none.
+  // Calls in a row that left no recording; calls with a new signature that were not recorded.
   std::uint32_t fruitless = 0, skipped = 0;
-  std::uint32_t unused = 0;  // recordings since one has answered
+  std::uint32_t unused = 0;  // recordings since one has answered a call
 
-  // What the same function has cost so far.
+  // Goes on with the counts and costs of the function's dispatcher until now.
   void take_over(const State& before) {
     account = before.account;
     replayed = before.replayed, traced = before.traced, plainly = before.plainly;
   }
-  bool guards_hold() const { return std::ranges::all_of(guards, &Place::holds); }
   bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return signature.read(args, count, keywords, number_places, schemas);
   }
 
-  // Takes the place of what it makes obsolete: the same path, a call that could not be replayed.
-  // What cannot be replayed stands behind the paths that can.
+  // Replaces entries for the same signature that it makes obsolete: with the same values told to
+  // Python, or without a recording. One without a recording goes behind those that have one.
   void keep(std::shared_ptr<Entry> entry, const Signature& signature) {
     std::size_t paths = 0;
     std::erase_if(entries, [&](const std::shared_ptr<Entry>& old) {
@@ -202,7 +159,7 @@ py::object run_traced(State& state, PyObject* const* args, std::size_t flags, Py
   return steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
 }
 
-// Null where it raises.
+// A new reference; null where it raises.
 PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   ++state.plainly;
   codegen::Threads::leave_cores();
@@ -211,7 +168,8 @@ PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyOb
   return result;
 }
 
-// After the plain function has answered because it is faster.
+// After the plain function has answered because it is faster: whether to hand it the next calls
+// unseen.
 void hand_on(State& state, const tracer::Ledger& ledger) {
   if (state.seen > 0) {
     --state.seen;
@@ -236,26 +194,14 @@ PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyO
   return result;
 }
 
-// Until Python runs: the function may come back here, and forget the kinds.
+// The reference is good until Python runs, for the function may be called again and drop the kinds.
 Kind& kind_in(State& state, std::uint64_t hash) {
   if (state.kinds.size() >= kMaxKinds && !state.kinds.contains(hash)) state.kinds.clear();
   return state.kinds[hash];
 }
 
-void add_guards(std::vector<Place>& guards, const py::object& rows) {
-  for (py::handle row : rows) {
-    const auto triple = row.cast<py::tuple>();
-    if (triple.size() != 3 || (!PyDict_Check(triple[0].ptr()) && !PyCell_Check(triple[0].ptr())))
-      throw py::type_error("a guard is (dict or cell, name, value)");
-    auto place =
-        std::ranges::find_if(guards, [&](const Place& each) { return each.is(triple[0].ptr()); });
-    if (place == guards.end()) place = guards.insert(place, Place(triple[0]));
-    place->add(triple[1], triple[2]);
-  }
-}
-
-// What else has to stay as it is for a recorded call that has run these functions. False: a call of
-// one of them may do something else each time.
+// Adds the guards of functions that a recorded call has run. False where a call of one of them may
+// do something else each time.
 bool guards_added(State& state, const std::vector<py::object>& functions) {
   py::list fresh;
   for (const py::object& function : functions)
@@ -264,15 +210,15 @@ bool guards_added(State& state, const std::vector<py::object>& functions) {
   if (fresh.empty() || !state.observe) return true;
   const py::object rows = state.observe(fresh);
   if (rows.is_none()) return false;
-  add_guards(state.guards, rows);
+  state.guards.add(rows);
   for (py::handle function : fresh) state.observed.push_back(borrow(function.ptr()));
   return true;
 }
 
-// Traces the call whose signature has been read, and keeps the plan if it leaves one (`kept`).
+// Traces the call whose signature has been read. `kept`: whether it has left a recording.
 py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
                  bool* kept = nullptr) {
-  const Signature signature = state.signature;  // the function may come back here
+  const Signature signature = state.signature;  // the function may be called again inside
   Entry entry(signature);
   entry.error_state = ErrorState::now();
   const std::shared_ptr<Call> before = Call::last();
@@ -295,7 +241,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
       (shape && !guards_added(state, call->objects().take_functions())))
     shape.reset();
   if (generation != state.schemas.generation()) {
-    // Signatures have had too little of these objects so far.
+    // The call has read attributes that are not in the signatures so far.
     state.entries.clear();
     ++state.fruitless;
     return result;
@@ -316,8 +262,8 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   return result;
 }
 
-// A call that cannot be replayed: traced, or answered by the plain function where that is measured
-// to be faster, or where tracing found no loops to run.
+// Answers a call that cannot be replayed: by tracing, or by the plain function where that is
+// measured to be faster, or where tracing found no loops to run.
 py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags,
                           PyObject* keywords) {
   if (!state.plain) return run_traced(state, args, flags, keywords);
@@ -335,7 +281,7 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
       turn.plain ? run_plain(state, args, flags, keywords)
                  : PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
   const std::int64_t taken = steady_ns() - start;
-  // The function may have come back here, and may have raised.
+  // The function may have been called again inside, and may have raised.
   if (const auto found = state.kinds.find(hash); found != state.kinds.end()) {
     Kind& kind = found->second;
     std::int64_t preparing = 0;
@@ -354,7 +300,7 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
   return result;
 }
 
-// A call of a signature that has no recording yet.
+// Answers a call of a signature that has no recording yet.
 py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t flags,
                                PyObject* keywords) {
   if (!state.plain || choices().by != Choices::Clock) return trace(state, args, flags, keywords);
@@ -362,7 +308,7 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
   const Kind& known = kind_in(state, hash);
   if (!known.heavy && !known.ledger.may_record(state.account))
     return trace_or_plain(state, args, flags, keywords);
-  struct Timed {  // also when it raises
+  struct Timed {  // notes the time also where the function raises
     State& state;
     const std::uint64_t hash;
     const std::shared_ptr<Call> before = Call::last();
@@ -376,21 +322,22 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
       try {
         kind->second.ledger.recorded(taken, traced ? kind->second.learn(*call, taken) : 0,
                                      state.account);
-      } catch (const std::bad_alloc&) {  // then nothing is known of this call
+      } catch (const std::bad_alloc&) {  // nothing is noted of this call then
       }
     }
   } timed{state, hash};
   return trace(state, args, flags, keywords);
 }
 
-// What recording calls like this one has taken can be compared with a plain call.
+// A plain call like this one has been timed: the time that recordings of such calls took can now be
+// compared with it.
 void compare_recordings(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
                         std::int64_t plainly) {
   const auto kind = state.kinds.find(kind_of_call(args, PyVectorcall_NARGS(flags), keywords).hash);
   if (kind != state.kinds.end()) kind->second.ledger.settle(plainly, state.account);
 }
 
-// What Python is told in calls like these is no choice between a few: they are traced from now on.
+// Values that Python is told in calls like these are seldom the same: from now on they are traced.
 void give_up(State& state, const Signature& signature) {
   std::erase_if(state.entries, [&](const auto& old) { return old->is_like(signature); });
   state.entries.push_front(std::make_shared<Entry>(signature));
@@ -398,7 +345,9 @@ void give_up(State& state, const Signature& signature) {
   for (PyObject* number : signature.numbers) state.entries.front()->numbers.add_argument(number);
 }
 
-// A replay that came to know something that its recording does not: another one may.
+// A replay has found another value than its recording told Python. Looks for recordings in which
+// Python was told the same, and goes on with them. `record`: whether the call should be recorded
+// where there is none.
 py::object go_elsewhere(State& state, const Signature& signature, Replay& replay,
                         std::vector<std::shared_ptr<Entry>>& used, bool& record) {
   std::vector<py::object> numbers;
@@ -412,10 +361,10 @@ py::object go_elsewhere(State& state, const Signature& signature, Replay& replay
       if (!entry->matches(signature, numbers) || !entry->error_state.is_current()) continue;
       ++paths;
       answered += entry->answered;
-      record &= entry->recording != nullptr;  // else what comes next could not be recorded either
+      record &= entry->recording != nullptr;  // such a call has left no recording before
       if (!entry->recording || !replay.may_follow(*entry->recording)) continue;
       state.entries.splice(state.entries.begin(), state.entries, it);
-      used.push_back(entry);  // kept while the replay refers to it
+      used.push_back(entry);  // kept alive for the replay, which refers to it
       const Replay::End end = replay.follow(*entry->recording, numbers);
       if (end == Replay::End::Done) {
         ++entry->answered;
@@ -441,7 +390,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     if (state.unseen > 0) return run_unseen(state, args, flags, keywords);
     if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
-    if (!state.guards_hold()) {
+    if (!state.guards.hold()) {
       state.entries.clear();
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     }
@@ -460,7 +409,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
           state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !settled)
                       : tracer::Ledger::Turn{};
       const std::int64_t start = turn.timed ? steady_ns() : 0;
-      // Allocating may run Python code, which may call this dispatcher again.
+      // Allocating memory may run Python code, which may call this dispatcher again.
       Signature signature = std::move(state.signature);
       std::vector<py::object> numbers = std::move(state.numbers);
       py::object result;
@@ -510,13 +459,13 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
   });
 }
 
-// A call that is traced in any case: what it recorded can be read afterwards.
+// Traces a call in any case, so that explain can read what has happened.
 PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     const auto flags = static_cast<std::size_t>(count);
     bool kept = false;
-    if (Call::active() == nullptr && state.records && state.guards_hold() &&
+    if (Call::active() == nullptr && state.records && state.guards.hold() &&
         state.read(args, count, keywords))
       trace(state, args, flags, keywords, &kept);
     else
@@ -548,7 +497,7 @@ PyObject* stats(PyObject* self, PyObject*) {
       std::int64_t ours, plain;
       bool plain_wins;
     };
-    std::vector<Row> known;  // making objects may run Python code, which may call the function
+    std::vector<Row> known;  // first: making Python objects may run code that calls the function
     std::size_t building = 0;
     const auto add = [&](const tracer::Ledger& ledger, bool replays) {
       const Row row{replays, ledger.ours(), ledger.plain(), ledger.plain_wins()};
@@ -609,7 +558,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (plain != Py_None) state->plain = borrow(plain);
     if (observe) state->observe = borrow(observe);
     state->records = guards != Py_None;
-    if (guards && state->records) add_guards(state->guards, borrow(guards));
+    if (guards && state->records) state->guards.add(borrow(guards));
     if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
     if (before != Py_None) state->take_over(*reinterpret_cast<DispatcherObject*>(before)->state);
     auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
@@ -637,9 +586,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(state->observe.ptr());
   for (const py::object& function : state->observed) Py_VISIT(function.ptr());
   if (const int stop = state->schemas.traverse(visit, arg); stop != 0) return stop;
-  for (const Place& place : state->guards)
-    if (const int stop = place.traverse(visit, arg); stop != 0) return stop;
-  return 0;
+  return state->guards.traverse(visit, arg);
 }
 
 int clear(PyObject* self) {
@@ -664,7 +611,7 @@ PyObject* get_counts(PyObject* self, void*) {
 }
 
 PyObject* get_is_stale(PyObject* self, void*) {
-  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards_hold());
+  return PyBool_FromLong(!reinterpret_cast<DispatcherObject*>(self)->state->guards.hold());
 }
 
 PyObject* get_records(PyObject* self, void*) {
@@ -682,7 +629,8 @@ PyMethodDef kMethods[] = {
      METH_FASTCALL | METH_KEYWORDS,
      "Whether calls like this one are answered by `plain`, which was measured to be faster."},
     {"stats", stats, METH_NOARGS,
-     "How many calls went which way, what they cost, and what the choices lean on; nanoseconds."},
+     "How many calls went which way, what they cost, and what else the choices are made by; "
+     "nanoseconds."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef kAttributes[] = {
     {"counts", get_counts, nullptr, "(replayed, traced, plans kept).", nullptr},

@@ -1,4 +1,5 @@
-// Replay: calls of a pure function by its recorded plans, without running Python.
+// Answers calls of a jitted function: by replaying recorded calls, without Python, by tracing, or
+// by the plain function.
 #pragma once
 
 #include "pyext/bind/common.h"

@@ -10,16 +10,17 @@ namespace {
 
 constexpr std::size_t kMaxClasses = 64, kMaxNames = 64;
 
-// 0: the class has none, because it changes too often.
+// Python's number for the present state of a class; 0: it has none, because it changes too often.
 unsigned version_of(PyTypeObject* type) {
   if (type->tp_version_tag == 0) {
     static PyObject* name = PyUnicode_InternFromString("__init__");
-    _PyType_Lookup(type, name);  // gives it one
+    _PyType_Lookup(type, name);  // makes Python give it one
   }
   return type->tp_version_tag;
 }
 
-// Python code or C behind attributes, items or the like would make an object more than that.
+// Whether an object is a dictionary of attributes and nothing more: its class and their bases are
+// written in Python, and have no code for setting or reading attributes.
 bool is_dictionary_only(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (type->tp_setattro != PyObject_GenericSetAttr ||
@@ -30,14 +31,14 @@ bool is_dictionary_only(PyObject* object) {
   return base == &PyBaseObject_Type && !is_other(object);
 }
 
-// What a class has for all its objects, and which nobody can change but by changing the class.
+// Whether an attribute of a class is a method or a constant, which changes only with the class.
 bool is_fixed(PyObject* of_class) {
   return Py_TYPE(of_class)->tp_descr_get != nullptr || of_class == Py_None ||
          PyBool_Check(of_class) || PyLong_CheckExact(of_class) || PyFloat_CheckExact(of_class) ||
          PyComplex_CheckExact(of_class) || PyUnicode_CheckExact(of_class);
 }
 
-// Whether an object that has no schema holds nothing by this name that somebody could change.
+// Whether reading this attribute of an object without a schema gives the same each time.
 bool is_no_holder(PyObject* object, PyObject* name) {
   if (PyType_Check(object)) {
     PyObject* held = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(object), name);
@@ -82,7 +83,7 @@ ObjectSchema* ObjectSchemas::row_of(PyObject* object) {
   if (!row->usable) return nullptr;
   if (row->version == 0 || row->version != type->tp_version_tag) {
     row->version = version_of(type);
-    row->names.clear();  // some may be properties now
+    row->names.clear();  // some of them may be properties now
     ++generation_;
   }
   return row->version != 0 ? &*row : nullptr;
@@ -183,7 +184,7 @@ void ObjectWatch::called(PyObject* function) {
     functions_.push_back(borrow(function));
 }
 
-// Nothing else in the objects and containers than what was assigned.
+// Whether objects and containers hold the same as at the beginning, but for what was assigned.
 bool ObjectWatch::as_before() const {
   for (const auto& [now, before] : copies_) {
     const auto is_assigned = [&](PyObject* name) {

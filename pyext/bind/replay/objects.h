@@ -1,6 +1,6 @@
-// Which attributes of the user's objects does a function read, and which does it assign? What
-// recorded calls have read of the objects of a class is part of the signature of all later calls;
-// what a call assigned stands beside its result, so that a replay assigns it too.
+// Which attributes of the user's objects does a function read, and which does it assign? Attributes
+// that recorded calls have read of objects of a class are part of the signature of all later calls.
+// Values that a recorded call has assigned are kept beside its result, and a replay assigns them.
 #pragma once
 
 #include <map>
@@ -14,22 +14,22 @@
 
 namespace ufuse::pyext {
 
-// What a signature has of each object of one class.
+// What goes into a signature of each object of one class.
 struct ObjectSchema {
   py::object type;
-  unsigned version = 0;  // of the class, when its attributes were read: methods and all
-  bool usable = true;    // objects are nothing but a dictionary and what the class has
+  unsigned version = 0;  // of the class, which changes with any attribute of it
+  bool usable = true;    // objects are nothing but attributes, their own and the class's
   std::vector<py::object> names;
 };
 
-// Of all classes of which a function has met objects.
+// The schemas of all classes of which a function has met objects.
 class ObjectSchemas {
  public:
-  // Null where the attributes of an object do not say all there is to it.
+  // Null for an object that is more than its attributes.
   const ObjectSchema* of(PyObject* object);
   // An attribute that was read of an object with a schema.
   void add(PyObject* object, PyObject* name);
-  // Counts the attributes that have been added.
+  // Grows with each change of a schema.
   std::uint64_t generation() const { return generation_; }
   int traverse(visitproc visit, void* arg) const;
   void clear() { rows_.clear(); }
@@ -41,31 +41,31 @@ class ObjectSchemas {
   std::uint64_t generation_ = 0;
 };
 
-// The attributes of an object that has a schema, as its dictionary.
+// The dictionary of attributes of an object that has a schema.
 py::object attributes_of(PyObject* object);
 
-// Objects of the signature of a call that is being recorded, and what the call does with them.
+// What a call that is being recorded does with the objects in its signature.
 class ObjectWatch {
  public:
   // `containers`: lists and dicts that the signature has looked into.
   void begin(ObjectSchemas& schemas, std::span<PyObject* const> objects,
              std::span<PyObject* const> containers);
-  // The call lets go of everything but what it assigned and called.
+  // At the end of the call: forgets everything but what was assigned and called.
   void end();
 
-  // Whether the call can still be repeated after it has read or assigned an attribute, or called
-  // `function` (a new one is noted, for it has to stay what it is).
+  // The call reads or assigns an attribute: whether it can still be replayed.
   bool may_read(PyObject* object, PyObject* name);
   bool may_assign(PyObject* object, PyObject* name);
+  // The call runs a function, which has to be the same in a replay.
   void called(PyObject* function);
 
   bool any() const { return !index_.empty(); }
-  // The recorded number that an attribute is; below 0: it is none. `set_number` after it has been
-  // read for the signature, or assigned.
+  // The number of the call's history that an attribute holds; below 0: none. Set when the attribute
+  // is read for the signature, and when it is assigned.
   int number_at(PyObject* object, PyObject* name) const;
   void set_number(PyObject* object, PyObject* name, int number);
 
-  // The place of an object among those of the signature; below 0: it is none of them.
+  // The place of an object among those of the signature; below 0 for any other.
   int index_of(PyObject* object) const;
 
   struct Store {
@@ -73,9 +73,9 @@ class ObjectWatch {
     py::object name;
   };
   const std::vector<Store>& stores() const { return stores_; }
-  // What a replay has to make: what the call returned; where it assigned attributes, a tuple of
-  // that and their values, of recorded numbers what `make_number(number)` gives. Unset where more
-  // than that has changed.
+  // All that a replay has to make: what the call returned, or where it has assigned attributes, a
+  // tuple of that and their values. Recorded numbers among these are given by
+  // `make_number(number)`. Unset where anything else has changed.
   template <class MakeNumber>
   py::object outcome(PyObject* returned, MakeNumber make_number) const {
     py::object values = outcome(returned);

@@ -4,19 +4,20 @@
 #include <algorithm>
 
 #include "numpy_shim/layout.h"
+#include "numpy_shim/ufunc.h"
 #include "pyext/bind/call/warning_watch.h"
 #include "pyext/bind/numpy/new_array.h"
 #include "pyext/bind/numpy/numpy_replay.h"
+#include "pyext/bind/numpy/python_number.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/waiting.h"
 
 namespace ufuse::pyext {
 namespace {
 
-// Below this much memory the loops take less time than giving the interpreter's lock away and
-// getting it back.
+// Loops on less memory take less time than giving Python's lock away and getting it back,
 constexpr std::size_t kKeepLockBytes = 64 * 1024;
-constexpr double kKeepLockNs = 1e6;  // loops that compute much on little memory take longer
+constexpr double kKeepLockNs = 1e6;  // unless they compute much for each element
 
 void copy_into(const py::object& target, const py::object& source) {
   if (PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.ptr()),
@@ -88,7 +89,8 @@ bool Replay::may_follow(const Recording& recording) const {
                     });
 }
 
-// Whether the runs that are done are also this recording's, and what it needs of them is there.
+// Whether this recording begins with the runs that have been done, and the outputs that it needs of
+// them have not been freed.
 bool Replay::goes_on(const Recording& recording) const {
   if (followed_ == nullptr) return true;
   const auto &before = followed_->plan().runs, &runs = recording.plan().runs;
@@ -117,10 +119,13 @@ py::object Replay::array_at(const tracer::PlanPlace& place, const Layout& layout
   return array_on(layout, address(place, recording), true, owner(place, recording));
 }
 
-// In the last run a flag or a tie is all that can make the call begin anew. Of what is copied
-// nothing is copied then; of what is written in place NumPy has the same in the end. And what no
-// run reads may hold the new contents already when Python begins, unless NumPy's warning becomes an
-// exception and the assignment does not take place.
+// Some outputs need no copy. After the last run only a raised flag or a tie can make the call be
+// traced: outputs that are not written directly have not been copied to their argument then, and a
+// run that can raise no flag and find no tie is always right. In a call with one run, an operand
+// that is written over needs none where the plan has the one operation that raises flags, whose
+// warning is given without tracing; and memory that the run does not read needs none, for tracing
+// writes it again, unless the warning may become an exception, before which NumPy would not have
+// assigned.
 void Replay::save(const Recording& recording, std::size_t at) {
   const tracer::Plan& plan = recording.plan();
   const tracer::PlanRun& run = plan.runs[at];
@@ -206,12 +211,12 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
     args.watch = &watch;
     status = run.executable->run(args);
   }
-  // Of a signal's handler, or of a block call.
+  // A signal's handler may have raised it, or an inner loop of some library.
   if (PyErr_Occurred()) throw py::error_already_set();
   const std::uint32_t raised = status.fp & run.report_mask;
   if (status.redo || (raised != 0 && !plan.sole)) return false;
-  // An exception comes out of the user's frames, so it has to be raised there. What has been
-  // written in place was written in NumPy too.
+  // Where the warning may become an exception, Python has to raise it at the user's line; but not
+  // after an operand has been overwritten, which NumPy does before it warns.
   const bool wrote = std::ranges::any_of(
       run.outputs, [](const tracer::PlanOutput& output) { return output.alias >= 0; });
   if (raised != 0 && !wrote && warnings_may_raise()) return false;
@@ -219,7 +224,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
     if (const tracer::PlanOutput& output = run.outputs[i]; output.target && !output.direct)
       copy_into(array_at(*output.target, output.held, recording), outputs_[first + i]);
   if (raised != 0)
-    for (const std::string& message : tracer::messages_of(plan.sole->ufunc, raised))
+    for (const std::string& message : numpy_shim::error_messages(plan.sole->ufunc, raised))
       warn(*recording.sole_, message);
   return true;
 }
@@ -267,8 +272,8 @@ Replay::End Replay::follow(Recording& recording, const std::vector<py::object>& 
   return End::Done;
 }
 
-// What was there dies; nobody sees the objects before all are assigned, unless its death shows
-// them.
+// Values that were there before may die at this, and their destructors are the only code that could
+// see some attributes assigned and others not.
 void Replay::assign(const std::vector<ObjectWatch::Store>& stores, const py::object& values) const {
   Py_ssize_t at = 0;
   for (const ObjectWatch::Store& store : stores) {

@@ -4,12 +4,12 @@
 #include <unordered_set>
 
 #include "pyext/bind/lazy/lazy_array.h"
-#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/recorded_number.h"
 
 namespace ufuse::pyext {
 namespace {
 
-// A value that is the same in each call and that nobody can change.
+// Whether an object is the same in each call, and cannot be changed.
 bool is_constant(PyObject* object) {
   return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
          PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
@@ -50,7 +50,8 @@ class ShapeReader {
       shape.at = as_number(object)->number;
       return shape;
     }
-    // The caller's own list is no new one; what stands in two places, or in itself, is one object.
+    // Not built: lists of the caller's own, and containers that stand in two places or in
+    // themselves.
     if (depth == kMaxDepth || !met_.insert(object).second) return std::nullopt;
     py::object items;
     if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {

@@ -1,6 +1,6 @@
-// How the results of a recorded call stand in what it returned: through tuples, lists and dicts,
-// with what is the same in each call. Read while the results are lazy arrays, of which each is an
-// object of its own; NumPy has only one np.True_.
+// How is what a recorded call returned made of the plan's results? A tree of tuples, lists and
+// dicts, with results and constants in it. It is read while the results are lazy arrays, for each
+// of those is an object of its own, while NumPy has only one np.True_.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace ufuse::pyext {
 
-// The nest of a returned value: which result of the plan stands where, and what is always the same.
+// Such a tree: which result of the plan stands where, and what is the same in each call.
 struct Shape {
   enum class Kind { Result, Object, Number, Constant, Tuple, List, Dict } kind = Kind::Constant;
   int at = -1;          // of a Result among the plan's, of an Object among the signature's
@@ -19,13 +19,13 @@ struct Shape {
   std::vector<Shape> items;
 };
 
-// The shape of what a call returned; unset where another call's cannot be built like it. `results`
-// are the lazy arrays in it, `arguments` what stands for the caller's own objects, `objects` those
-// of the call's signature.
+// The shape of what a call returned; unset where what other calls return cannot be built like it.
+// `results`: the lazy arrays in it. `arguments`: what stands for the caller's own objects.
+// `objects`: those of the call's signature.
 std::optional<Shape> shape_of(PyObject* object, const py::list& results, const py::list& arguments,
                               const ObjectWatch& objects);
 
-// A nest of this shape. Two places of one result are one object again.
+// A value of this shape. A result that stands in two places is one object.
 py::object build(const Shape& shape, const std::vector<py::object>& results,
                  const std::vector<PyObject*>& objects, const std::vector<py::object>& numbers);
 

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
 
 #include "pyext/bind/numpy/numpy_facts.h"
-#include "pyext/bind/replay/numbers.h"
+#include "pyext/bind/numpy/python_number.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -32,14 +31,14 @@ enum Tag : std::uint64_t {
   kScalarBits
 };
 constexpr int kMaxDepth = 4;
-// Of a list or dict that an object holds: longer ones mostly grow from call to call.
+// Items of a list or dict in an attribute. Most longer ones grow from call to call.
 constexpr Py_ssize_t kMaxHeld = 256;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   return (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
 }
 
-// What an argument adds to the kind of a call.
+// Collects what the arguments add to the kind of a call.
 struct Kind {
   std::uint64_t hash = 1;
   std::size_t bytes = 0;
@@ -72,8 +71,8 @@ struct Kind {
   }
 };
 
-// Functions, types and dtypes of NumPy's: they live as long as NumPy, and what they give depends on
-// their arguments alone.
+// Whether an object is a function, type or dtype of NumPy's. These are never freed, and what they
+// give depends on their arguments only.
 bool is_fixed(PyObject* object) {
   if (PyObject_TypeCheck(object, &PyUFunc_Type))
     return reinterpret_cast<PyUFuncObject*>(object)->obj == nullptr;
@@ -173,7 +172,7 @@ bool Signature::add(PyObject* object, int depth) {
   }
   if (const auto dtype = scalar_dtype(object)) {
     if (inside_ > 0) {
-      // Traced code finds it there as it is.
+      // Traced code gets the scalar itself, which is no argument.
       const ir::Scalar scalar = ir::without_padding(scalar_bits(object, *dtype), *dtype);
       words.insert(words.end(), {kScalarBits, static_cast<std::uint64_t>(*dtype)});
       words.insert(words.end(), std::begin(scalar.bits), std::end(scalar.bits));
@@ -220,7 +219,7 @@ bool Signature::add_container(PyObject* object, int depth) {
   return true;
 }
 
-// An object of a class of the user's: the attributes that recorded calls have read.
+// An object of a class of the user's, with the attributes that recorded calls have read.
 bool Signature::add_owner(PyObject* object, int depth) {
   const auto known = std::ranges::find(owners, object);
   if (known != owners.end()) {
@@ -235,7 +234,7 @@ bool Signature::add_owner(PyObject* object, int depth) {
                              schema->version, schema->names.size()});
   ++inside_;
   const py::object attributes = attributes_of(object);
-  // Objects that stand in it may bring schemas of their own, so it is asked for by its place.
+  // Asked for again each time: objects in the attributes may add schemas, which moves this one.
   for (std::size_t i = 0; i < schemas_->of(object)->names.size(); ++i) {
     PyObject* name = schemas_->of(object)->names[i].ptr();
     PyObject* value = PyDict_GetItemWithError(attributes.ptr(), name);
@@ -246,7 +245,7 @@ bool Signature::add_owner(PyObject* object, int depth) {
     }
     held_.push_back(borrow(value));
     if (is_plain_number(value)) {
-      // Whoever sees more of it than operators do says so to the recording's numbers.
+      // Where its value is used otherwise than as an operand, the recording's history notes that.
       attribute_numbers.push_back({owner, name, static_cast<int>(numbers.size())});
       add_number(value);
     } else if (!add(value, depth + 1)) {
@@ -278,24 +277,15 @@ bool Signature::add_array(PyArrayObject* array) {
   return true;
 }
 
-// Overlapping arguments are traced each time: what may be put off depends on it.
+// Calls whose arguments overlap are traced each time, for which writes can wait depends on it.
 bool Signature::arrays_are_apart() {
-  ranges_.clear();
+  reaches_.clear();
   for (PyObject* object : arguments) {
     if (!PyArray_CheckExact(object)) continue;
     auto* array = reinterpret_cast<PyArrayObject*>(object);
-    if (PyArray_SIZE(array) == 0) continue;
-    ranges_.push_back({byte_range_of(array), static_cast<bool>(PyArray_ISWRITEABLE(array))});
+    reaches_.push_back({byte_range(array), static_cast<bool>(PyArray_ISWRITEABLE(array))});
   }
-  std::ranges::sort(ranges_, std::less<>{}, [](const Range& range) { return range.bytes.low; });
-  // How far those before reach: all of them, and those that can be written.
-  const char *high = nullptr, *written = nullptr;
-  for (const auto& [bytes, writeable] : ranges_) {
-    if (bytes.low < (writeable ? high : written)) return false;
-    high = std::max(high, bytes.high, std::less<>{});
-    if (writeable) written = std::max(written, bytes.high, std::less<>{});
-  }
-  return true;
+  return !tracer::any_written_overlap(reaches_);
 }
 
 CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {

@@ -1,7 +1,7 @@
-// What two calls must have in common to be the same work: types, dtypes, shapes, strides,
-// writeability, which arguments are one object, and the values of Python numbers, through tuples,
-// lists, dicts and the attributes of objects. Built anew for each call, so it is flat and does not
-// allocate twice.
+// What must two calls have in common, so that a recording of one can answer the other? Types,
+// dtypes, shapes, strides, writeability, which arguments are one object, and the values of Python
+// numbers; also inside tuples, lists, dicts and the attributes of objects. A signature is made for
+// each call, so it consists of flat vectors, whose memory is used again.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 #include "pyext/bind/common.h"
 #include "pyext/bind/replay/objects.h"
-#include "tracer/storage.h"
+#include "tracer/byte_range.h"
 
 namespace ufuse::pyext {
 
-// Which arguments are known to be operands and nothing else: Python numbers there are told apart by
-// their types only.
+// Which arguments may be Python numbers that are used as operands only: of these the signature has
+// the type, and not the value.
 struct NumberPlaces {
   std::vector<bool> positions;
   std::vector<py::object> names;  // of keywords
@@ -28,8 +28,8 @@ struct Signature {
   std::vector<PyObject*> objects;  // borrowed; compared by identity (None, strings, keyword names)
   std::vector<PyObject*>
       arguments;  // borrowed; arrays and NumPy scalars in the order in which a session numbers them
-  std::vector<PyObject*> numbers;  // borrowed; those at NumberPlaces, and in attributes
-  // Which of the numbers are attributes: of an owner, by name (borrowed).
+  std::vector<PyObject*> numbers;  // borrowed; those whose values are not in the signature
+  // Which of these are attributes of an owner; the name is borrowed.
   struct AttributeNumber {
     std::size_t owner;
     PyObject* name;
@@ -40,8 +40,8 @@ struct Signature {
   std::vector<int> flags;  // of each array; compared only where the recorded call asked for them
   std::uint64_t hash = 0;
 
-  // False when there is no plan for such arguments: other types, overlapping memory.
-  // Of objects it has what `schemas` says of their classes.
+  // False where such a call cannot be recorded: arguments of other types, or with overlapping
+  // memory. `schemas`: which attributes of objects are part of it.
   bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords, const NumberPlaces& places,
             ObjectSchemas& schemas);
   void clear();
@@ -56,25 +56,21 @@ struct Signature {
   bool add_array(PyArrayObject* array);
   bool arrays_are_apart();
 
-  struct Range {
-    tracer::ByteRange bytes;
-    bool writeable;
-  };
-
   ObjectSchemas* schemas_ = nullptr;
-  int inside_ = 0;  // how many objects
-  // Items of lists and dicts, and attributes, which another thread may take away while a loop runs.
+  int inside_ = 0;  // of so many objects the attributes are being read
+  // Items of lists and dicts, and attributes. Another thread may remove them while a loop runs.
   std::vector<py::object> held_;
   std::vector<PyObject*> containers_;
-  std::vector<Range> ranges_;  // of the arrays' memory
+  std::vector<tracer::Reach> reaches_;  // of the arrays
 };
 
-// Calls of one kind take about as long: the same types of arguments, dtypes, and sizes to a factor
-// of two, whatever the values. The hash is 0 where there is too much to look at.
+// Calls of one kind are expected to take about the same time: arguments of the same types and
+// dtypes, and of the same sizes up to a factor of two. `hash` is 0 where the arguments hold too
+// many objects to look at.
 struct CallKind {
   std::uint64_t hash = 0;
   std::size_t bytes = 0;  // of the arrays
-  bool objects = false;   // there are others, which may hold arrays of any size
+  bool objects = false;   // there are objects, which may hold arrays of any size
 };
 CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 

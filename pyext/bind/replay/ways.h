@@ -1,5 +1,5 @@
-// Which ways are there to answer a call, and who chooses? Used by the dispatcher; what the clock
-// says is kept in ledgers.
+// In which way is a call answered, by ufuse or by the plain function, and who chooses? Used by the
+// dispatcher; measured times are kept in ledgers.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,33 @@
 
 namespace ufuse::pyext {
 
-// Plain NumPy's temporaries may be several times as large as what a call reads and writes: from
-// this size on it is not tried where loops of ours do the work.
+// Plain NumPy may need temporaries several times as large as the largest value of a call. From this
+// size on it is not tried where loops of ufuse do the work; bytes.
 constexpr std::int64_t kHeavyBytes = std::int64_t{64} << 20;
 
-// Who chooses the ways: the clock, or for tests nobody, or chance.
+// Who chooses: measured times; or for tests nobody (ufuse answers always), or chance.
 struct Choices {
   enum { Clock, Ours, Chance } by = Clock;
   std::uint64_t random = 0;  // the state of the generator
 
-  // Of "clock", "ours" or a number, from which chance begins.
+  // From "clock", "ours", or a number that the random choices depend on.
   static Choices of(const std::string& who);
   std::string text() const;
   tracer::Ledger::Turn next(tracer::Ledger& ledger, const tracer::Account& account, bool asks,
                             bool building);
 };
-// The process's.
+// Those of the process.
 Choices& choices();
 
 // What is known of traced calls of one kind.
 struct Kind {
   tracer::Ledger ledger;
-  bool heavy = false;  // plain NumPy may need much memory for them
-  std::vector<std::shared_ptr<const ir::Executable>> building;  // loops of the last one
+  bool heavy = false;  // plain NumPy may need much memory for such calls
+  std::vector<std::shared_ptr<const ir::Executable>> building;  // loops that are being compiled
 
   bool is_building();
-  // From a call of this kind that was traced in so many nanoseconds. Returns how long it has
-  // prepared what later ones find done.
+  // Takes note of a call of this kind that was traced, and took so many nanoseconds. Returns how
+  // many of them it has spent on preparing loops, which later calls find ready.
   std::int64_t learn(const Call& call, std::int64_t taken);
 };
 

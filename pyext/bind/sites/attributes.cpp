@@ -1,25 +1,25 @@
-// What if traced code reads an attribute or an item, assigns one, or changes what stands there?
+// What happens where traced code reads, assigns or changes an attribute or an item?
 //
-// An array that is found so is traced from there on, as arguments are. What an attribute of the
-// user's object is set to stays pending, for only traced code sees it until the call ends or other
-// code runs (frames.h). Objects of other packages, and classes whose attributes are set by code of
-// their own, are given real arrays at once.
+// An array that is found there is traced from then on, as arguments are. A value that is assigned
+// to an attribute of the user's object stays pending, for only traced code sees it until the call
+// ends or untraced code runs (frames.h). Objects of other packages, and objects whose class sets
+// attributes by code of its own, are given real arrays at once.
 #include "pyext/bind/sites/attributes.h"
 
 #include <array>
 #include <cstring>
 
 #include "pyext/bind/call/containers.h"
-#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/sites/others.h"
 #include "pyext/bind/sites/site.h"
 
 namespace ufuse::pyext {
 namespace {
 
-// What traced code has in the place of an object.
+// What traced code uses in the place of an object; a new reference.
 PyObject* in_traced_code(PyObject* object) {
   Call* call = Call::may_know(object) ? Call::active() : nullptr;
   if (call == nullptr) return Py_NewRef(object);
@@ -30,13 +30,13 @@ PyObject* in_traced_code(PyObject* object) {
 }
 
 PyObject* known_object(PyObject*, PyObject* object) {
-  // Text that is made of an object names its address.
+  // This may be put into a text, with its address, which is another one in another call.
   if (Call* call = Call::active(); call && call->objects().index_of(object) >= 0)
     call->session().mark_impure();
   return in_traced_code(object);
 }
 
-// Of what was just found, or null for an error; takes the reference.
+// The same for an object that was just found, or null for an error; takes the reference.
 PyObject* traced_if_array(PyObject* found) {
   if (found == nullptr || !Call::may_know(found)) return found;
   if (PyArray_CheckExact(found)) return traced_from_here(found, Py_REFCNT(found) == 1);
@@ -45,7 +45,7 @@ PyObject* traced_if_array(PyObject* found) {
   return mine;
 }
 
-// The function of the user's that a property calls to be read or set; null for anything else.
+// The user's function that is called where a property is read or set; null for anything else.
 PyObject* function_of_property(PyObject* object, PyObject* name, const char* which) {
   PyTypeObject* type = Py_TYPE(object);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return nullptr;
@@ -53,7 +53,7 @@ PyObject* function_of_property(PyObject* object, PyObject* name, const char* whi
   if (of_class == nullptr || Py_TYPE(of_class) != &PyProperty_Type || is_other(object))
     return nullptr;
   PyObject* function = PyObject_GetAttrString(of_class, which);
-  Py_XDECREF(function);  // the property's, and so the class's
+  Py_XDECREF(function);  // the property keeps it
   return function != nullptr && PyFunction_Check(function) ? function : nullptr;
 }
 
@@ -83,11 +83,12 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 PyObject* found_object(PyObject*, PyObject* object) {
   if (!PyArray_CheckExact(object)) return in_traced_code(object);
-  const bool fresh = Py_REFCNT(object) == 1;  // on the stack of the code that asks
+  const bool fresh = Py_REFCNT(object) == 1;  // only the stack of the running code holds it
   return traced_from_here(Py_NewRef(object), fresh);
 }
 
-// The dictionary of an object whose attributes nobody but Python looks after; unset for any other.
+// The dictionary of an object whose attributes are set and read without any code of its class;
+// unset for any other object.
 py::object plain_attributes(PyObject* object, PyObject* name) {
   PyTypeObject* type = Py_TYPE(object);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_setattro != PyObject_GenericSetAttr ||
@@ -135,7 +136,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
   check(PyObject_SetAttr(object, name, real.ptr()));
 }
 
-// Of the stand-in for an object of which an attribute is assigned or deleted.
+// The type of stand-ins for objects of which an attribute is assigned or deleted.
 PyTypeObject* owner_type = nullptr;
 
 int set_of_owner(PyObject* self, PyObject* name, PyObject* value) {
@@ -152,10 +153,11 @@ PyObject* owner(PyObject*, PyObject* object) {
   return stand_in(owner_type, object);
 }
 
-// Of that for what is no array, of which an item is assigned, changed or deleted.
+// The type of stand-ins for objects other than arrays of which an item is assigned or deleted.
 PyTypeObject* container_type = nullptr;
 
-// Of an item that is no array and no number, beside an operator in place.
+// The type of stand-ins for items, other than arrays and numbers, that an operator changes in
+// place.
 PyTypeObject* item_type = nullptr;
 
 template <std::size_t I>
@@ -178,7 +180,7 @@ PyObject* multiply_item(PyObject* self, PyObject* value) {
   });
 }
 
-// Python asks only for `x[i] += y`.
+// Python reads an item of the stand-in only in `x[i] += y`.
 PyObject* get_of_container(PyObject* self, PyObject* index) {
   const auto container = py::reinterpret_steal<py::object>(operand_of(object_of(self)));
   PyObject* found = container ? PyObject_GetItem(container.ptr(), index) : nullptr;
@@ -207,8 +209,8 @@ int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
   return 0;
 }
 
-// `x[i] = ...`: real arrays that came here by ways that nobody sees are traced, and where lists and
-// dicts hold lazy ones is remembered.
+// x in `x[i] = ...`. A real array, which traced code got unnoticed, is traced from here on; of
+// lists and dicts it is noted that they may hold lazy arrays.
 PyObject* changed(PyObject*, PyObject* object) {
   Call* call = Call::active();
   if (call == nullptr) return Py_NewRef(object);
@@ -218,7 +220,7 @@ PyObject* changed(PyObject*, PyObject* object) {
   return stand_in(container_type, copied ? call->copies().copy_of(object) : object);
 }
 
-// The object and what its attribute is now, for `augment`.
+// The object, the name of the attribute, and its present value: for `augment`.
 PyObject* begin_augment(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   PyObject* found = read_attribute(self, args, count);
   if (found == nullptr) return nullptr;
@@ -240,7 +242,7 @@ PyObject* augment(PyObject*, PyObject* const* args, Py_ssize_t count) {
     if (count != 3 || !PyTuple_Check(args[1]) || PyTuple_GET_SIZE(args[1]) != 3)
       throw py::type_error("augment needs an operator, what begin_augment gave, and a value");
     PyObject* object = PyTuple_GET_ITEM(args[1], 0);
-    const py::object now = borrow(PyTuple_GET_ITEM(args[1], 2));  // the tuple may let go of it
+    const py::object now = borrow(PyTuple_GET_ITEM(args[1], 2));  // may be replaced in the tuple
     const py::object value = value_beside(now.ptr(), args[2]);
     const py::object made = steal(in_place(text_of(args[0]).c_str(), now.ptr(), value.ptr()));
     set_attribute(object, PyTuple_GET_ITEM(args[1], 1), made.ptr());

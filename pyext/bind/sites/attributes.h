@@ -1,12 +1,12 @@
-// Traced code reads and assigns attributes and items through the functions of attributes.cpp.
+// How traced code reads and assigns attributes and items: see attributes.cpp.
 #pragma once
 
 #include "pyext/bind/common.h"
 
 namespace ufuse::pyext {
 
-// What traced code gets for an array that it found; takes the reference. `fresh`: nobody else holds
-// it.
+// The lazy array for a real one that traced code has found; takes the reference. `fresh`: nobody
+// else holds it.
 PyObject* traced_from_here(PyObject* array, bool fresh);
 
 void bind_attributes(py::module_& m);

@@ -27,7 +27,7 @@ RealVariables::RealVariables(const Call& call) {
   }
 }
 
-// What a function has put there itself stays.
+// Values that were assigned meanwhile stay.
 RealVariables::~RealVariables() {
   for (const Change& change : changes_) {
     PyObject* place = change.place.ptr();

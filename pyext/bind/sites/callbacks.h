@@ -1,7 +1,8 @@
-// What do functions that traced code has made meet while others may call them?
+// What if untraced code calls a function that traced code has made?
 //
-// Others run a function's own code, which has no call sites. So while a call is with them, real
-// arrays stand in the function's variables and default values, where lazy ones are.
+// It runs the function's original code, which has no call sites. So while untraced code runs, real
+// arrays stand in the variables of enclosing functions and in the default values of such functions,
+// in the places of lazy ones.
 #pragma once
 
 #include <vector>
@@ -12,7 +13,7 @@ namespace ufuse::pyext {
 
 class RealVariables {
  public:
-  // Everything pending must be flushed before.
+  // All that is pending must have been computed.
   explicit RealVariables(const Call& call);
   ~RealVariables();
   RealVariables(const RealVariables&) = delete;
@@ -20,7 +21,7 @@ class RealVariables {
 
  private:
   struct Change {
-    py::object place;  // a cell, or a function, of whose defaults this is
+    py::object place;  // a cell, or a function for its default values
     py::object lazy, real;
   };
   std::vector<Change> changes_;

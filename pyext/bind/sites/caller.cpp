@@ -1,6 +1,6 @@
-// Which callables does the Python package put in NumPy's places that must have no Python frame of
-// their own? Warnings and tracebacks then show the user's line. `functools.partial(call_numpy,
-// func, reason, pure)` is a function that always runs on real arrays.
+// Callables that the Python package puts in the place of NumPy's functions, or around them. They
+// are C functions: without a Python frame of their own, warnings and tracebacks show the user's
+// line. `functools.partial(call_numpy, func, reason, pure)` is a function that runs on real arrays.
 #include <algorithm>
 #include <array>
 
@@ -26,7 +26,8 @@ PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Types of most arguments, for which a look-up that fails would be slow.
+// Whether a type is one of those of most arguments, which have no override. Looking for an
+// attribute that is not there is slow.
 bool is_basic(PyTypeObject* type) {
   const std::array basic = {&PyArray_Type,   &PyLong_Type,  &PyFloat_Type,
                             &PyComplex_Type, &PyBool_Type,  &PyType_Type,
@@ -42,14 +43,14 @@ bool has_override(PyTypeObject* type) {
   return py::hasattr(asked, *name) && !py::object(asked.attr(*name)).is(*of_array);
 }
 
-// Whether NumPy's dispatcher would ask this argument, or look into it in a way of its own: np.stack
-// refuses an iterator there. `harmless`: a type already looked at.
+// Whether an argument may override the function (`__array_function__`), or NumPy's dispatcher would
+// treat it in a special way, as np.stack refuses iterators. `harmless`: a type known not to.
 bool may_override(PyObject* root, PyTypeObject*& harmless) {
   return any_inside(root, Into::Sequences, [&](PyObject* object) {
     PyTypeObject* type = Py_TYPE(object);
     if (type == harmless || is_basic(type) || is_lazy(object)) return false;
     if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return false;
-    // NumPy gives results the class of a subclass by means that ask for real arrays.
+    // For subclasses of ndarray, NumPy needs real arrays to give the result the right class.
     if (PyArray_Check(object) || PyIter_Check(object) || has_override(type)) return true;
     harmless = type;
     return false;
@@ -81,7 +82,7 @@ PyObject* call_handled(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// A function that knows no lazy arrays; most calls of it are about something else.
+// Calls a function that needs real arrays, but gets arrays in few of its calls.
 PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
     if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_real needs func");
@@ -104,8 +105,8 @@ PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// The error that is set, without the package's own frames: its traceback starts at the caller's
-// line and goes on with the user's functions.
+// Removes the package's own frames from the traceback of the error that is set: it begins at the
+// caller's line and goes on with the user's functions.
 void drop_own_frames() {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -119,7 +120,7 @@ void drop_own_frames() {
                 users.is_none() ? nullptr : users.inc_ref().ptr());
 }
 
-// ufuse.jit.Function's call. No frame of Python's stands between the caller and what answers.
+// A call of ufuse.jit.Function. There is no Python frame between the caller and what answers.
 PyObject* call_jitted(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
     static PyObject* const joins = PyUnicode_InternFromString("_is_joined");
@@ -171,7 +172,7 @@ PyMethodDef kFunctions[] = {
 
 namespace {
 
-// An attribute of the lazy array's type that calls the method of its real type.
+// A method for the type of lazy arrays that calls the method of the real type.
 py::object numpy_method(const numpy_shim::SurfaceRow& row) {
   const std::string name(row.name);
   const py::cpp_function call(
@@ -181,7 +182,7 @@ py::object numpy_method(const numpy_shim::SurfaceRow& row) {
           throw py::type_error("descriptor '" + name +
                                "' of 'numpy.ndarray' object needs an argument");
         const py::object type = args[0].attr("__class__");
-        if (!py::hasattr(type, name.c_str()))  // NumPy scalars lack some: the object says so
+        if (!py::hasattr(type, name.c_str()))  // scalars lack some: the real object raises
           return py::object(unwrap(args[0].ptr()).attr(name.c_str()));
         const py::object method = type.attr(name.c_str());
         return numpy_call(method.ptr(), args.ptr(), kwargs.ptr(), reason, pure);
@@ -190,7 +191,7 @@ py::object numpy_method(const numpy_shim::SurfaceRow& row) {
   return steal(PyInstanceMethod_New(call.ptr()));
 }
 
-// The methods that NumPy's arrays have and that run as NumPy's own calls, by name.
+// By name, the methods of NumPy's arrays that run as NumPy's own calls.
 py::dict numpy_methods() {
   py::dict methods;
   for (const numpy_shim::SurfaceRow& row : numpy_shim::surface())
@@ -200,9 +201,12 @@ py::dict numpy_methods() {
   return methods;
 }
 
-// NumPy 1's implement_array_function; the second callable is what it would get as `func`.
+// What dispatchers of NumPy 1 call in the place of NumPy's implement_array_function. `func`:
+// NumPy's function, for overrides; `implementation`: what runs otherwise. From 1.24.3 on they also
+// say whether the function has `like=`, which is in `relevant` then.
 py::object implement(py::handle func, py::handle implementation, py::handle,
-                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs) {
+                     const py::object& relevant, const py::tuple& args, const py::dict& kwargs,
+                     const py::args&) {
   const py::tuple asked = steal(PySequence_Tuple(relevant.ptr()));
   if (any_may_override(asked.ptr(), nullptr))
     return numpy_call(func.ptr(), args.ptr(), kwargs.ptr(), Reason::ForeignObject, false);

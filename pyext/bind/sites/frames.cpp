@@ -7,7 +7,7 @@
 #include "pyext/bind/gil.h"
 
 #if PY_VERSION_HEX < 0x030C0000
-// Python 3.11 has no function for it. A frame begins so, as long as there is a 3.11.
+// The beginning of a frame in Python 3.11, which has no function that gives a frame's code.
 struct _PyInterpreterFrame {
   PyObject *function, *globals, *builtins, *locals;
   PyCodeObject* code;
@@ -18,10 +18,10 @@ namespace ufuse::pyext {
 namespace {
 
 enum class Code : std::uintptr_t {
-  Unknown,   // nobody has asked yet
+  Unknown,   // not looked at yet
   Traced,    // it has call sites
-  Harmless,  // it hands on what it is given, or is NumPy's own
-  Stranger,  // anything else
+  Harmless,  // it only hands on what it is given, or is NumPy's own
+  Untraced,  // anything else
 };
 
 std::atomic<int> watches = 0;
@@ -70,13 +70,13 @@ Code judged(const py::object& code) {
   const py::error_scope kept;
   const Unwatched judging;
   const py::object answer = steal(PyObject_CallOneArg(the_judge, code.ptr()));
-  const Code kind = answer.ptr() == Py_True ? Code::Harmless : Code::Stranger;
+  const Code kind = answer.ptr() == Py_True ? Code::Harmless : Code::Untraced;
   note(code.ptr(), kind);
   return kind;
 }
 
-// What is pending is computed and written; an exception that is on its way stays, but for one of
-// that.
+// Computes and writes what is pending. A Python error that is set stays set, unless this raises
+// one.
 bool settle(Call& call) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -103,19 +103,19 @@ PyObject* evaluate(PyThreadState* state, _PyInterpreterFrame* frame, int throwin
                        return Py_None;
                      }) != nullptr;
   if (!known) return go_on(state, frame, 1);
-  if (kind == Code::Harmless || (kind == Code::Stranger) == active->among_strangers())
+  if (kind == Code::Harmless || (kind == Code::Untraced) == active->in_untraced_code())
     return go_on(state, frame, throwing);
   const std::shared_ptr<Call> call = active->shared_from_this();
-  const bool enters = kind == Code::Stranger;
+  const bool enters = kind == Code::Untraced;
   if (enters && call->is_busy()) {
-    // A finalizer, or a signal's handler: it has nothing to do with what is being computed.
+    // A finalizer or a signal's handler. It is no part of the call.
     const Call::Aside aside;
     return go_on(state, frame, throwing);
   }
   if (enters && !settle(*call)) throwing = 1;
-  call->set_among_strangers(enters);
+  call->set_in_untraced_code(enters);
   PyObject* result = go_on(state, frame, throwing);
-  call->set_among_strangers(!enters);
+  call->set_in_untraced_code(!enters);
   if (call->is_open() && !settle(*call)) Py_CLEAR(result);
   return result;
 }
@@ -149,7 +149,7 @@ FrameWatch::FrameWatch() {
   _PyInterpreterState_SetEvalFrameFunc(interpreter(), evaluate);
 }
 
-// Where somebody else has come in between, who calls us, it stays.
+// Another library may have set a function since, which calls ours; then ours stays.
 FrameWatch::~FrameWatch() {
   if (--watches > 0 || is_ending()) return;
   if (_PyInterpreterState_GetEvalFrameFunc(interpreter()) == evaluate)
@@ -158,13 +158,8 @@ FrameWatch::~FrameWatch() {
 
 void bind_frames(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
-  m.def(
-      "set_harmless",
-      [](py::object judge) {
-        Py_XDECREF(the_judge);
-        the_judge = judge.release().ptr();
-      },
-      py::arg("is_harmless_code"),
+  bind_hand_over(
+      m, "set_harmless", "is_harmless_code", the_judge,
       "is_harmless_code(code) says whether a code object may run while values are pending.");
 }
 

@@ -1,15 +1,16 @@
-// Which Python code runs during a traced call, and what must be done before it does? Code with call
-// sites records; everything else of the user's or of other packages (an operator's method, a
-// generator that goes on, a callback, a finalizer) reads and writes the caller's memory by itself.
-// So before such code runs all that is pending is computed and written, and afterwards nothing is
-// taken for known. Python tells of each frame before it runs (PEP 523) while a call is open.
+// Which Python code runs during a traced call, and what has to be done before it does? Code with
+// call sites is recorded. Other code of the user's or of other packages (an operator's method, a
+// generator that goes on, a callback, a finalizer) is untraced: it reads and writes the caller's
+// memory by itself. Before it runs, all that is pending is computed and written; afterwards, what
+// was known of memory is forgotten. While a call is traced, Python tells of each frame before it
+// runs (PEP 523).
 #pragma once
 
 #include "pyext/bind/common.h"
 
 namespace ufuse::pyext {
 
-// While there is one, Python tells of each frame.
+// While one lives, Python tells of each frame.
 class FrameWatch {
  public:
   FrameWatch();
@@ -18,7 +19,7 @@ class FrameWatch {
   FrameWatch& operator=(const FrameWatch&) = delete;
 };
 
-// While one lives, nobody is told of this thread's frames: the package works for itself.
+// While one lives, this thread's frames are not looked at: they are the package's own.
 class Unwatched {
  public:
   Unwatched();

@@ -1,23 +1,23 @@
-// What if an operator or an index of traced code meets an object of another package?
+// What if an operator or an index of traced code is applied to an object of another package?
 //
-// Of `matrix @ x`, `frame["a"] = x` and `series < x` Python asks the left object what they mean,
-// and its class may be compiled code, which takes NumPy's own arrays alone. So traced code says
-// `operand(matrix) @ x`. For an object of another package an `Operand` stands there while the
-// operator runs, and hands it real arrays; anything else is itself. Which classes those are says
-// ufuse/tracing/callees.py (`is_other`). Such an object may hold memory of arrays that the call
-// knows, so what is pending is computed before. The same is true of a real array on such memory,
-// which has a dtype that is never lazy; and any real array is given real arrays as an index, for it
-// takes any other object for a list, whose numbers it looks at in another way.
-// Operators of the user's classes are code that may do anything with a number, and those in place
-// have words of their own for what cannot be done: both are shown what recorded numbers are.
+// What `matrix @ x`, `frame["a"] = x` and `series < x` do is decided by the class of the left
+// object, which may be compiled code that needs NumPy's own arrays. So traced code has
+// `operand(matrix) @ x`: for an object of another package (`is_other` in ufuse/tracing/callees.py)
+// this is a stand-in, which applies the operator to real arrays; any other object is itself. The
+// object may refer to memory of arrays that the call knows, so what is pending is computed first.
+//
+// Real arrays have stand-ins in two cases: where one is on memory that the call knows, but of a
+// dtype that is never lazy; and where it is indexed, because NumPy would take a lazy index for a
+// list. Objects of the user's classes have one while numbers are recorded: their operators are
+// Python code that may do anything with a number, and get the plain ones.
 #include "pyext/bind/sites/others.h"
 
 #include <array>
 
 #include "pyext/bind/call/containers.h"
-#include "pyext/bind/lazy/lazy_number.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/lazy/recorded_number.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -26,7 +26,7 @@ PyTypeObject* the_type = nullptr;
 PyTypeObject* users_type = nullptr;  // for objects of the user's classes
 PyObject* the_judge = nullptr;       // callees.is_other
 
-// function(object, values...), a function of module operator.
+// Calls a function of module operator with the object behind a stand-in, and these values.
 PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values,
                 bool writes = false) {
   return guard([&] {
@@ -43,7 +43,7 @@ PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject
   });
 }
 
-// The left side is asked first, and an operand stands nowhere else.
+// Stand-ins are at the left side only, so `a` is one.
 template <std::size_t I>
 PyObject* binary(PyObject* a, PyObject* b) {
   return apply(kBinary[I].function, a, {b});
@@ -56,7 +56,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   return apply(kNames[static_cast<std::size_t>(op)], a, {b});
 }
 
-// What stands in an array of objects stays the object that it is.
+// An item of an array of objects stays the object that it is.
 PyObject* get_item(PyObject* self, PyObject* index) {
   PyObject* object = object_of(self);
   const bool holds_objects = PyArray_CheckExact(object) &&
@@ -76,7 +76,7 @@ int contains(PyObject* self, PyObject* value) {
   return found ? PyObject_IsTrue(found.ptr()) : -1;
 }
 
-// Objects of the types that stand in most places.
+// Whether an object's type is one of those of most operands, none of which is another package's.
 bool is_plain(PyObject* object) {
   return is_lazy(object) || is_number(object) || PyFloat_CheckExact(object) ||
          PyLong_CheckExact(object) || PyBool_Check(object) || PyList_CheckExact(object) ||
@@ -100,7 +100,7 @@ bool is_namespace(PyObject* object) {
   return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
 }
 
-// Python compares containers by what they hold, where nobody sees that a real array is asked.
+// Python compares containers item by item, and real arrays in them would meet lazy ones.
 PyObject* compared(PyObject*, PyObject* object) {
   if (Call::active() == nullptr) return Py_NewRef(object);
   return guard([&] {
@@ -179,7 +179,7 @@ py::object value_beside(PyObject* object, PyObject* value) {
   if (call == nullptr) return borrow(value);
   if ((PyList_CheckExact(object) || PyDict_CheckExact(object)) && !holds_nothing(value))
     call->holders().add(object);
-  // A real array came here by ways that nobody sees, and is written to at once.
+  // A real array, which traced code got unnoticed, is written to at once.
   const bool is_written = PyArray_CheckExact(object) ? is_shared_array(*call, object) ||
                                                            any_inside(value, Into::All, is_lazy)
                                                      : is_other(object);
@@ -214,13 +214,8 @@ void bind_others(py::module_& m) {
   if (the_type == nullptr || users_type == nullptr ||
       PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
     throw py::error_already_set();
-  m.def(
-      "set_others",
-      [](py::object judge) {
-        Py_XDECREF(the_judge);
-        the_judge = judge.release().ptr();
-      },
-      py::arg("is_other"), "is_other(class) says whether `operand` stands for its objects.");
+  bind_hand_over(m, "set_others", "is_other", the_judge,
+                 "is_other(class) says whether `operand` stands for its objects.");
 }
 
 }  // namespace ufuse::pyext

@@ -1,12 +1,12 @@
-// Operators and indices of other packages' and the user's objects, as functions of `_core`.
+// Operators and indices of objects of other packages and of the user's classes: see others.cpp.
 #pragma once
 
 #include "pyext/bind/common.h"
 
 namespace ufuse::pyext {
 
-// Stands in the place of an object while traced code does something with it; what it does then is
-// its type's.
+// Stands in the place of an object while traced code applies an operator or an index to it. Its
+// type says what that does.
 struct StandIn {
   PyObject_HEAD PyObject* object;
 };
@@ -19,11 +19,12 @@ void dealloc_stand_in(PyObject* self);
 
 // Whether an object's class is that of another package.
 bool is_other(PyObject* object);
-// Whether what an object does with a number is known without asking it.
+// Whether an object is an array or a number, lazy or not. What it does with a recorded number is
+// known; other objects may do anything.
 bool is_array_or_number(PyObject* object);
-// What stands for an object at the left of an operator or an index: a new reference.
+// What is put in the place of an object at the left of an operator or an index; a new reference.
 PyObject* operand_of(PyObject* object);
-// What stands for the value in `object += value`.
+// What is put in the place of the value in `object += value`.
 py::object value_beside(PyObject* object, PyObject* value);
 
 void bind_others(py::module_& m);

@@ -1,8 +1,8 @@
 // What happens at a call site of traced code? `site(f, *args, **kwargs)` stands there for
 // f(*args, **kwargs). Outside of traced calls it is that call. Inside, it runs what
-// ufuse/tracing/callees.py names for the object f: its answer is asked for once and kept as long as
-// f is what it was. The function has no Python frame, so warnings, tracebacks and `stacklevel` see
-// the frames that plain Python would have.
+// ufuse/tracing/callees.py names for the object f, which is asked once, and again where f has
+// changed. `site` has no Python frame, so warnings, tracebacks and `stacklevel` see the same frames
+// as in plain Python.
 #include "pyext/bind/sites/site.h"
 
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 enum class Way : std::uint8_t {
   Itself,     // f
   StandIn,    // another callable
-  CallsBack,  // f, with the callables among its arguments as call sites
+  CallsBack,  // f, where calls of the functions among its arguments are call sites
 };
 
 struct Choice {
@@ -27,7 +27,7 @@ struct Choice {
   py::object stand_in;
 };
 
-// What runs for one object; a function may be given other code and defaults.
+// What runs for one object. Of a function it is good for its present code and default values.
 struct Row {
   py::object reference;  // a weak one; the object itself where there is none
   bool weak = false;
@@ -45,13 +45,13 @@ struct Row {
 };
 
 using Rows = std::unordered_map<PyObject*, Row>;
-// By address. Never freed: objects may die after this module's variables.
+// By address. Never freed: the objects may outlive this module's static variables.
 Rows& rows() {
   static auto* known = new Rows;
   return *known;
 }
 
-// The code that a function made by traced code has in plain Python, by that with call sites.
+// For code with call sites from which traced code makes functions: the original code.
 struct OwnCode {
   py::object instrumented;  // a weak reference
   py::object own;
@@ -62,10 +62,11 @@ std::unordered_map<PyObject*, OwnCode>& own_codes() {
   return *known;
 }
 
-PyObject* the_resolver = nullptr;  // callees.stand_in
-PyObject* the_site = nullptr;      // `site` as Python has it
+PyObject* the_resolver = nullptr;        // callees.stand_in
+PyObject* the_frame_counters = nullptr;  // handlers.FRAME_COUNTERS
+PyObject* the_site = nullptr;            // `site` as Python has it
 
-// What dies with an entry may call this again, so an entry is taken out first.
+// Objects that die with an entry may call this again, so the entry is taken out of the table first.
 PyObject* forget(PyObject* address, PyObject*) {
   const auto gone = rows().extract(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
   Py_RETURN_NONE;
@@ -92,8 +93,8 @@ PyObject* set_own_code(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// A function that traced code has made: whoever gets to see it sees what plain Python would have
-// made. Where the active call calls it, the code with call sites runs.
+// Gives a function that traced code has made its original code, so that all others see what plain
+// Python would have made. Where the active call calls it, the code with call sites runs.
 PyObject* with_own_code(PyObject*, PyObject* object) {
   if (!PyFunction_Check(object)) return Py_NewRef(object);
   return guard([&]() -> PyObject* {
@@ -107,7 +108,7 @@ PyObject* with_own_code(PyObject*, PyObject* object) {
   });
 }
 
-// What runs in the place of a function that the call has made; unset for any other.
+// A copy with call sites of a function that the call has made; unset for any other object.
 py::object instrumented(const Call& call, PyObject* f) {
   if (!PyFunction_Check(f)) return {};
   PyObject* code = call.code_of_made(f);
@@ -140,8 +141,8 @@ void identify(Row& row, PyObject* f) {
   if (function->func_kwdefaults) row.named = borrow(function->func_kwdefaults);
 }
 
-// Whether the object stands for the same each time: not those that are made at each use, like
-// methods, nor those that can be changed, like partials.
+// Whether the choice for an object is kept. Methods are made at each use, and partials can be
+// changed.
 bool is_kept(PyObject* f) {
   if (PyFunction_Check(f) || PyType_Check(f) || PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
   if (PyCFunction_Check(f)) {
@@ -170,7 +171,8 @@ Choice choice_of(PyObject* f) {
   return choice;
 }
 
-// Objects of these types cannot be compared, so what stands in for one is never looked at.
+// Whether an argument may be replaced by a callable that calls it at a call site. Only types are
+// named here whose objects nobody compares or looks into.
 bool is_callback(PyObject* argument) {
   return PyFunction_Check(argument) || PyCFunction_Check(argument) || PyMethod_Check(argument) ||
          PyObject_TypeCheck(argument, &PyUFunc_Type) || is_dispatcher(argument);
@@ -203,8 +205,8 @@ bool wants_array(PyObject* const* args, std::size_t count, PyObject* keywords) {
   return false;
 }
 
-// `np.float32(x)` of a lazy scalar: a cast, which is no reason to compute it now. NumPy's own code
-// ends means and variances so.
+// `np.float32(x)` of a lazy scalar is a cast, for which the value is not needed. NumPy's own means
+// and variances end with one.
 py::object cast_of(PyObject* f, PyObject* argument) {
   if (!as_lazy(argument)->array.scalar) return {};
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(f), &PyGenericArrType_Type)) return {};
@@ -223,17 +225,17 @@ py::object cast_of(PyObject* f, PyObject* argument) {
   return py::handle(argument).attr("astype")(to);
 }
 
-// What a class makes of a lazy array that has to be told the truth, or need not be computed; unset:
-// it is called like anything else.
+// The result of calling a class with a lazy array where it is known without the array's value:
+// `type`, and casts. Unset: the class is called like any other callable.
 py::object result_of_class(PyObject* f, PyObject* argument) {
   if (!is_lazy(argument)) return {};
   if (f == reinterpret_cast<PyObject*>(&PyType_Type)) return py::handle(argument).attr("__class__");
   return cast_of(f, argument);
 }
 
-// The arguments of a call, where real arrays on memory that the traced call knows are lazy ones,
-// and the caller's lists those that traced code has: they came by ways that nobody sees, out of a
-// container or by the name of a global.
+// The arguments of a call. Traced code may have got a real array or one of the caller's lists
+// unnoticed, out of a container or by the name of a global. Here it is replaced by the lazy array
+// on the same memory, or the copy that traced code uses.
 class KnownArguments {
  public:
   KnownArguments(Call& call, PyObject* const* args, std::size_t count, PyObject* keywords)
@@ -256,7 +258,8 @@ class KnownArguments {
   std::vector<py::object> held_;
 };
 
-// `x.append(y)` and the like keep what they are given, or what an iterator gives them.
+// Notes that a list or dict may hold lazy arrays after a call of a method of it, such as
+// `x.append(y)`.
 void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* owner = PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : nullptr;
   if (Py_TYPE(f) == &PyMethodDescr_Type && count > 0) owner = *args++, --count;
@@ -265,14 +268,14 @@ void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* 
   if (!std::all_of(args, args + count + named, holds_nothing)) Call::active()->holders().add(owner);
 }
 
-// A function of NumPy's or SciPy's own, in which nobody hears of attributes.
+// Whether a function is NumPy's or SciPy's own: reading attributes there is not noticed.
 bool is_of_library(PyObject* function) {
   PyObject* name = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
   if (name == nullptr || !PyUnicode_Check(name)) return false;
   return is_library(text_of(name));
 }
 
-// Whether what a callable does with the call's own objects is noted.
+// Whether it is noticed what a callable does with the objects of the call's signature.
 bool is_told_all(PyObject* f) {
   static PyObject* harmless = nullptr;  // no initialiser: see operator_function
   if (harmless == nullptr) {
@@ -283,8 +286,9 @@ bool is_told_all(PyObject* f) {
   return f == PyTuple_GET_ITEM(harmless, 0) || f == PyTuple_GET_ITEM(harmless, 1);
 }
 
-// What a recorded call calls: functions have to stay what they are, and anything else must not
-// reach the objects whose attributes are part of its signature.
+// While a call is recorded: a function that it calls has to be the same in a replay. Anything else
+// that it calls must not get at objects whose attributes are part of the signature, or the call is
+// not recorded.
 void note_called(Call& call, PyObject* f, PyObject* runs, PyObject* const* args,
                  std::size_t count) {
   if (!Call::is_recording()) return;
@@ -326,7 +330,7 @@ PyObject* site_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
   });
 }
 
-// A class of the user's: the object is made as Python makes it, and what initialises it is a call
+// Makes an object of a class of the user's as Python does, where the call of `__init__` is a call
 // site.
 PyObject* construct(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
@@ -348,8 +352,8 @@ PyObject* construct(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Calls a function of Python's that would tell the user again what is questionable in a text; who
-// sees warnings, and which were seen, stays as it is.
+// Calls a function without any warnings, for example to compile a text of which the user was warned
+// when it was imported. Filters, and which warnings count as shown, stay as they are.
 PyObject* quietly(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guard([&]() -> PyObject* {
     if (count < 1) throw py::type_error("quietly needs a callable");
@@ -368,9 +372,9 @@ PyObject* quietly(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// Calls a function of C that no Python code may interrupt. A collection of garbage runs finalizers,
-// and with them handlers of signals; until Python 3.11.7 `compile` fails where one of them
-// compiles, too.
+// Calls a C function that no Python code may interrupt. A collection of garbage would run
+// finalizers and handlers of signals; up to Python 3.11.7 `compile` fails where one of these
+// compiles as well.
 PyObject* without_collections(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guard([&]() -> PyObject* {
     if (count < 1) throw py::type_error("without_collections needs a callable");
@@ -382,7 +386,7 @@ PyObject* without_collections(PyObject*, PyObject* const* args, Py_ssize_t count
   });
 }
 
-// An object that `isinstance` and `hasattr` say the same of as of the array.
+// A real object of the same type, of which `isinstance` and `hasattr` say the same.
 py::object like(PyObject* lazy) {
   if (as_lazy(lazy)->real != nullptr) return borrow(as_lazy(lazy)->real);
   if (as_lazy(lazy)->array.scalar) return py::object(py::handle(lazy).attr("__class__"))();
@@ -391,7 +395,7 @@ py::object like(PyObject* lazy) {
   return borrow(array);
 }
 
-// isinstance, hasattr and the like of a lazy array, which are told of a real one.
+// Calls isinstance, hasattr and the like with a real object of the same type as a lazy array.
 PyObject* call_on_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guard([&]() -> PyObject* {
     if (count < 1) throw py::type_error("call_on_like needs a callable");
@@ -404,8 +408,8 @@ PyObject* call_on_like(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
   });
 }
 
-// `a is b`: a lazy array is the array that it stands for, and a copy of a list the list. There is
-// one np.True_ and one np.False_.
+// `a is b`, where a lazy array counts as the real one that it stands for, and a copy of a list as
+// the list. A lazy truth is computed: there is only one np.True_ and one np.False_.
 PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "is_same needs two objects");
@@ -453,16 +457,9 @@ PyMethodDef kFunctions[] = {
 
 }  // namespace
 
-// Whether a function counts Python's frames, among which are this package's own.
+// Whether a function counts Python's frames, of which this package's own must not be counted.
 static bool counts_frames(PyObject* f) {
-  static PyObject* counting = nullptr;  // no initialiser: see operator_function
-  if (!PyCFunction_Check(f)) return false;
-  if (counting == nullptr)
-    counting = py::make_tuple(py::module_::import("warnings").attr("warn"),
-                              py::module_::import("sys").attr("_getframe"))
-                   .release()
-                   .ptr();
-  return f == PyTuple_GET_ITEM(counting, 0) || f == PyTuple_GET_ITEM(counting, 1);
+  return PyCFunction_Check(f) && PySequence_Contains(the_frame_counters, f) == 1;
 }
 
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
@@ -515,6 +512,10 @@ void bind_site(py::module_& m) {
       py::arg("resolver"),
       "resolver(f) gives what runs at call sites of f: another callable, None for f itself, `...` "
       "for f itself with call sites for the callables among its arguments.");
+  bind_hand_over(m, "set_frame_counters", "functions", the_frame_counters,
+                 "Functions that count Python's frames, as `warnings.warn` does for `stacklevel`: "
+                 "what runs in "
+                 "their place is called also where tracing has stopped.");
 }
 
 }  // namespace ufuse::pyext

@@ -1,7 +1,7 @@
 // See variables.h.
 #include "pyext/bind/sites/variables.h"
 
-#include "pyext/bind/lazy/lazy_number.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/sites/frames.h"
 
@@ -14,7 +14,8 @@ py::object code_of(PyFrameObject* frame) {
   return steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
 }
 
-// The object for what stands in for it; unset for any other.
+// The plain number of a recorded one, the real array of a lazy one whose call has ended; unset for
+// any other object.
 py::object real_for(PyObject* value) {
   if (is_number(value)) return borrow(as_number(value)->value);
   if (!is_lazy(value) || as_lazy(value)->array.storage->session != nullptr) return {};
@@ -33,7 +34,7 @@ void replace_in(PyFrameObject* frame, const py::object& code) {
   }
 #if PY_VERSION_HEX < 0x030D0000
   PyFrame_LocalsToFast(frame, 0);
-  PyDict_Clear(variables.ptr());  // a copy, which would keep what the variables let go of
+  PyDict_Clear(variables.ptr());  // a copy of the variables, which would keep old values alive
 #endif
 }
 
@@ -55,19 +56,15 @@ std::vector<py::object> make_variables_real() {
   }
   const Unwatched replacing;
   steal(PyObject_CallNoArgs(the_replacer));
-  // What is still held elsewhere may yet be put where others see it: it is told of again.
+  // Some may still be on Python's stack, and be put elsewhere later: they are to be found again
+  // then.
   for (const py::object& lazy : lazies) as_lazy(lazy.ptr())->left_behind = false;
   return lazies;
 }
 
 void bind_variables(py::module_& m) {
-  m.def(
-      "set_replacer",
-      [](py::object replacer) {
-        Py_XDECREF(the_replacer);
-        the_replacer = replacer.release().ptr();
-      },
-      py::arg("replacer"),
+  bind_hand_over(
+      m, "set_replacer", "replacer", the_replacer,
       "replacer() puts real arrays into the places of lazy ones that calls have left behind.");
 }
 

@@ -1,9 +1,9 @@
 """What text goes along with a function that is sent to another process?
 
 The source of a function from a notebook, or from a script that is not on the other machine, would
-be missing there. So a jitted function takes along the statements that it and the functions it names
-stand in, and the imports of their files. The other process takes them for the source only where
-they compile to the function's own code, as it does with files (``text``).
+be missing there. So a jitted function is sent with the statements that define it and the functions
+that it names, and with the imports of their files. The other process uses this text as the source
+only where it compiles to the function's own code, as with files (``text``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .text import (
     text_of,
 )
 
-# Of a file, where lines begin and what they are; the other ones are empty.
+# The name of a file, and pieces of its text with the number of their first line.
 Excerpt = tuple[str, tuple[tuple[int, str], ...]]
 _CONTAINERS = (tuple, list, set, frozenset)
 

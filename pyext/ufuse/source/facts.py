@@ -34,9 +34,9 @@ from typing import Any, NamedTuple
 Row = tuple[Any, ...]
 MADE, CONST, GIVEN = 0, 1, 2
 _NAMES = ("name", "store")
-# What holds a number of which it may matter who looks at it.
+# Rows that may stand for a number whose uses matter.
 SOURCES = ("local", "op", "attr")
-# Of those, where the number is made or found: the row ends with the place.
+# Those of them whose row ends with the place in the code.
 PLACED = ("op", "attr")
 _ANNOTATIONS_ARE_TEXT = __future__.annotations.compiler_flag
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -57,8 +57,8 @@ class Facts(NamedTuple):
     assigned : tuple of (str, int)
         A variable, and a value that it is assigned.
     looked_at : tuple of int
-        Variables, attributes and results of operators of which somebody may see more than operators
-        do.
+        Variables, attributes and results of operators whose value may be used otherwise than as an
+        operand.
     """
 
     values: tuple[Row, ...]
@@ -126,10 +126,10 @@ class _Scope(NamedTuple):
 
 
 class _Reader(ast.NodeVisitor):
-    """Visits of expressions give the row of the value.
+    """A visit of an expression gives the row of its value.
 
-    What a name is turns out when a function has been read to its end. Until then rows are
-    ``("name", scope, name)``, and ``("store", scope, name)`` where it is assigned.
+    Whether a name is local is known only when a function has been read to its end. Until then its
+    row is ``("name", scope, name)``, or ``("store", scope, name)`` where it is assigned.
     """
 
     def __init__(self, code: types.CodeType, owner: str) -> None:
@@ -190,7 +190,7 @@ class _Reader(ast.NodeVisitor):
         self.looked_at.update(dict.fromkeys(values))
 
     def visit(self, node: ast.AST) -> Any:
-        """As of the base class, which looks for the rule each time."""
+        """As in the base class, but each kind of node looks up its method once only."""
         kind = type(node)
         if kind not in self.rules:
             self.rules[kind] = getattr(self, f"visit_{kind.__name__}", self.generic_visit)
@@ -198,7 +198,7 @@ class _Reader(ast.NodeVisitor):
         return self.rules[kind](node)
 
     def seen(self, node: ast.AST | None) -> int:
-        """The value of an expression, which somebody looks at."""
+        """The value of an expression, which is used for anything."""
         if node is None:
             return CONST
         value: int = self.visit(node) or MADE  # a statement has none
@@ -206,7 +206,7 @@ class _Reader(ast.NodeVisitor):
         return value
 
     def generic_visit(self, node: ast.AST) -> int:
-        """Whatever has no rule looks at all that is in it, and makes something new."""
+        """A node without a rule of its own uses all that is in it, and makes something new."""
         self.all_seen(ast.iter_child_nodes(node))
         return MADE
 
@@ -239,7 +239,7 @@ class _Reader(ast.NodeVisitor):
             self.flag(target)
 
     def flag(self, target: ast.expr) -> None:
-        """What is assigned may be a flag of an array, which lazy ones have not."""
+        """The assignment may set a flag of an array, which a lazy one cannot do."""
         name: Any = None
         if isinstance(target, ast.Attribute):
             name = target.attr if target.attr in _FLAGS else None
@@ -280,7 +280,7 @@ class _Reader(ast.NodeVisitor):
         self.all_seen(node.body if isinstance(node.body, list) else [node.body])
 
     def nested(self, node: _Function) -> int:
-        """What its definition runs; its body is read later."""
+        """A function inside: its defaults, which run now. Its body is read later."""
         self.visit(node.args)
         self.later.append((node, self.scope))
         return MADE

@@ -1,8 +1,8 @@
 """Which code with call sites did an earlier process make from the same code?
 
-Reading and compiling NumPy's sources takes longer than a first call may. What comes out depends on
-the code object alone, for a text counts only where it compiles to it, so it is kept beside the
-compiled loops, under all of the code object; so is what its text says of its values.
+Reading and compiling NumPy's sources takes longer than a first call should. The result depends on
+the code object alone, for a text counts only where it compiles to that code. So it is kept beside
+the compiled loops, together with what the text says of its values, under the whole code object.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 
 from ufuse import _core
 
-# Written without references, which tell of who else holds a constant.
+# This version of marshal's format has no references to constants that were written before. Whether
+# there are any depends on who else holds them, and would give equal code different keys.
 _PLAIN = 2
 _REWRITERS = ("facts.py", "heads.py", "reading.py", "sites.py", "text.py")
 
@@ -48,7 +49,7 @@ def put(code: types.CodeType, variant: str, made: tuple[Any, ...]) -> None:
 
 
 def _is_worth_it(code: types.CodeType) -> bool:
-    """Whether another process may have the same: not what was typed in."""
+    """Whether another process may have the same code: it was read from a file, not typed in."""
     return os.path.isfile(code.co_filename)
 
 

@@ -1,8 +1,9 @@
-"""What does a name tell about what is done with it: does it write, keep, expose, or see?
+"""What do names tell the scan of what is done with a value?
 
-A text says that something called ``append`` is called, and no more. These tables and ``is_pure``
-say what the scan makes of such names, of builtins and of the values of globals, ``Meanings`` what
-the names in a function stand for. To add to what may escape, add a name here.
+The text of a function says that something named ``resize`` is called, and no more. The tables here
+say which names hand out memory, see local variables or change how errors are reported; ``is_pure``
+says which values of globals mean the same in each call; ``Meanings`` finds what the names of a
+function stand for. A new way by which an array can get out of sight is a name here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import types
 from typing import Any
 
 import numpy as np
+
+from ufuse import _core
 
 from .facts import Row
 
@@ -31,7 +34,7 @@ STRICT_MODULES = frozenset(
 )
 # Attributes of arrays that are no arrays.
 FACTS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"])
-# Builtins that see or change names behind the code's back.
+# Builtins by which code sees or changes names without naming them.
 REFLECTIVE = frozenset(
     ["exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "compile", "breakpoint"]
 )
@@ -43,10 +46,10 @@ MEMORY_ATTRIBUTES = frozenset(
     ["nditer", "as_strided", "ctypes", "flat", "data", "setflags", "resize", "byteswap"]
     + ["__array_interface__", "__array_struct__", "__dlpack__", "getbuffer"]
 )
-# The same as attributes of an array, which only real arrays have.
+# Attributes of arrays that lazy ones do not have.
 MEMORY_INTERFACES = frozenset(["__array_interface__", "__array_struct__", "ctypes"])
-if np.lib.NumpyVersion(np.__version__) < "2.4.0":
-    MEMORY_INTERFACES |= {"flat"}  # whose index must be a real array there
+if _core.numpy_version.flat_needs_real_index:
+    MEMORY_INTERFACES |= {"flat"}
 # Methods of random generators that fill an array given as `out`.
 FILLERS = frozenset(
     ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]
@@ -69,9 +72,9 @@ CONSTANTS = frozenset(
     + [kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)]
 )
 
-# Error states under which an operation cannot run later than it stands.
+# What sets NumPy's error state, under which operations may have to run at once.
 ERROR_STATE = frozenset({"errstate", "seterr", "seterrcall"})
-LASTING = frozenset({"seterr", "seterrcall"})  # beyond the call
+LASTING = frozenset({"seterr", "seterrcall"})  # also after the call
 # Who sees a warning, and when, is decided by the filters in force at its line.
 FILTERS = frozenset(
     ["catch_warnings", "simplefilter", "filterwarnings", "resetwarnings", "showwarning"]
@@ -131,7 +134,7 @@ def is_pure(value: Any) -> bool:
 
 
 def is_fixed(value: Any) -> bool:
-    """The same for what no twin stands for: a user's function there may do anything."""
+    """As ``is_pure`` for a value that is called without a twin: a function may then do anything."""
     return is_pure(value) and not isinstance(value, types.FunctionType)
 
 

@@ -73,6 +73,7 @@ _BINARY = {
     ast.Add: "Add",
     ast.Sub: "Subtract",
     ast.Mult: "Multiply",
+    ast.MatMult: "MatrixMultiply",
     ast.Div: "Divide",
     ast.FloorDiv: "FloorDivide",
     ast.Mod: "Remainder",

@@ -4,7 +4,7 @@
 values (``source/facts.py``). ``twin`` asks it before it makes a twin and ``jit`` before each kind
 of call. Nothing here runs user code or knows of lazy arrays: ``names`` knows what functions and
 attributes do by their names, and here the verdict is made. What cannot be followed counts as
-foreign, so unknown syntax costs speed, never an answer.
+foreign, so unknown syntax may cost speed, but no answer becomes wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .facts import CONST, Facts
 from .text import nested
 
 _GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
-# What a value may be: a constant, something new, (of) a parameter, or anything else.
+# What a value may be: a constant, something new, a parameter or part of one, or anything else.
 _CONST, _FRESH, _PARAM, _FOREIGN = 1, 2, 4, 8
 _VIEWS = frozenset(["T", "real", "imag", "mT"])
 
@@ -71,7 +71,7 @@ class _Scanner:
 
     @functools.cached_property
     def kinds(self) -> list[int]:
-        """Of each value; as many rounds as variables are assigned one to the other."""
+        """What each value may be; in rounds, because variables are assigned to each other."""
         kinds, before = [0] * len(self.values), None
         while kinds != before:
             before = list(kinds)
@@ -123,7 +123,7 @@ class _Scanner:
     # What is done.
 
     def fill_by_object(self, base: int, name: str) -> None:
-        """A random generator writes into memory; NumPy's global one is asked by its module."""
+        """A random generator writes into an array, unless it is NumPy's global one."""
         while self.values[base][0] == "attr":
             base = self.values[base][1]
         if not isinstance(self.meanings.of(base), types.ModuleType):

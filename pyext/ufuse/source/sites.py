@@ -62,8 +62,8 @@ class Hooks(NamedTuple):
         ``value(x, text, line)`` in the place of each operation ``x``: a call, an operator, an
         index; and after each assignment that changes an array. None: these stay.
     own : callable or None
-        ``own(f)`` of each function ``f`` that the code makes, before its decorators get it. None:
-        it is not told.
+        ``own(f)`` in the place of each function ``f`` that the code makes, before its decorators
+        get it. None: it stays.
     """
 
     site: Callable[..., Any]
@@ -85,7 +85,7 @@ class Hooks(NamedTuple):
 
 # No call site asks: the code as it is, whose loops may go on natively.
 HEADS_ONLY = Hooks(None, None)  # type: ignore[arg-type]
-# What stands for the hooks until the code object is made.
+# Constants that stand in the code for the hooks until these are filled in.
 _PLACES = Hooks(*(f"\0ufuse: {name}".encode() for name in Hooks._fields))  # type: ignore[arg-type]
 Value = TypeVar("Value")
 
@@ -143,11 +143,18 @@ def chain_of(node: ast.expr) -> Chain:
 
 
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del])
-# What such an expression makes is of a type of Python's own.
+# The value of such an expression is of one of Python's own types.
 _MADE_HERE = (
     *(ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set),
     *(ast.ListComp, ast.DictComp, ast.SetComp),
 )
+
+
+# The part of which a node asks the truth or the items, or that it puts into text.
+_NAMED_PARTS = {
+    **dict.fromkeys((ast.If, ast.While, ast.IfExp, ast.Assert), "test"),
+    **{ast.For: "iter", ast.Match: "subject", ast.FormattedValue: "value"},
+}
 
 
 class _Sites(ast.NodeTransformer):
@@ -157,7 +164,7 @@ class _Sites(ast.NodeTransformer):
         self.owner = ""  # the class around, by which Python changes names like `__a`
 
     def visit(self, node: ast.AST) -> Any:
-        """As of the base class, which would ask of each name and number what to do."""
+        """As in the base class, but for names and numbers, which have no rule."""
         return node if type(node) in _LEAVES else super().visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
@@ -260,10 +267,15 @@ class _Sites(ast.NodeTransformer):
             return same
         return ast.copy_location(ast.UnaryOp(ast.Not(), same), node)
 
-    def visit_For(self, node: ast.For) -> ast.AST:
+    def _named_part(self, node: Any) -> ast.AST:
+        """A node with one part that may be a name."""
         self.generic_visit(node)
-        node.iter = self._known_name(node.iter)
-        return node
+        part = _NAMED_PARTS[type(node)]
+        setattr(node, part, self._known_name(getattr(node, part)))
+        return cast(ast.AST, node)
+
+    visit_For = visit_If = visit_While = visit_IfExp = visit_Assert = _named_part
+    visit_Match = visit_FormattedValue = _named_part
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
@@ -289,26 +301,9 @@ class _Sites(ast.NodeTransformer):
         node.values = [each if key else self._known_name(each) for key, each in pairs]
         return node
 
-    def visit_Match(self, node: ast.Match) -> ast.AST:
-        self.generic_visit(node)
-        node.subject = self._known_name(node.subject)
-        return node
-
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
-        self.generic_visit(node)
-        node.value = self._known_name(node.value)
-        return node
-
-    def _tests(self, node: ast.If | ast.While | ast.IfExp | ast.Assert) -> ast.AST:
-        self.generic_visit(node)
-        node.test = self._known_name(node.test)
-        return node
-
-    visit_If = visit_While = visit_IfExp = visit_Assert = _tests
-
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
-        # What the last one is nobody asks here.
+        # The truth of the last one is not asked here: it is the result.
         node.values = [*map(self._known_name, node.values[:-1]), node.values[-1]]
         return node
 
@@ -319,11 +314,11 @@ class _Sites(ast.NodeTransformer):
         return node
 
     def _known_name(self, node: ast.expr) -> ast.expr:
-        """The hooks see whatever is no name."""
+        """Only names need it: the values of all other expressions come from hooks."""
         return self._known(node) if isinstance(node, ast.Name) else node
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
-        # A pattern calls nothing.
+        # Patterns stay as they are: they cannot hold calls.
         node.guard = node.guard and self.visit(node.guard)
         node.body = [self.visit(each) for each in node.body]
         return node
@@ -338,7 +333,7 @@ class _Sites(ast.NodeTransformer):
         self.generic_visit(node)
         if self.hooks.own is None:
             return node
-        # Where the last decorator stands, so the function begins at the line at which it began.
+        # On the line of the last decorator, so that the function begins on the same line as before.
         place: Any = _PLACES.own
         before = node.decorator_list[-1] if node.decorator_list else node
         node.decorator_list.append(ast.copy_location(ast.Constant(place), before))
@@ -375,7 +370,7 @@ _LONGEST_TEXT = 200
 
 
 class _Operations(_Sites):
-    """The same, in which the value of each operation is told."""
+    """The same rules, and ``Hooks.value`` is called with the value of each operation."""
 
     def _told(self, node: Any, visit: Callable[[Any], Any]) -> Any:
         mark = _mark(node)
@@ -501,7 +496,7 @@ def is_made(code: types.CodeType) -> bool:
 def _filled(
     made: types.CodeType, original: types.CodeType, hooks: dict[Any, Any]
 ) -> types.CodeType:
-    # In the order in which they stand.
+    # Both lists are in the order of the text.
     inner = [each for each in original.co_consts if isinstance(each, types.CodeType)]
     constants = tuple(
         _filled_inside(each, inner, hooks) if isinstance(each, types.CodeType) else each
@@ -526,9 +521,11 @@ def _with_constants(
 def _filled_inside(
     made: types.CodeType, originals: list[types.CodeType], hooks: dict[Any, Any]
 ) -> types.CodeType:
-    """With the first of the originals that it can come from, which is taken out with those before.
+    """The code of a nested function with the hooks filled in.
 
-    There may be none: Python leaves out code that is never reached, but only what stands last.
+    Its original is the first of ``originals`` that it can come from. That one and those before it
+    are removed, for the next function comes later. There may be none: Python drops code that is
+    never reached.
     """
     for at, original in enumerate(originals):
         if _is_from(made, original) and made.co_firstlineno == original.co_firstlineno:

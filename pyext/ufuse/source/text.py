@@ -27,8 +27,8 @@ from ufuse import _core
 _FUTURES = 0
 for _name in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _name).compiler_flag
-# What compiling raises for a text that it refuses, for one nested too deeply, and where Python
-# itself fails.
+# What compiling raises for a text that is no Python or nested too deeply, and where Python itself
+# fails.
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
 # So many lines may follow the last one with code: brackets, strings and comments.
 _TRAILING_LINES = 400
@@ -100,7 +100,7 @@ def compiled(tree: ast.Module, like: types.CodeType) -> types.CodeType:
 def _compiled(text: str | ast.Module, like: types.CodeType, flags: int) -> Any:
     """What `compile` makes of a text or tree.
 
-    Nothing warns: what there is to say about the text was said when it was imported.
+    Warnings are silenced: the text was warned of when it was imported.
     """
     flags |= like.co_flags & _FUTURES
     uninterrupted = _core.without_collections
@@ -189,14 +189,16 @@ def parsed(text: str, code: types.CodeType) -> ast.Module:
     return made
 
 
-# One to the end of its line, or of its brackets.
+# An import statement, to the end of its line or of its brackets.
 _IMPORT = r"^(?:import|from)[ \t](?:[^\n(]*\([^)]*\)|[^\n]*)"
 
 
 class _Imports:
-    """The names that a file imports: by a glance at its lines, by a longer one, for certain.
+    """The names that a file imports: first those of lines that begin with an import, then also of
+    indented lines, at last of the parsed file.
 
-    Iterated where the modules among a function's globals are not all of them.
+    Each look takes longer than the one before. They are needed where the modules among a function's
+    globals are not all names that its file imports.
     """
 
     def __init__(self, lines: list[str], code: types.CodeType) -> None:
@@ -230,14 +232,14 @@ class _Imports:
             return names_imported(parsed("\n".join(statements), self._code))
         except UNREADABLE:
             pass
-        for statement in statements:  # a line of a text that begins like one is among them
+        for statement in statements:  # one of them is a line inside a text
             with contextlib.suppress(*UNREADABLE):
                 names |= names_imported(parsed(statement, self._code))
         return names
 
 
-# Of the files that were read last, while `linecache` has the same lines. In a notebook each run of
-# a cell is a new file, so there is no end of them.
+# The imports of the files that were read last, by their names, for as long as `linecache` gives the
+# same lines. In a notebook each run of a cell is a new file, so there is no end of them.
 _imports: dict[str, _Imports] = {}
 _MOST_FILES = 256
 

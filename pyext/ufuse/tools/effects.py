@@ -57,7 +57,7 @@ _DATA = (
     *(bool, int, float, complex, str, bytes, types.NoneType, types.EllipsisType),
     *(types.NotImplementedType, slice, range, np.generic, np.dtype),
 )
-# Of arrays, numbers, texts, containers, generators and ufuncs: what they are asked for by name.
+# The attributes of arrays, numbers, texts, containers, generators and ufuncs.
 _ATTRIBUTES = frozenset(
     name
     for kind in (
@@ -68,12 +68,12 @@ _ATTRIBUTES = frozenset(
     )
     for name in dir(kind)
 ) - {"tofile", "dump", "data", "ctypes", "seed", "__class__", "__dict__", "__reduce__"}
-# Attributes that, taken from whatever it is, lead to files and the like.
+# Attributes that may lead to files and the like, whatever object they are taken from.
 _DOORS = frozenset(
     ["tofile", "dump", "write", "writelines", "read", "readline", "readlines", "flush", "close"]
     + ["open", "save", "send", "recv", "ctypes", "__dict__", "__class__", "__globals__"]
 )
-# What a class may define without being asked for it by name in a call.
+# Methods that Python calls by itself, and that a class may define without anybody noticing.
 _NEUTRAL = frozenset(
     ["__init__", "__new__", "__repr__", "__str__", "__hash__", "__getnewargs__", "__replace__"]
 )
@@ -424,10 +424,8 @@ class _Reader(ast.NodeVisitor):
     visit_Yield = visit_YieldFrom = visit_Await = visit_Import
 
 
-# Methods and functions that write into what they are given.
-_WRITERS = frozenset(
-    ["fill", "sort", "partition", "put", "place", "putmask", "copyto", "at", "shuffle", "resize"]
-    + ["append", "extend", "insert", "pop", "popitem", "update", "setdefault", "remove", "clear"]
-    + ["add", "discard", "reverse", "appendleft", "popleft", "itemset", "setfield", "setflags"]
-    + ["fill_diagonal", "put_along_axis", "byteswap", "extendleft", "rotate", "subtract"]
-)
+# Functions and methods that write into what they are given: of NumPy, and of Python's containers.
+_WRITERS = callees.WRITERS | {
+    *("append", "extend", "insert", "pop", "popitem", "update", "setdefault", "remove", "clear"),
+    *("add", "discard", "reverse", "appendleft", "popleft", "extendleft", "rotate", "subtract"),
+}

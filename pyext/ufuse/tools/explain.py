@@ -18,7 +18,7 @@ from ufuse.copies import copied
 from ufuse.source import heads
 from ufuse.source.names import is_pure
 from ufuse.source.text import names_used
-from ufuse.tracing.run import tame
+from ufuse.tracing.run import may_warn_late
 from ufuse.tracing.twin import codes_with_heads, free_variables
 
 from . import stats
@@ -361,7 +361,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     verifier = function._verifier
     verification = "" if verifier is None else verifier.about(args, kwargs)
     recorder = function._dispatcher
-    strict = not tame()
+    strict = not may_warn_late()
     before = stats.of(recorder)
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
     start = time.perf_counter()

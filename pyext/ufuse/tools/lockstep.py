@@ -1,8 +1,8 @@
 """Which operation is the first one that ufuse and NumPy do differently?
 
 A call that differed is made twice more, on copies of its arguments: as plain NumPy, and traced.
-Both run the function's source with a hook behind each operation of the user's, which keeps the
-value; so the first two values that differ name the operation and its line. ``verify`` asks.
+Both times a hook after each operation of the user's source keeps its value, so the first two values
+that differ tell the operation and its line. Used by ``verify``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ufuse.tracing.run import Options, run
 from . import requests
 from .explain import shown_file, waiting
 
-# More than that is not kept of one call: what comes later is not looked for.
+# At most so much is kept of one call; operations after that are not compared.
 _MOST_STEPS, _MOST_BYTES = 20_000, 1 << 30
 
 

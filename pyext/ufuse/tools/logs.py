@@ -2,8 +2,8 @@
 
 ``UFUSE_LOGS`` is a comma-separated list of ``output_code``, ``graph``, ``fusion``, ``passes``,
 ``fallbacks``, ``recompiles``, ``cache`` and ``verify``, or ``all``. Each category is a logger
-``ufuse.<category>`` of the standard ``logging`` module; its lines go to stderr. ``jit`` tells the
-watchers of each call as long as there are any: these logs, or a profile.
+``ufuse.<category>`` of the standard ``logging`` module; its lines go to stderr. ``jit`` hands each
+call to the watchers, if there are any: these logs, or a profile.
 
 ``output_code``, ``graph``, ``fusion`` and ``passes`` show what was built anew: the C++ text, what
 was asked for, the groups with their schedules and loops, the loops after each pass over them.

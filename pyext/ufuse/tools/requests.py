@@ -1,6 +1,6 @@
 """Does each request give what NumPy gives?
 
-A request is what is computed at one time of a traced call, by one or a few loops. With
+A request is all that is computed at one point of a traced call, by one or a few loops. With
 ``UFUSE_DEBUG=requests`` NumPy computes every one of them as well. The first that differs by a bit
 ends the call with ``InternalError``, and what is needed to look into it is left in a folder. This
 is for hunting wrong values: what shows once in a thousand runs is caught where it happens. The
@@ -24,7 +24,7 @@ from ufuse.compare import difference
 
 found: list[str] = []  # what ``judge`` complained of: user code may have swallowed the error
 _present: list[Callable[[dict[str, Any]], None] | None] = [None]
-_told: set[str] = set()  # graphs: a call that raised computes the rest once more
+_told: set[str] = set()  # graphs that were complained of: a call that raised computes them again
 
 
 def watch() -> None:

@@ -1,12 +1,12 @@
 """How are calls of a jitted function compared with plain NumPy?
 
-``jit(verify=N)``, ``UFUSE_DEBUG=check`` and ``%%ufuse`` give a function a ``Verifier``. It stands
-in the place of what answers the function's calls, until as many as wanted have been compared; then
-it takes itself away, and a call is what it is without. The caller's own arguments meet ufuse, as
-always. Plain NumPy runs afterwards on copies that were taken before, with the random streams as
-they were; what other threads draw from the global ones meanwhile, they draw again. A call that
-could have effects is not made twice (``effects``): it is left alone, and ``explain`` and the log
-``verify`` say why.
+``jit(verify=N)``, ``UFUSE_DEBUG=check`` and ``%%ufuse`` give a function a ``Verifier``, which
+answers its calls until as many as wanted have been compared. Then it removes itself, and calls cost
+no more than without. ufuse runs on the caller's own arguments, as always. Plain NumPy runs
+afterwards, on copies that were made before, and with the random streams put back to where they
+were; numbers that other threads draw from the global streams meanwhile are drawn again later. A
+call that could have effects is not made twice (``effects``): it is not compared, and ``explain``
+and the log ``verify`` say why.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import functools
 import logging
 import math
 import random
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,19 +23,19 @@ import numpy as np
 
 from ufuse import _core, compare, copies
 from ufuse.jit import Function
-from ufuse.tracing.run import tame
+from ufuse.tracing.run import may_warn_late
 from ufuse.tracing.watchers import plainly
 
 from . import effects, explain, lockstep
 
-# A function of which so many calls could not be compared is asked no more, if it had a number of
-# calls to compare.
+# After so many calls that could not be compared nobody tries any more, unless all calls are to be
+# compared.
 _PATIENCE = 100
 _LOG = logging.getLogger("ufuse.verify")
 
 
 class Verdict(NamedTuple):
-    """What came of one call.
+    """The outcome of one call.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class Verifier:
 
     def _why_not_to(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         reason = explain.plan_reason(self._function.plan())
-        if not reason and not tame():
+        if not reason and not may_warn_late():
             reason = explain.sentences()["error_state"]
         if reason:
             return f"plain NumPy ran it: {reason}"
@@ -129,14 +130,14 @@ class Verifier:
         self, answer: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         try:
-            before = _Before(args, kwargs)
+            before = Before(args, kwargs)
         except Exception as error:
             return self._leave(answer, args, kwargs, f"the arguments have no copies: {error!r}")
-        ours = _Outcome(answer, args, kwargs)
+        ours = Outcome(answer, args, kwargs)
         if isinstance(ours.error, _core.InternalError):
             raise ours.error
         function, options = self._function._function, self._function._options
-        found = _difference(ours, before.plainly(function))
+        found = difference(ours, before.plainly(function))
         fast = options.numerics == "fast"
         if found is not None and not fast:
             first = lockstep.first_difference(function, options, before.plainly, before.run)
@@ -167,7 +168,7 @@ def complain() -> Callable[[Verdict], None]:
     return tell
 
 
-class _Outcome:
+class Outcome:
     """What one run gave, and what it left in its arguments."""
 
     def __init__(
@@ -210,7 +211,7 @@ class _Outcome:
         ]
 
 
-class _Before:
+class Before:
     """The arguments and the global random streams as they were before a call."""
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -218,23 +219,32 @@ class _Before:
         self._streams = _streams()
 
     def run(self, call: Callable[[tuple[Any, ...], dict[str, Any]], Any]) -> Any:
-        """``call(args, kwargs)`` with new copies and streams; nobody is warned or notices."""
-        now = _streams()
+        """``call(args, kwargs)`` with new copies and streams.
+
+        Of warnings only those are kept that are raised as errors.
+        """
+        now, filters = _streams(), warnings.filters
         args, kwargs = copies.copied(self._given, objects=True)
         try:
             _set_streams(self._streams)
-            return _core.quietly(call, args, kwargs)
+            warnings.filters = [
+                *((each if each[0] == "error" else ("ignore", *each[1:])) for each in filters),
+                ("ignore", None, Warning, None, 0),
+            ]
+            return call(args, kwargs)
         finally:
+            warnings.filters = filters
             _set_streams(now)
 
-    def plainly(self, function: Callable[..., Any]) -> _Outcome:
+    def plainly(self, function: Callable[..., Any]) -> Outcome:
         """What plain NumPy gives."""
         with plainly:
-            outcome: _Outcome = self.run(functools.partial(_Outcome, function))
+            outcome: Outcome = self.run(functools.partial(Outcome, function))
         return outcome
 
 
-def _difference(ours: _Outcome, theirs: _Outcome) -> str | None:
+def difference(ours: Outcome, theirs: Outcome) -> str | None:
+    """The first difference of two runs in words; None where there is none."""
     if ours.said != theirs.said or type(ours.error) is not type(theirs.error):
         return f"result: {ours.said} is not {theirs.said}"
     found = compare.difference(ours.result, theirs.result, layout=True)

@@ -30,53 +30,22 @@ from ufuse.source.text import NoSource
 
 from . import tracebacks
 
-# Where NumPy 1 compiles the dispatcher of each function under ``__array_function__``.
+# The file name of the dispatchers that NumPy 1 compiles for functions under ``__array_function__``.
 DISPATCHER_FILE = "<__array_function__ internals>"
 _LIBRARIES = ("numpy", "scipy")
 
 # Modules of NumPy whose Python code looks into arrays in ways a lazy array cannot follow (memory,
 # classes with state, text): their functions are called with real arrays.
 _OPAQUE = [
-    "numpy.ma",
-    "numpy.testing",
-    "numpy.f2py",
-    "numpy.distutils",
-    "numpy.matrixlib",
-    "numpy.rec",
-    "numpy.char",
-    "numpy.ctypeslib",
-    "numpy._core.records",
-    "numpy.core.records",
-    "numpy._core.arrayprint",
-    "numpy.core.arrayprint",
-    "numpy._core.defchararray",
-    "numpy.core.defchararray",
-    "numpy.lib.npyio",
-    "numpy.lib._npyio_impl",
-    "numpy.lib.format",
-    "numpy.lib._format_impl",
-    "numpy.lib.recfunctions",
-    "numpy.lib.utils",
-    "numpy.lib._utils_impl",
-    "numpy._core.memmap",
-    "numpy.core.memmap",
-    "numpy._core.strings",
-    "numpy.strings",
-    "numpy._core.getlimits",
-    "numpy.core.getlimits",
-    "numpy.core.overrides",
-    "numpy._core.overrides",
-    "numpy.lib.index_tricks",
-    "numpy.lib._index_tricks_impl",
-    "numpy._core._internal",
-    "numpy.core._internal",
-    "numpy.lib._user_array_impl",
-    "numpy.lib.user_array",
-    "numpy.lib.introspect",
-    "numpy._core.multiarray",
-    "numpy.core.multiarray",
-    "numpy._core.einsumfunc",
-    "numpy.core.einsumfunc",
+    f"{package}.{name}"
+    for package, names_in_it in {
+        "numpy": "ma testing f2py distutils matrixlib rec char ctypeslib strings",
+        "numpy.lib": "npyio _npyio_impl format _format_impl utils _utils_impl index_tricks"
+        " _index_tricks_impl user_array _user_array_impl recfunctions introspect",
+        _core.numpy_version.core_package: "records arrayprint defchararray memmap strings getlimits"
+        " overrides _internal multiarray einsumfunc",
+    }.items()
+    for name in names_in_it.split()
 ]
 # Modules of other packages whose Python code is written for arrays alone: their functions have
 # twins. A row may stand here when the package's own tests pass with it.
@@ -96,7 +65,7 @@ _KNOWN_MODULES = frozenset(
     + ["_warnings", "gc", "_weakref", "_copy", "_contextvars", "atexit", "_random", "_bisect"]
     + ["_heapq", "_abc", "_typing"]
 )
-# Modules in C whose functions look into numbers, and are called without any mostly.
+# Modules in C whose functions need real numbers; most of their calls have no argument.
 _NUMBER_MODULES = frozenset(["time"])
 # Python's own modules whose code takes arrays as any other object, and shows them to nobody else.
 _HARMLESS_MODULES = (_KNOWN_MODULES | _NUMBER_MODULES) | frozenset(
@@ -139,8 +108,8 @@ _INSTALLED = tuple(
 _STANDARD = str(sysconfig.get_path("stdlib")).rstrip("/") + "/"
 _NUMPY_FOLDER = os.path.dirname(np.__file__) + "/"
 _HARMLESS_FOLDERS = (_NUMPY_FOLDER, tracebacks.FOLDER)
-# Code of NumPy's that looks into arrays which it is not given by traced code: those of its classes,
-# and, where an object in C prints what it holds, any array.
+# Code of NumPy's that reads arrays which traced code has not handed to it: the memory of its own
+# classes, and any array where an object in C prints what it holds.
 _STRANGE_FOLDERS = tuple(
     _NUMPY_FOLDER + each
     for each in ("ma/", "matrixlib/", "testing/", "_core/arrayprint.py", "core/arrayprint.py")
@@ -168,13 +137,13 @@ _jitted_packages: set[str] = set()
 
 
 def own(function: types.FunctionType) -> None:
-    """Take a function that is jitted, and those of the same package, for the user's."""
+    """From now on a jitted function, and all others of its package, count as the user's."""
     package = _package_of(function)
     if package in _jitted_packages or is_own(function) or is_library(package):
         return
     if package not in sys.stdlib_module_names:
         _jitted_packages.add(package)
-        # What was found of its functions and classes is found anew.
+        # What call sites and operators know of its functions and classes is no longer true.
         _core.set_callees(stand_in)
         _others.clear()
 
@@ -408,7 +377,7 @@ def _of_dispatcher(public: Any, implementation: Any) -> Any:
     """A function under NumPy's ``__array_function__`` dispatcher: its implementation's stand-in."""
     if isinstance(implementation, types.FunctionType):
         if "like" in (implementation.__kwdefaults__ or ()):
-            return caller(public, "not_native")  # asks its first argument, and drops it
+            return caller(public, "not_native")  # NumPy asks the array given as `like=`
         found = _handler(implementation) or _of_function(implementation)
         # An opaque implementation is called under its public name, as NumPy would.
         if isinstance(found, Caller):
@@ -521,7 +490,7 @@ def caller(function: Callable[..., Any], reason: str, pure: bool | None = None) 
 
 
 # Names of NumPy's functions and methods that write to an argument.
-_WRITERS = frozenset(name for _, name, _, _, writes in _core.surface() if writes)
+WRITERS = frozenset(name for _, name, _, _, writes in _core.surface() if writes)
 
 
 # Whose functions may write to what they are given: `output=`, `overwrite_a=`, `copy=False`.
@@ -532,4 +501,4 @@ def is_pure(function: Callable[..., Any]) -> bool:
     """Whether a function of NumPy or SciPy leaves its arguments as they are."""
     if _is_in(str(getattr(function, "__module__", "")), _WRITING_MODULES):
         return False
-    return getattr(function, "__name__", "") not in _WRITERS
+    return getattr(function, "__name__", "") not in WRITERS

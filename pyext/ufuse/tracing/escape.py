@@ -24,7 +24,7 @@ def pending(known: list[Any]) -> list[Any]:
     """The lazy arrays of the active call that are not among ``known`` and will be seen."""
     if not _others(known):
         return []
-    gc.collect(0)  # what a call leaves in circles is nobody's
+    gc.collect(0)  # objects that refer to each other may be all that keeps them
     return _others(known)
 
 

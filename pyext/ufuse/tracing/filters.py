@@ -24,7 +24,7 @@ def _settle() -> None:
 
 
 def _nothing() -> None:
-    """The call of NumPy that is none."""
+    """Stands for a function of NumPy, before which all that is pending is computed."""
 
 
 class CatchWarnings(warnings.catch_warnings):
@@ -39,8 +39,8 @@ class CatchWarnings(warnings.catch_warnings):
         super().__exit__(*exc_info)
 
 
-# Managers that change nothing that a pending operation depends on, or see to it themselves; what is
-# derived from them may do anything, as `pytest.warns` does.
+# Context managers that change nothing that a pending operation depends on, or that compute all that
+# is pending. Classes derived from them may do anything, as `pytest.warns` does.
 _HARMLESS = (np.errstate, CatchWarnings, contextlib.nullcontext, contextlib.suppress)
 
 

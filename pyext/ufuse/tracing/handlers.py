@@ -16,6 +16,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ Handler = Callable[..., Any]
 # C functions that take no arrays.
 _PLAIN = ("normalize_axis_index", "_get_extobj_dict", "_make_extobj", "geterrobj", "seterrobj")
 
-# Where NumPy keeps its Python sources, in NumPy 2 and 1.
-_core_package: Any = np._core if hasattr(np, "_core") else np.core
+# Where NumPy keeps its Python sources.
+_core_package: Any = import_module(_core.numpy_version.core_package)
 numpy_methods: types.ModuleType = _core_package._methods
 _umath: types.ModuleType = _core_package._multiarray_umath
 
@@ -144,7 +145,7 @@ def _copy(real: Any, /, a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 @native("arange")
 def _made_by_numpy(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return NotImplemented  # what nobody else can have is traced from here on
+    return NotImplemented  # NumPy makes the array, which is traced from here on
 
 
 _FILLS = {"zeros": 0, "ones": 1, "empty": None}
@@ -199,28 +200,9 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
 
 @native("copyto")
 def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
-    if is_lazy(dst) and where is True and dst.flags.writeable:
-        given = src.dtype if hasattr(src, "dtype") else None
-        if given is not None:
-            allowed = np.can_cast(given, dst.dtype, casting)
-        else:
-            number = type(src) in (int, float, complex, bool)
-            allowed = casting == "same_kind" and number and _fits(src, dst.dtype)
-        if allowed:
-            # A NumPy scalar is cast like an array here, where an assignment takes it as a number.
-            dst[...] = _as_array(src) if isinstance(src, np.generic) or is_lazy(src) else src
-            return None
+    if is_lazy(dst) and where is True:
+        return _core.copyto(dst, src, casting)
     return NotImplemented
-
-
-def _fits(value: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether NumPy casts a Python number to ``dtype`` under the rule "same_kind", silently."""
-    kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
-    if kind == "i" and not -(2**63) <= value < 2**63:
-        return False
-    if dtype.char in "fF" and not max(abs(value.real), abs(value.imag)) < 3e38:
-        return False
-    return dtype.kind in "biufc" and "biufc".index(kind) <= "biufc".index(dtype.kind)
 
 
 # Views and choices.
@@ -316,7 +298,7 @@ def _wrapfunc(obj: Any, method: str, *args: Any, **kwds: Any) -> Any:
     return twin.twin_of(real).function(obj, method, *args, **kwds)
 
 
-# What counts frames of Python: those of this package are none of the program's.
+# Functions that count Python's frames, of which this package's own must not be counted.
 
 
 def _warn(
@@ -340,8 +322,11 @@ def _frame(real: Any, depth: Any = 0, /) -> Any:
     return real(_core.frames_to(max(depth, 0) + 1) - 1)
 
 
+FRAME_COUNTERS: dict[Any, Handler] = {warnings.warn: _warn, sys._getframe: _frame}
+
+
 def _copied_deeply(real: Any, x: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Of an object, which leads to arrays that nobody has seen: what is pending for them counts."""
+    """Copy an object with the values that are pending for the arrays in it."""
     if is_lazy(x):
         return real(x, *args, **kwargs)
     return _core.call_numpy(real, "user_call", False, x, *args, **kwargs)
@@ -352,12 +337,11 @@ def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
     found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
     teller: Any
-    asks: Any
-    handler: Any
     for teller in (warnings.simplefilter, warnings.filterwarnings):
         found[teller] = callees.caller(teller, "flush", pure=False)
-    for asks, handler in ((warnings.warn, _warn), (sys._getframe, _frame)):
-        found[asks] = callees.Handled(asks, functools.partial(_worded_by_numpy(handler), asks))
+    for counter, handler in FRAME_COUNTERS.items():
+        stand_in = functools.partial(_worded_by_numpy(handler), counter)
+        found[counter] = callees.Handled(counter, stand_in)
     for copier in (copy.deepcopy, dataclasses.asdict, dataclasses.astuple):
         found[copier] = callees.Handled(copier, functools.partial(_copied_deeply, copier))
     for name in _PLAIN:

@@ -1,8 +1,7 @@
-"""Who may make twins and tables now?
+"""Which thread may change the package's tables?
 
-One lock for all of the package's tables, so that two threads cannot wait for each other's. It is
-taken for the time of a fork: a child, in which the thread that held it is missing, finds the tables
-whole and the lock free.
+There is one lock for all of them, so that two threads cannot wait for each other. It is held during
+a fork. A child has only the thread that forked: it finds complete tables and a free lock.
 """
 
 from __future__ import annotations

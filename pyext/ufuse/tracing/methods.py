@@ -40,7 +40,7 @@ def _twin_method(method: str, name: str) -> Callable[[], Any]:
 
 
 def _of_float(name: str) -> Callable[[Any], Any]:
-    """What the functions of ``math`` ask a float for."""
+    """A method of Python's float, which functions of ``math`` look for."""
 
     def method(self: Any) -> Any:
         return getattr(float(self), name)()

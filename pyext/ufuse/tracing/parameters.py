@@ -1,12 +1,12 @@
-"""Which Python numbers can a recorded call take anew, because they are operands and nothing else?
+"""Which Python numbers may have another value when a recorded call is replayed?
 
-``parameters(function)`` asks what the texts of a function and of the helpers it calls do with their
-values (``source/facts.py``). A number may come from a caller with another value as long as each use
-of it is one that ``_core``'s numbers see by themselves: an operator, a comparison, a condition, a
-ufunc, or a parameter of a helper for which the same holds. Whatever else is done with a variable
-(``x[:n]``, ``range(n)``, ``type(n)``, ``return n``) makes its value part of the recorded call. A
-number worked out of others is such a number itself where its place in the code (a *site*) hands it
-to nothing but such uses.
+Those that are operands and nothing else. ``parameters(function)`` asks what the texts of a function
+and of the helpers it calls do with their values (``source/facts.py``). While a call is recorded, a
+number is a ``_core.number``, which notices operators, comparisons, conditions and ufuncs, and may
+be handed to a helper of which the same is true. Any other use of a variable (``x[:n]``,
+``range(n)``, ``type(n)``, ``return n``) needs the value itself, and the recording is good for that
+value alone. The result of an operation with such numbers is one as well if its place in the code (a
+*site*) hands it to nothing but such uses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from . import twin
 
 
 class Parameters(NamedTuple):
-    """Where numbers are operands and nothing else.
+    """Where numbers may have other values in a replay.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Parameters(NamedTuple):
     sites: tuple[tuple[types.CodeType, int], ...] = ()
 
     def wrap(self, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Put numbers that are recorded in the places of Python's, in the order of the call."""
+        """Replace Python's numbers by recorded ones, in the order of the call."""
         for at in self.positions:
             if at < len(args):
                 args[at] = _core.wrap_number(args[at])

@@ -27,8 +27,11 @@ class Options(NamedTuple):
     compile: str = "background"
 
 
-def tame() -> bool:
-    """Whether floating-point errors may be reported late: none raises or calls somebody."""
+def may_warn_late() -> bool:
+    """Whether floating-point errors may be reported later than they arise.
+
+    They may not where one of them shall raise an exception or call a function at once.
+    """
     if not all(mode in ("warn", "ignore") for mode in np.geterr().values()):
         return False
     for action, message, category, module, line in warnings.filters:
@@ -64,10 +67,10 @@ def run(
 
 
 class _Traced:
-    """The steps of one traced call, for ``_core.traced``, which alone knows how they end.
+    """The steps of one traced call, for ``_core.traced``, which calls them.
 
-    A signal may end each step at any of its instructions. ``due`` and ``settle`` are then called
-    once more, so they can be.
+    Ctrl-C may end each step at any of its instructions. ``due`` and ``settle`` are then called once
+    more, which has to do no harm.
     """
 
     def __init__(
@@ -121,7 +124,7 @@ class _Traced:
         return results.lazies
 
     def settle(self, error: BaseException | None) -> Any:
-        """The end of the session is past: real objects for the caller."""
+        """After the session has ended: real objects in the result or the exception."""
         unwrap = self._results.unwrap
         if error is not None:
             unwrap = tree.Results(self._arguments).unwrap

@@ -4,10 +4,10 @@ Arguments are wrapped through tuples, lists and dicts; where there are arrays in
 gets copies, which ``_core`` keeps equal to the caller's own. Results are unwrapped in the same way.
 Everything else passes through. ``jit`` uses one ``Arguments`` per call.
 
-Containers may be nested deeper than Python recurses, and may hold themselves, as in plain Python:
-the walks are generators that ``_walked`` keeps on a stack of its own. What a list or dict becomes
-is known before its items are looked at; a tuple, whose items come first, is looked at a second time
-where it holds itself through a list, and that time decides.
+Containers may be nested deeper than Python recurses, and may hold themselves. So the walks through
+them are generators, which ``_walked`` keeps on a stack of its own. A new list or dict is there
+before its items are looked at. A new tuple is made of its items: one that holds itself, through a
+list, is met again among them, and that second look makes it.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ HOOKS = sites.Hooks(
     known=_core.known,
     own=_core.with_own_code,
 )
-# NumPy's own code finds no arrays and meets no objects of others, and waits for nobody.
+# Of NumPy's own functions: they find no arrays in attributes, meet no objects of other packages and
+# hold no locks.
 _LIBRARY_HOOKS = sites.Hooks(_core.site, _core.is_same, own=_core.with_own_code)
 _MISSING = object()
 DATA = object()  # no callable and no module
@@ -78,7 +79,7 @@ class Twin:
         self._defaults = original.__defaults__, original.__kwdefaults__
         self._stable = callees.is_stable(original)
         self.function = with_code(original)
-        # Callables and modules that the code names, on which the verdict of the scan rests.
+        # Callables and modules that the code names: the verdict of the scan depends on them.
         self._names: list[tuple[str, Any]] = []
         self._cells: list[tuple[types.CellType, Any]] = []
         self._children: list[Twin] = []
@@ -344,9 +345,10 @@ def twin_of(function: types.FunctionType) -> Twin:
 def dispatcher_twin(
     function: types.FunctionType, implementation: types.FunctionType
 ) -> types.FunctionType:
-    """NumPy 1's dispatcher of a function, which has no source: what it ends with is ours.
+    """A copy of NumPy 1's dispatcher of a function that calls ``implementation`` at its end.
 
-    What others override is NumPy's function; ``implementation`` runs in the place of its own.
+    Dispatchers have no source, and so no twin. Classes that override the function are given NumPy's
+    own.
     """
     names = dict(function.__globals__)
     names["implement_array_function"] = functools.partial(_core.implement, function)
@@ -374,7 +376,10 @@ def forget(twin: Twin | None) -> None:
 
 @atexit.register
 def _let_go() -> None:
-    """Functions known here would keep their modules' names alive until NumPy's are gone, and with
-    them objects whose ``__del__`` calls NumPy."""
+    """Forget all functions while NumPy is still there.
+
+    They keep the globals of their modules alive, and with them objects whose ``__del__`` may call
+    NumPy.
+    """
     _twins.clear()
     dispatcher_twin.cache_clear()

@@ -31,10 +31,10 @@ TEST_CASE("numpy_shim: a row sum is one pairwise run, a column sum goes in order
 
 TEST_CASE("numpy_shim: long runs are cut by NumPy <= 2.2 and where the operand is cast") {
   TestContext context;
-  context.old_reduce_order = true;
+  context.version = {2, 2};
   CHECK(reduce_node(context, reduce(context, "add", context.array(DType::Float64, {10000}), {}))
             .chunk == 8192);
-  context.old_reduce_order = false;
+  context.version = {};
   CHECK(reduce_node(context, reduce(context, "add", context.array(DType::Float64, {10000}), {}))
             .chunk == 0);
   ReduceOptions as_double;

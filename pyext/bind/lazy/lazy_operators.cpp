@@ -1,18 +1,20 @@
-// The number protocol of lazy arrays: operators, powers, comparisons, and what Python's numbers ask
-// for.
+// The operators of lazy arrays: arithmetic, powers, comparisons, and conversions to Python's bool,
+// int and float.
 #include <array>
 #include <cstring>
 
-#include "pyext/bind/lazy/lazy_number.h"
+#include "numpy_shim/operators.h"
+#include "numpy_shim/placement.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 
 namespace ufuse::pyext {
 
 PyObject* operator_function(const char* name) {
-  // No initialiser: importing may hand the interpreter's lock to a thread that would wait here for
-  // this one.
+  // Not initialised here: while C++ initialises a static variable, other threads wait for it.
+  // Importing may hand Python's lock to one of them, and both would wait for ever.
   static PyObject* module = nullptr;
   if (module == nullptr) module = PyImport_ImportModule("operator");
   PyObject* function = PyObject_GetAttrString(module, name);
@@ -62,7 +64,7 @@ PyObject* divide_with_remainder(PyObject* a, PyObject* b) {
   });
 }
 
-// An array is changed in place; a NumPy scalar is no lvalue, so Python rebinds the name.
+// Of an array, which is changed in place. For a NumPy scalar `a += b` is `a = a + b`.
 py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObject* numpy,
                          std::span<PyObject* const> numpy_args) {
   return native_or(
@@ -71,7 +73,8 @@ py::object call_in_place(PyObject* ufunc, std::span<PyObject* const> args, PyObj
         call.enter();
         std::vector<tracer::Operand> operands;
         for (PyObject* arg : args) operands.push_back(to_operand(call, arg));
-        check_complex_product(describe_ufunc(ufunc), operands, true);
+        numpy_shim::check_complex_product(call.session().version, describe_ufunc(ufunc).name,
+                                          operands, true);
         check_promotion(call, args, operands);
         prepare_block_call(call, describe_ufunc(ufunc), args, operands, {}, args.first(1));
         LazyArray result = std::move(call.session().call(describe_ufunc(ufunc), operands).front());
@@ -100,57 +103,45 @@ PyObject* in_place(PyObject* a, PyObject* b) {
   });
 }
 
-bool takes_numbers_only() {
-  return numpy().major > 2 || (numpy().major == 2 && numpy().minor >= 3);
-}
-
-// Before NumPy 2.3 the value of any NumPy scalar or array without axes says what `**` does.
+// Whether NumPy goes by the value of this exponent, a lazy scalar or array without axes.
 bool decided_by_value(PyObject* base, PyObject* exponent) {
-  return !takes_numbers_only() && is_lazy(base) && is_lazy(exponent) &&
+  return numpy().version.powers_by_value() && is_lazy(base) && is_lazy(exponent) &&
          as_lazy(exponent)->array.layout.shape.empty();
 }
 
-// ndarray.__pow__ takes some exponents to other ufuncs; which ones depends on the version
-// (fast_scalar_power in number.c).
+// An exponent that is one real number; unset for anything else.
+std::optional<numpy_shim::Exponent> exponent_of(PyObject* object) {
+  numpy_shim::Exponent exponent;
+  if (PyLong_Check(object)) {
+    int overflow = 0;
+    exponent.value = static_cast<double>(PyLong_AsLongAndOverflow(object, &overflow));
+    if (overflow != 0) return std::nullopt;
+    exponent.is_python = PyLong_CheckExact(object);
+  } else if (PyFloat_Check(object)) {  // np.float64 too
+    exponent.value = PyFloat_AS_DOUBLE(object);
+    exponent.is_float = true;
+    exponent.is_python = PyFloat_CheckExact(object);
+  } else if (const auto dtype = scalar_dtype(object); dtype && ir::is_in(*dtype, ir::kReal)) {
+    exponent.value = PyFloat_AsDouble(object);
+    exponent.is_float = ir::is_in(*dtype, ir::kFloat);
+    if (PyErr_Occurred()) PyErr_Clear();
+  } else {
+    return std::nullopt;
+  }
+  return exponent;
+}
+
+// The ufunc that an array's operator calls in the place of `power`; null: there is none.
 const char* power_shortcut(PyObject* base, PyObject* exponent) {
   if (is_number(exponent)) {
     if (Call* call = Call::active()) call->numbers().saw_exponent(as_number(exponent)->number);
     exponent = as_number(exponent)->value;
   }
   if (!is_lazy(base) || as_lazy(base)->array.scalar) return nullptr;
-  const DType dtype = as_lazy(base)->array.layout.dtype;
-  const bool inexact = ir::is_in(dtype, ir::kInexact);
-  if (takes_numbers_only()) {
-    if (PyLong_CheckExact(exponent)) {
-      int overflow = 0;
-      const long value = PyLong_AsLongAndOverflow(exponent, &overflow);
-      if (overflow == 0 && value == 2) return "square";
-      return overflow == 0 && value == -1 && inexact ? "reciprocal" : nullptr;
-    }
-    return PyFloat_CheckExact(exponent) && PyFloat_AS_DOUBLE(exponent) == 0.5 && inexact ? "sqrt"
-                                                                                         : nullptr;
-  }
-  double value = 0;
-  bool is_float = false;
-  if (PyLong_Check(exponent)) {
-    value = PyLong_AsDouble(exponent);
-  } else if (PyFloat_Check(exponent)) {  // np.float64 too
-    value = PyFloat_AS_DOUBLE(exponent);
-    is_float = true;
-  } else if (const auto kind = scalar_dtype(exponent); kind && ir::is_in(*kind, ir::kReal)) {
-    value = PyFloat_AsDouble(exponent);
-    is_float = ir::is_in(*kind, ir::kFloat);
-  } else {
-    return nullptr;
-  }
-  if (PyErr_Occurred()) PyErr_Clear();
-  // bool is no integer there: its square is an int8 also for 2.0.
-  if (!inexact) return value == 2.0 && (!is_float || dtype == DType::Bool) ? "square" : nullptr;
-  if (value == 1.0) return "positive";
-  if (value == -1.0) return "reciprocal";
-  if (value == 0.0) return "_ones_like";
-  if (value == 0.5) return "sqrt";
-  return value == 2.0 ? "square" : nullptr;
+  const auto number = exponent_of(exponent);
+  return number ? numpy_shim::power_shortcut(numpy().version, as_lazy(base)->array.layout.dtype,
+                                             *number)
+                : nullptr;
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
@@ -158,7 +149,8 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
     if (modulo != Py_None) return borrow(Py_NotImplemented).release().ptr();
     PyObject* args[] = {a, b};
     PyObject* pow = operator_function("pow");
-    // A lazy exponent or a shortcut of old NumPys without a ufunc of its own is decided by NumPy.
+    // NumPy is asked where it needs the value of a lazy exponent, and for a shortcut that is no
+    // ufunc of its public namespace.
     const char* shortcut = power_shortcut(a, b);
     if (decided_by_value(a, b) || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
       return numpy_call(pow, {plain_number(a), plain_number(b)}, Reason::Promotion, true)
@@ -216,7 +208,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   });
 }
 
-// NumPy warns of the imaginary part that it drops, which a replay would not.
+// NumPy warns that the imaginary part is lost. A replay would not, so such a call is not recorded.
 py::object real_number(PyObject* self, Reason reason) {
   const bool complex = ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex);
   return complex ? force(self, reason) : force_outcome(self, reason, false);

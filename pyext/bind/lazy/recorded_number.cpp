@@ -1,5 +1,5 @@
-// See lazy_number.h.
-#include "pyext/bind/lazy/lazy_number.h"
+// See recorded_number.h.
+#include "pyext/bind/lazy/recorded_number.h"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +7,7 @@
 
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/lazy/operators.h"
+#include "pyext/bind/numpy/python_number.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -22,31 +23,32 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// The call that records what is done with this object; null: none does.
+// The call in whose history this number is; null where that call is not the active one.
 Call* recording_call(PyObject* object) {
   Call* call = Call::active();
   return call && is_number(object) && as_number(object)->call.lock().get() == call ? call : nullptr;
 }
 
-Numbers::Term term_of(PyObject* object) {
+NumberHistory::Term term_of(PyObject* object) {
   if (is_number(object)) return {as_number(object)->number, {}};
   return {-1, borrow(object)};
 }
 
-// Both are seen; an error that is on its way stays so.
+// Notes both values as seen. A Python error that is set stays set.
 void see(PyObject* a, PyObject* b) {
   const py::error_scope kept;
   seen_number(a);
   if (b) seen_number(b);
 }
 
-// The result of an operation with numbers only: a number again where it stays an operand.
+// The result of an operation with numbers only: a recorded number where the code uses it as an
+// operand only.
 py::object recorded(Call* call, binaryfunc binary, unaryfunc unary, PyObject* a, PyObject* b) {
   PyObject *x = plain_number(a), *y = b ? plain_number(b) : nullptr;
   py::object value = py::reinterpret_steal<py::object>(unary ? unary(x) : binary(x, y));
   if (call && value && is_plain_number(value.ptr()) && call->is_number_site()) {
-    const auto number = call->numbers().add_result(binary, unary, term_of(a),
-                                                   b ? term_of(b) : Numbers::Term{}, value.ptr());
+    const auto number = call->numbers().add_result(
+        binary, unary, term_of(a), b ? term_of(b) : NumberHistory::Term{}, value.ptr());
     if (number) return make_number(*call, *number);
   }
   see(a, b);
@@ -54,8 +56,8 @@ py::object recorded(Call* call, binaryfunc binary, unaryfunc unary, PyObject* a,
   return value;
 }
 
-// Where the left side is no number, the operator is none in place: traced code shows that of
-// `a += b` what `b` is (others.h).
+// Applies an operator. It may be that of `a += b` only where `a` is a number: traced code gives any
+// other `a` the plain `b` (others.h).
 PyObject* operate(binaryfunc apply, PyObject* a, PyObject* b) {
   return guard([&] {
     if (is_lazy(a) || is_lazy(b)) return borrow(Py_NotImplemented).release().ptr();
@@ -68,6 +70,10 @@ PyObject* operate(binaryfunc apply, PyObject* a, PyObject* b) {
 template <std::size_t I>
 PyObject* binary(PyObject* a, PyObject* b) {
   return operate(kBinary[I].apply, a, b);
+}
+
+PyObject* raise_to_power(PyObject* base, PyObject* exponent) {
+  return PyNumber_Power(base, exponent, Py_None);
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
@@ -108,7 +114,7 @@ PyObject* repr(PyObject* self) {
   return guard([&] { return PyObject_Repr(seen_number(self)); });
 }
 
-// Beside arrays of somebody else's a number is a number.
+// A ufunc of a recorded number and other objects, none of which is lazy, gets the plain number.
 PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     PyObject* ufunc = PyTuple_GET_ITEM(args, 0);

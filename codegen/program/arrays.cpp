@@ -1,0 +1,212 @@
+// See arrays.h. What the lines call stands in codegen/runtime/arrays.h.
+#include "codegen/program/arrays.h"
+
+#include <set>
+
+#include "ir/support/error.h"
+
+namespace ufuse::codegen {
+
+using ir::program::ArrayReg;
+using ir::program::Reg;
+using ir::program::Step;
+
+namespace {
+
+// Numbers from outside that the elements are computed with.
+std::vector<Reg> numbers_of(const Step& s) {
+  std::set<Reg> known(s.args.begin(), s.args.end());
+  std::vector<Reg> numbers;
+  const auto take = [&](Reg r) {
+    if (known.insert(r).second) numbers.push_back(r);
+  };
+  for (const Step& each : s.body) {
+    for (Reg r : each.args) take(r);
+    known.insert(each.result);
+  }
+  take(s.result);
+  return numbers;
+}
+
+}  // namespace
+
+// A part of an array as the program's variables have it.
+std::string ArrayPrinter::part(ArrayReg a) const {
+  const int rank = n_.rank(a);
+  std::string lengths, strides;
+  for (int axis = 0; axis < rank; ++axis) {
+    lengths += (axis ? ", " : "") + n_.length(a, axis);
+    strides += (axis ? ", " : "") + n_.stride(a, axis);
+  }
+  return "rt::Part<" + std::to_string(rank) + ">{" + n_.array_name(a) + ", {" + lengths + "}, {" +
+         strides + "}}";
+}
+
+void ArrayPrinter::fit(const Step& s) {
+  std::string parts = part(s.target);
+  for (ArrayReg a : s.arrays) parts += ", " + part(a);
+  exit_where_("rt::does_not_fit<" + ProgramNames::memory_type(n_.element_type(s.target)) + ">(" +
+                  parts + ")",
+              s.exit);
+}
+
+void ArrayPrinter::elements(const Step& s) {
+  const std::string rank = std::to_string(n_.rank(s.target));
+  const auto bytes = [&](ArrayReg a) { return std::to_string(ir::size_of(n_.element_type(a))); };
+  const std::string name = "elements" + std::to_string(element_functions_++);
+  const std::vector<Reg> numbers = numbers_of(s);
+  function(name, s, numbers);
+  line_("const rt::Part<" + rank + "> to = " + part(s.target) + ";");
+  std::string given, overlaps;
+  for (std::size_t i = 0; i < s.arrays.size(); ++i) {
+    const std::string x = "x" + std::to_string(i);
+    line_("const rt::Part<" + rank + "> " + x + " = rt::stretched(" + part(s.arrays[i]) + ", to);");
+    given += ", " + x;
+    std::string one =
+        "rt::overlap(to, " + bytes(s.target) + ", " + x + ", " + bytes(s.arrays[i]) + ")";
+    // What is read where it is written does no harm, unless it must be there afterwards.
+    if (!s.raises && n_.element_type(s.arrays[i]) == n_.element_type(s.target))
+      one = "(" + one + " && !rt::same(to, " + x + "))";
+    overlaps += (overlaps.empty() ? "" : " || ") + one;
+  }
+  for (Reg r : numbers) given += ", " + n_.name(r);
+  if (overlaps.empty()) return exit_where_(name + "(to" + given + ")", s.exit);
+  line_("const bool aside = to.size() != 0 && (" + overlaps + ");");
+  line_("const rt::Part<" + rank + "> made = aside ? rt::made(" + room() + ", to, " +
+        bytes(s.target) + ") : to;");
+  exit_where_("made.at == nullptr || " + name + "(made" + given + ")", s.exit);
+  line_("if (aside) rt::copy<" + ProgramNames::memory_type(n_.element_type(s.target)) +
+        ">(to, made);");
+}
+
+// The loops over the elements. Their innermost one stands there twice: for elements side by side,
+// and for others.
+void ArrayPrinter::function(const std::string& name, const Step& s,
+                            const std::vector<Reg>& numbers) {
+  const int rank = n_.rank(s.target), last = rank - 1;
+  std::size_t depth = 0;
+  const auto line = [&](const std::string& text) {
+    functions_ += std::string(2 * depth, ' ') + text + "\n";
+  };
+  const auto open = [&](const std::string& text) {
+    line(text + " {");
+    ++depth;
+  };
+  const auto close = [&](const std::string& behind = {}) {
+    --depth;
+    line("}" + behind);
+  };
+  const std::string type = ProgramNames::memory_type(n_.element_type(s.target));
+  const auto element_type = [&](std::size_t i) {
+    return ProgramNames::memory_type(n_.element_type(s.arrays[i]));
+  };
+  const auto has_last_axis = [&](std::size_t i) { return n_.rank(s.arrays[i]) > 0; };
+  const std::string part = "const rt::Part<" + std::to_string(rank) + "> ";
+  std::string parameters = part + "to";
+  for (std::size_t i = 0; i < s.arrays.size(); ++i)
+    parameters += ", " + part + "x" + std::to_string(i);
+  for (Reg r : numbers)
+    parameters += ", const " + ProgramNames::type_of(n_.dtype(r)) + " " + n_.name(r);
+  open("static __attribute__((noinline)) bool " + name + "(" + parameters + ")");
+  if (s.raises) line("rt::Flags flags;");
+  const std::string end = std::to_string(last);
+  line("const rt::i64 n = to.length[" + end + "], step = to.stride[" + end + "];");
+  std::string in_rows = "step == sizeof(" + type + ")";
+  for (std::size_t i = 0; i < s.arrays.size(); ++i) {
+    if (!has_last_axis(i)) continue;
+    const std::string x = "x" + std::to_string(i);
+    line("const rt::i64 step_" + x + " = " + x + ".stride[" + end + "];");
+    in_rows += " && step_" + x + " == sizeof(" + element_type(i) + ")";
+  }
+  line("const bool in_rows = " + in_rows + ";");
+  std::string to = "to.at";
+  std::vector<std::string> from;
+  for (std::size_t i = 0; i < s.arrays.size(); ++i) from.push_back("x" + std::to_string(i) + ".at");
+  for (int axis = 0; axis < last; ++axis) {
+    const std::string i = "i" + std::to_string(axis), at = "[" + std::to_string(axis) + "]";
+    open("for (rt::i64 " + i + " = 0; " + i + " < to.length" + at + "; ++" + i + ")");
+    const auto moved = [&](std::string& base, const std::string& x) {
+      base += " + " + i + " * " + x + ".stride" + at;
+    };
+    moved(to, "to");
+    for (std::size_t k = 0; k < from.size(); ++k) moved(from[k], "x" + std::to_string(k));
+  }
+  line("char* const to_row = " + to + ";");
+  for (std::size_t i = 0; i < from.size(); ++i)
+    line("const char* const row" + std::to_string(i) + " = " + from[i] + ";");
+  const auto body = [&](bool side_by_side) {
+    line("#pragma GCC ivdep");
+    open("for (rt::i64 i = 0; i < n; ++i)");
+    for (std::size_t i = 0; i < s.arrays.size(); ++i) {
+      const std::string row = "row" + std::to_string(i), of = element_type(i);
+      line("const " + ProgramNames::type_of(n_.element_type(s.arrays[i])) + " " +
+           n_.name(s.args[i]) + " = " +
+           (side_by_side
+                ? "((const " + of + "*)" + row + ")[i];"
+                : "*(const " + of + "*)(" + row + " + i * step_x" + std::to_string(i) + ");"));
+    }
+    for (const Step& each : s.body)
+      line("const " + ProgramNames::type_of(n_.dtype(each.result)) + " " + n_.name(each.result) +
+           " = " + (each.kind == Step::Kind::Cast ? n_.cast_text(each) : n_.op_text(each)) + ";");
+    line((side_by_side ? "((" + type + "*)to_row)[i]" : "*(" + type + "*)(to_row + i * step)") +
+         " = " + n_.operand(s.result) + ";");
+    close();
+  };
+  open("if (in_rows)");
+  body(true);
+  --depth;
+  line("} else {");
+  ++depth;
+  body(false);
+  close();
+  for (int axis = 0; axis < last; ++axis) close();
+  line(s.raises ? "return rt::is_reported(flags);" : "return false;");
+  close();
+  functions_ += "\n";
+}
+
+void ArrayPrinter::in_rows(const Step& s) {
+  std::string none;
+  for (ArrayReg a : s.arrays)
+    none += (none.empty() ? "!" : " || !") + ("rt::lies_in_rows(" + part(a)) + ")";
+  exit_where_(none, s.exit);
+}
+
+void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
+  std::string operands, strides;
+  const auto operand = [&](const std::string& at, const std::string& stride) {
+    operands += (operands.empty() ? "" : ", ") + at;
+    strides += (strides.empty() ? "" : ", ") + stride;
+  };
+  const auto in_rows = [&](ArrayReg a) {
+    operand(n_.array_name(a), std::to_string(ir::size_of(n_.element_type(a))));
+  };
+  for (std::size_t i = 0; i < s.arrays.size(); ++i) {
+    if (s.arrays[i] == ir::program::kNone)
+      operand("(char*)&" + n_.name(s.args[i]), "0");
+    else
+      in_rows(s.arrays[i]);
+  }
+  in_rows(s.target);
+  line_("char* operands[] = {" + operands + "};");
+  line_("const rt::Index strides[] = {" + strides + "};");
+  exit_where_("rt::loop_over(" + loop + ", operands, " + part(s.target) + ".size(), strides)",
+              s.exit);
+}
+
+void ArrayPrinter::product(const Step& s, const std::string& loop) {
+  const std::string a = part(s.arrays[0]), b = part(s.arrays[1]);
+  const std::string type = ProgramNames::memory_type(n_.element_type(s.arrays[0]));
+  if (!s.raises) {
+    const std::string first = room(), second = room();
+    return exit_where_("rt::dot<" + type + ">(" + loop + ", " + a + ", " + b + ", " + first + ", " +
+                           second + ", " + n_.name(s.result) + ")",
+                       s.exit);
+  }
+  const bool is_number = s.target == ir::program::kNone;
+  exit_where_("rt::matmul<" + type + ">(" + loop + ", rt::left(" + a + "), rt::right(" + b + "), " +
+                  (is_number ? "(char*)&" + n_.name(s.result) : n_.array_name(s.target)) + ")",
+              s.exit);
+}
+
+}  // namespace ufuse::codegen

@@ -1,0 +1,47 @@
+// How do steps over whole arrays read as C++?
+//
+// Elements are computed in a function of their own, which stands before the program's: the compiler
+// sees a plain loop there, and no arithmetic crosses the place where flags are looked at.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "codegen/program/names.h"
+
+namespace ufuse::codegen {
+
+class ArrayPrinter {
+ public:
+  // `line` writes a line of the program, `exit_where` one that exits where its condition holds.
+  using Line = std::function<void(const std::string&)>;
+  using ExitWhere = std::function<void(const std::string&, int)>;
+  ArrayPrinter(const ProgramNames& names, Line line, ExitWhere exit_where)
+      : n_(names), line_(std::move(line)), exit_where_(std::move(exit_where)) {}
+
+  void fit(const ir::program::Step& s);
+  void elements(const ir::program::Step& s);
+  void in_rows(const ir::program::Step& s);
+  // `loop`: NumPy's inner loop.
+  void loop_over(const ir::program::Step& s, const std::string& loop);
+  void product(const ir::program::Step& s, const std::string& loop);
+
+  // The functions that the lines call.
+  const std::string& functions() const { return functions_; }
+  // How many rt::Rooms the lines use: room0, room1 ...
+  int rooms() const { return rooms_; }
+
+ private:
+  std::string room() { return "room" + std::to_string(rooms_++); }
+  std::string part(ir::program::ArrayReg a) const;
+  void function(const std::string& name, const ir::program::Step& s,
+                const std::vector<ir::program::Reg>& numbers);
+
+  const ProgramNames& n_;
+  Line line_;
+  ExitWhere exit_where_;
+  std::string functions_;
+  int rooms_ = 0, element_functions_ = 0;
+};
+
+}  // namespace ufuse::codegen

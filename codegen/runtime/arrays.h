@@ -1,0 +1,305 @@
+// What do programs do with whole arrays?
+//
+// Programs start with this text, behind scalars.h. It includes nothing.
+#ifndef UFUSE_CODEGEN_RUNTIME_ARRAYS_H_
+#define UFUSE_CODEGEN_RUNTIME_ARRAYS_H_
+
+namespace rt {
+
+// Larger arrays are left to NumPy: it writes over temporaries from 256 KiB on, which changes the
+// order of operands, and gains little by a program.
+constexpr i64 kMostElements = (i64{1} << 14) - 1;
+constexpr i64 kMostProducts = i64{1} << 21;
+
+// Memory that is kept for the next time.
+class Room {
+ public:
+  Room() = default;
+  ~Room() { __builtin_free(at_); }
+  Room(const Room&) = delete;
+  char* take(i64 bytes) {
+    if (bytes > bytes_) {
+      __builtin_free(at_);
+      at_ = (char*)__builtin_malloc((unsigned long)bytes);
+      bytes_ = at_ == nullptr ? 0 : bytes;
+    }
+    return at_;
+  }
+
+ private:
+  char* at_ = nullptr;
+  i64 bytes_ = 0;
+};
+
+// A part of an array: where its first element is, and the strides in bytes.
+template <int N>
+struct Part {
+  char* at;
+  i64 length[N], stride[N];
+
+  i64 size() const {
+    i64 all = 1;
+    for (i64 each : length) all *= each;
+    return all;
+  }
+};
+
+// Whether an array broadcasts to a part of another.
+template <int M, int N>
+inline bool broadcasts(const Part<M>& x, const Part<N>& to) {
+  for (int axis = 0; axis < M; ++axis)
+    if (x.length[axis] != 1 && x.length[axis] != to.length[axis + N - M]) return false;
+  return true;
+}
+// Whether each element of a part of an array has a place of its own. Else it matters in which order
+// they are written.
+template <int N>
+inline bool is_apart(const Part<N>& x, i64 bytes) {
+  i64 reach[N], step[N];
+  for (int axis = 0; axis < N; ++axis) {
+    i64 own = x.stride[axis] < 0 ? -x.stride[axis] : x.stride[axis];
+    if (x.length[axis] <= 1) own = 0;
+    int at = axis;  // in the order of their steps
+    for (; at > 0 && step[at - 1] > own; --at) {
+      step[at] = step[at - 1];
+      reach[at] = reach[at - 1];
+    }
+    step[at] = own;
+    reach[at] = x.length[axis] <= 1 ? 0 : own * (x.length[axis] - 1);
+    if (x.length[axis] > 1 && own < bytes) return false;
+  }
+  i64 taken = bytes;
+  for (int axis = 0; axis < N; ++axis) {
+    if (reach[axis] != 0 && step[axis] < taken) return false;
+    taken += reach[axis];
+  }
+  return true;
+}
+
+template <class T, int N, int... M>
+inline bool does_not_fit(const Part<N>& to, const Part<M>&... x) {
+  return to.size() > kMostElements || !is_apart(to, sizeof(T)) || !(true & ... & broadcasts(x, to));
+}
+
+inline bool broadcast_length(i64 x, i64 y, i64& r) {
+  r = x == 1 ? y : x;
+  return x != y && x != 1 && y != 1;
+}
+
+// The array as it stands beside each element of the other.
+template <int M, int N>
+inline Part<N> stretched(const Part<M>& x, const Part<N>& to) {
+  Part<N> r{x.at, {}, {}};
+  for (int axis = 0; axis < N; ++axis) {
+    const int own = axis - (N - M);
+    r.length[axis] = to.length[axis];
+    r.stride[axis] = own < 0 || x.length[own < 0 ? 0 : own] == 1 ? 0 : x.stride[own < 0 ? 0 : own];
+  }
+  return r;
+}
+
+inline i64 common_divisor(i64 x, i64 y) {
+  while (y != 0) {
+    const i64 rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return x;
+}
+
+// Whether an element of one may lie where one of the other does. They have the same lengths, and
+// are not empty.
+template <int N>
+inline bool overlap(const Part<N>& a, i64 a_bytes, const Part<N>& b, i64 b_bytes) {
+  i64 low_a = 0, high_a = a_bytes, low_b = 0, high_b = b_bytes, common = 0;
+  for (int axis = 0; axis < N; ++axis) {
+    const i64 reach_a = (a.length[axis] - 1) * a.stride[axis];
+    const i64 reach_b = (b.length[axis] - 1) * b.stride[axis];
+    (reach_a < 0 ? low_a : high_a) += reach_a;
+    (reach_b < 0 ? low_b : high_b) += reach_b;
+  }
+  const i64 apart = (i64)b.at - (i64)a.at;
+  if (apart + high_b <= low_a || apart + low_b >= high_a) return false;
+  // Columns of one matrix: all steps are multiples of a number of bytes.
+  for (int axis = 0; axis < N; ++axis) {
+    if (a.length[axis] == 1) continue;
+    common = common_divisor(common_divisor(common, a.stride[axis]), b.stride[axis]);
+  }
+  if (common == 0) return true;
+  common = common < 0 ? -common : common;
+  const i64 ahead = (apart % common + common) % common;
+  return ahead < a_bytes || common - ahead < b_bytes;
+}
+
+template <int N>
+inline bool same(const Part<N>& a, const Part<N>& b) {
+  for (int axis = 0; axis < N; ++axis)
+    if (a.length[axis] != 1 && a.stride[axis] != b.stride[axis]) return false;
+  return a.at == b.at;
+}
+
+// An array in memory of its own, in rows; without an address where there is no memory.
+template <int N>
+inline Part<N> made(Room& room, const Part<N>& like, i64 bytes) {
+  Part<N> r = like;
+  for (int axis = N - 1; axis >= 0; --axis) {
+    r.stride[axis] = bytes;
+    bytes *= r.length[axis];
+  }
+  r.at = room.take(bytes);
+  return r;
+}
+
+// ---- New arrays ----
+
+inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewArray)) | 1; }
+
+// Memory for an array in rows: of one that nobody holds any more, or new. Without an address where
+// there is none, or where NumPy's layout is not known.
+template <class T, int N, int M>
+inline Part<N> new_array(NewArray*& first, const u64 (&held)[M], Index dtype, Part<N> shape) {
+  i64 bytes = sizeof(T);
+  for (int axis = N - 1; axis >= 0; --axis) {
+    shape.stride[axis] = bytes;
+    bytes *= shape.length[axis];
+    if (N > 1 && shape.length[axis] == 0) return shape;
+  }
+  NewArray* found = nullptr;
+  for (NewArray* each = first; each != nullptr && found == nullptr; each = each->next) {
+    if (each->capacity < bytes) continue;
+    bool is_held = false;
+    for (u64 object : held) is_held |= object == ((u64)each | 1);
+    if (!is_held) found = each;
+  }
+  if (found == nullptr) {
+    const i64 capacity = bytes < 256 ? 256 : bytes;
+    found = (NewArray*)__builtin_malloc(sizeof(NewArray) + (unsigned long)capacity);
+    if (found == nullptr) return shape;
+    found->next = first;
+    found->capacity = capacity;
+    first = found;
+  }
+  found->dtype = dtype;
+  found->rank = N;
+  for (int axis = 0; axis < N; ++axis) found->lengths[axis] = shape.length[axis];
+  shape.at = (char*)(found + 1);
+  return shape;
+}
+
+// Whether NumPy lays out what it computes of this array in rows.
+template <int N>
+inline bool lies_in_rows(const Part<N>& x) {
+  i64 before = 0;
+  for (int axis = N - 1; axis >= 0; --axis) {
+    if (x.length[axis] == 1) continue;
+    if (x.stride[axis] <= 0 || x.stride[axis] < before) return false;
+    before = x.stride[axis];
+  }
+  return true;
+}
+
+template <class T, int N>
+inline void copy(Part<N> to, Part<N> from) {
+  if constexpr (N == 1) {
+    for (i64 i = 0; i < to.length[0]; ++i)
+      *(T*)(to.at + i * to.stride[0]) = *(const T*)(from.at + i * from.stride[0]);
+  } else {
+    Part<N - 1> row_to{to.at, {}, {}}, row_from{from.at, {}, {}};
+    for (int axis = 1; axis < N; ++axis) {
+      row_to.length[axis - 1] = row_from.length[axis - 1] = to.length[axis];
+      row_to.stride[axis - 1] = to.stride[axis];
+      row_from.stride[axis - 1] = from.stride[axis];
+    }
+    for (i64 i = 0; i < to.length[0]; ++i) {
+      copy<T>(row_to, row_from);
+      row_to.at += to.stride[0];
+      row_from.at += from.stride[0];
+    }
+  }
+}
+
+inline bool is_reported(Flags& flags) {
+  return (flags.bits() & (kDivideByZero | kOverflow | kInvalid)) != 0;
+}
+
+// Whether a flag has been raised that NumPy reports.
+inline bool loop_over(const Loop& loop, char** operands, i64 size, const Index* strides) {
+  Flags flags;
+  loop.call(operands, &size, strides, loop.data);
+  return is_reported(flags);
+}
+
+// ---- Matrix products ----
+
+// The operands of matmul's inner loop as NumPy gives them to it: an axis that an operand lacks, or
+// of one element, has a stride of zero.
+struct Matrix {
+  char* at;
+  i64 rows, columns, row_stride, column_stride;
+};
+inline i64 step_of(i64 length, i64 stride) { return length == 1 ? 0 : stride; }
+inline Matrix left(const Part<1>& x) {
+  return {x.at, 1, x.length[0], 0, step_of(x.length[0], x.stride[0])};
+}
+inline Matrix right(const Part<1>& x) {
+  return {x.at, x.length[0], 1, step_of(x.length[0], x.stride[0]), 0};
+}
+inline Matrix left(const Part<2>& x) {
+  return {x.at, x.length[0], x.length[1], step_of(x.length[0], x.stride[0]),
+          step_of(x.length[1], x.stride[1])};
+}
+inline Matrix right(const Part<2>& x) { return left(x); }
+
+// The result in rows. Whether a flag has been raised that NumPy reports, or it is too much work.
+template <class T>
+inline bool matmul(const Loop& loop, const Matrix& a, const Matrix& b, char* r) {
+  if (a.rows * a.columns > kMostProducts / (b.columns + 1)) return true;
+  char* operands[] = {a.at, b.at, r};
+  const Index sizes[] = {1, a.rows, a.columns, b.columns};
+  const Index strides[] = {0,
+                           0,
+                           0,
+                           a.row_stride,
+                           a.column_stride,
+                           b.row_stride,
+                           b.column_stride,
+                           step_of(a.rows, b.columns * (i64)sizeof(T)),
+                           step_of(b.columns, (i64)sizeof(T))};
+  Flags flags;
+  loop.call(operands, sizes, strides, loop.data);
+  return is_reported(flags);
+}
+
+// np.dot copies what BLAS takes in no other way.
+template <class T>
+inline bool for_blas(Part<1>& x, Room& room) {
+  const i64 bytes = sizeof(T);
+  if (x.stride[0] > 0 && x.stride[0] % bytes == 0 && (i64)x.at % bytes == 0) return true;
+  const Part<1> own = made(room, x, bytes);
+  if (own.at == nullptr) return false;
+  copy<T>(own, x);
+  x = own;
+  return true;
+}
+
+// np.dot of two vectors, which reports no flags. True where there is no memory.
+template <class T>
+inline bool dot(const Loop& loop, Part<1> a, Part<1> b, Room& room_a, Room& room_b, T& r) {
+  const i64 n = a.length[0];
+  r = 0;
+  if (n > kMostProducts) return true;
+  if (n == 0) return false;
+  if (n == 1) {
+    Flags unheard;
+    r = multiply(*(const T*)a.at, *(const T*)b.at);
+    unheard.collect();
+    return false;
+  }
+  if (!for_blas<T>(a, room_a) || !for_blas<T>(b, room_b)) return true;
+  matmul<T>(loop, left(a), right(b), (char*)&r);
+  return false;
+}
+
+}  // namespace rt
+
+#endif  // UFUSE_CODEGEN_RUNTIME_ARRAYS_H_

@@ -1,0 +1,410 @@
+// Whole arrays: what do operators, ufuncs and assignments mean where an operand is an array?
+//
+// Elementwise operations are only noted (Elements) until it is known where their results go: into
+// part of an array that is assigned, or into memory of their own, for products. NumPy computes one
+// operation after the other; element by element gives the same numbers, as long as what is written
+// is read before, and flags are looked at before anything else is done.
+#include <algorithm>
+
+#include "numpy_shim/program/writer.h"
+#include "numpy_shim/promote.h"
+
+namespace ufuse::numpy_shim::program {
+namespace {
+
+const char* ufunc_of(Operator op) {
+  switch (op) {
+    case Operator::Add:
+      return "add";
+    case Operator::Subtract:
+      return "subtract";
+    case Operator::Multiply:
+      return "multiply";
+    case Operator::Divide:
+      return "divide";
+    case Operator::FloorDivide:
+      return "floor_divide";
+    case Operator::Remainder:
+      return "remainder";
+    case Operator::LeftShift:
+      return "left_shift";
+    case Operator::RightShift:
+      return "right_shift";
+    case Operator::BitAnd:
+      return "bitwise_and";
+    case Operator::BitOr:
+      return "bitwise_or";
+    case Operator::BitXor:
+      return "bitwise_xor";
+    case Operator::Negative:
+      return "negative";
+    case Operator::Positive:
+      return "positive";
+    case Operator::Invert:
+      return "invert";
+    case Operator::Less:
+      return "less";
+    case Operator::LessEqual:
+      return "less_equal";
+    case Operator::Greater:
+      return "greater";
+    case Operator::GreaterEqual:
+      return "greater_equal";
+    case Operator::Equal:
+      return "equal";
+    case Operator::NotEqual:
+      return "not_equal";
+    case Operator::Power:
+    case Operator::MatrixMultiply:
+    case Operator::Not:
+      break;
+  }
+  return nullptr;
+}
+
+constexpr int kMostAxes = 4;  // of a new array
+
+bool is_plain(DType t) { return t != DType::Float16 && ir::real_part(t) != DType::LongDouble; }
+
+// Whether an element of an array may be assigned to one of another array of this dtype, as far as
+// that is done here; of the rest NumPy warns, or some compilers and machines disagree.
+bool is_assigned(DType from, DType to) {
+  if (from == to) return true;
+  if (!is_plain(from) || !is_plain(to) || to == DType::Bool) return false;
+  if (is_in(from, ir::kComplex) && !is_in(to, ir::kComplex)) return false;
+  return is_in(to, ir::kInexact) || !is_in(from, ir::kInexact);
+}
+
+}  // namespace
+
+bool Writer::is_array(const Value& v) {
+  return v.kind == Value::Kind::Array || v.kind == Value::Kind::Elements;
+}
+
+// ---- Elementwise ----
+
+// An array as elements that nothing has been done with yet.
+Value Writer::elements(const Value& v) {
+  if (v.kind == Value::Kind::Elements) return v;
+  if (v.rank == 0) fail("an array without axes");
+  if (!is_plain(v.dtype)) fail("an array of " + std::string(ir::info(v.dtype).name));
+  Value made = v;
+  made.kind = Value::Kind::Elements;
+  if (keeps_) in_rows(v.array);
+  const Reg element = fresh(v.dtype);
+  made.elements = std::make_shared<Elements>(Elements{{}, {v.array}, {element}, element, false});
+  return made;
+}
+
+// The arrays and the work of several, in the order in which NumPy would do it.
+void Writer::take_in(Elements& into, const Value& v) {
+  const Elements& from = *v.elements;
+  into.body.insert(into.body.end(), from.body.begin(), from.body.end());
+  into.arrays.insert(into.arrays.end(), from.arrays.begin(), from.arrays.end());
+  into.registers.insert(into.registers.end(), from.registers.begin(), from.registers.end());
+  into.raises |= from.raises;
+}
+
+// Before NEP 50 the dtype of a result may depend on a number's value: where it could, NumPy
+// decides.
+void Writer::check_numbers(const std::vector<Operand>& operands) {
+  if (!world_.version.promotes_by_value()) return;
+  std::vector<Operand> arrays;
+  for (const Operand& each : operands)
+    if (!each.scalar) arrays.push_back(each);
+  if (arrays.size() < operands.size() && result_type(arrays) != result_type(operands))
+    fail("a number beside an array of another kind, before NumPy 2");
+}
+
+Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
+  std::vector<Operand> operands;
+  auto work = std::make_shared<Elements>();
+  Value result;
+  result.kind = Value::Kind::Elements;
+  for (Value& v : given) {
+    if (is_array(v)) {
+      v = elements(v);
+      result.rank = std::max(result.rank, v.rank);
+    } else if (!v.is_number()) {
+      fail("an operation on an array and something that is neither an array nor a number");
+    } else {
+      settle(v);
+    }
+    Operand operand;
+    operand.layout.dtype = v.dtype;
+    operand.scalar = v.is_number();
+    if (v.is_python() && v.dtype != DType::Bool && !world_.version.promotes_by_value())
+      operand.weak = weak_of(v);
+    operands.push_back(operand);
+  }
+  check_numbers(operands);
+  Resolved resolved;
+  try {
+    resolved = resolve(f, operands, {});
+  } catch (const Unsupported& error) {
+    fail("`" + f.name + "`: " + error.what());
+  }
+  if (resolved.outputs.size() != 1) fail("`" + f.name + "` of whole arrays");
+  if (!is_plain(resolved.inputs[0]) || !is_plain(resolved.outputs[0]))
+    fail("an array of " + std::string(ir::info(resolved.inputs[0]).name));
+  if (!resolved.op) return looped_over(f, resolved, given);
+  std::vector<Reg> args;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const DType to = resolved.inputs[i];
+    if (given[i].is_number()) {
+      args.push_back(as(given[i], to));
+      continue;
+    }
+    take_in(*work, given[i]);
+    const Reg element = given[i].elements->result;
+    work->raises |= given[i].dtype != to && ir::cast_may_raise(given[i].dtype, to);
+    Steps* const around = std::exchange(out_, &work->body);
+    args.push_back(cast_to(element, to));
+    out_ = around;
+  }
+  result.dtype = resolved.outputs[0];
+  Steps* const around = std::exchange(out_, &work->body);
+  work->result = compute(*resolved.op, result.dtype, args);
+  out_ = around;
+  work->raises |= ir::may_raise(*resolved.op, resolved.inputs.back(), result.dtype);
+  result.elements = std::move(work);
+  return result;
+}
+
+// What no row of ops.def does: NumPy's inner loop, over operands in memory of their own.
+Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
+                          const std::vector<Value>& given) {
+  Step step;
+  step.kind = Step::Kind::LoopOver;
+  std::vector<Reg> lengths;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const DType to = resolved.inputs[i];
+    if (given[i].is_number()) {
+      step.arrays.push_back(kNone);
+      step.args.push_back(as(given[i], to));
+      continue;
+    }
+    const Value operand = in_memory(as_elements_of(given[i], to));
+    const auto rank = static_cast<std::size_t>(operand.rank);
+    if (!lengths.empty() && lengths.size() != rank)
+      fail("`" + f.name + "` of arrays of different shapes");
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      const Reg one = length(operand, static_cast<int>(axis));
+      if (lengths.size() < rank)
+        lengths.push_back(one);
+      else
+        guard(compute(Op::Equal, DType::Bool, {lengths[axis], one}));
+    }
+    step.arrays.push_back(operand.array);
+    step.args.push_back(kNone);
+  }
+  const UfuncLoop& loop = f.loops[resolved.loop];
+  step.row = world_.loops().add({f.name,
+                                 {resolved.inputs.begin(), resolved.inputs.end()},
+                                 {resolved.outputs.begin(), resolved.outputs.end()},
+                                 loop.loop,
+                                 loop.data});
+  const Value result = new_array(resolved.outputs[0], lengths);
+  step.target = result.array;
+  step.exit = exit();
+  emit(std::move(step));
+  return result;
+}
+
+Value Writer::array_operator(Operator op, std::vector<Value> given) {
+  if (op == Operator::MatrixMultiply) return product("matmul", given[0], given[1]);
+  if (op == Operator::Power) {
+    // What NumPy makes of it, whatever the version.
+    const Value& exponent = given[1];
+    const bool is_square = exponent.is_int() && exponent.known && *exponent.known == 2;
+    if (!is_array(given[0]) || !is_in(given[0].dtype, ir::kFloat) || !is_square)
+      fail("a power of an array");
+    return elementwise(world_.ufunc("square"), {given[0]});
+  }
+  return elementwise(world_.ufunc(ufunc_of(op)), std::move(given));
+}
+
+// ---- Memory ----
+
+// The elements as an array, which NumPy would lay out in rows.
+Value Writer::in_memory(const Value& v) {
+  if (v.kind != Value::Kind::Elements) return v;
+  std::vector<Reg> lengths;
+  for (int axis = 0; axis < v.rank; ++axis) {
+    Reg all = kNone;
+    for (ArrayReg a : v.elements->arrays) {
+      const int own = program_.arrays[static_cast<std::size_t>(a)].rank;
+      if (axis < v.rank - own) continue;
+      Value array;
+      array.array = a;
+      const Reg one = length(array, axis - (v.rank - own));
+      all = all == kNone ? one : primitive(Primitive::Broadcast, DType::Int64, {all, one});
+    }
+    lengths.push_back(all);
+  }
+  const Value made = new_array(v.dtype, lengths);
+  assign_elements(made.array, v);
+  return made;
+}
+
+Value Writer::new_array(DType dtype, const std::vector<Reg>& lengths) {
+  Value v;
+  v.kind = Value::Kind::Array;
+  v.dtype = dtype;
+  v.rank = static_cast<int>(lengths.size());
+  if (v.rank == 0 || v.rank > kMostAxes) fail("a new array of so many axes");
+  v.is_new = v.writeable = true;
+  v.array = array_register(-1, dtype, v.rank);
+  Step step;
+  step.kind = Step::Kind::NewArray;
+  step.target = v.array;
+  step.args = lengths;
+  step.exit = exit();
+  emit(std::move(step));
+  return v;
+}
+
+Value Writer::filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number) {
+  const Value v = new_array(dtype, lengths);
+  Value content;
+  content.kind = Value::Kind::Elements;
+  content.dtype = dtype;
+  content.elements =
+      std::make_shared<Elements>(Elements{{}, {}, {}, cast_to(integer(number), dtype), false});
+  assign_elements(v.array, content);
+  return v;
+}
+
+// NumPy lays out a new array as its operands: in rows where they are.
+void Writer::in_rows(ArrayReg array) {
+  Step step;
+  step.kind = Step::Kind::InRows;
+  step.arrays = {array};
+  step.exit = exit();
+  emit(std::move(step));
+}
+
+// ---- Products ----
+
+Value Writer::product(const std::string& name, const Value& left, const Value& right) {
+  if (!is_array(left) || !is_array(right)) fail("a matrix product of something else than arrays");
+  const Value a = in_memory(left), b = in_memory(right);
+  const bool is_dot = name == "dot";
+  const bool fits = a.rank >= 1 && a.rank <= 2 && b.rank >= 1 && b.rank <= 2;
+  if (!fits || a.dtype != b.dtype) fail("a matrix product of such arrays");
+  // np.dot of matrices is another call of BLAS's.
+  if (is_dot && (a.rank != 1 || b.rank != 1)) fail("np.dot of matrices");
+  if (is_dot && a.dtype != DType::Float64 && a.dtype != DType::Float32)
+    fail("np.dot of " + std::string(ir::info(a.dtype).name));
+  const Ufunc& matmul = world_.ufunc("matmul");
+  const std::string types(3, ir::info(a.dtype).code);
+  const auto loop = std::ranges::find(matmul.loops, types, &UfuncLoop::types);
+  if (loop == matmul.loops.end() || !is_plain(a.dtype) || a.dtype == DType::Bool)
+    fail("a matrix product of " + std::string(ir::info(a.dtype).name));
+  guard(compute(Op::Equal, DType::Bool, {length(a, a.rank - 1), length(b, 0)}));
+  Step step;
+  step.kind = Step::Kind::Product;
+  step.row = world_.loops().add({"matmul", {a.dtype, a.dtype}, {a.dtype}, loop->loop, loop->data});
+  step.arrays = {a.array, b.array};
+  step.raises = !is_dot;
+  step.exit = exit();
+  if (a.rank == 1 && b.rank == 1) {
+    step.result = fresh(a.dtype);
+    return numpy_number(a.dtype, emit(std::move(step)).result);
+  }
+  std::vector<Reg> lengths;
+  if (a.rank == 2) lengths.push_back(length(a, 0));
+  if (b.rank == 2) lengths.push_back(length(b, 1));
+  const Value result = new_array(a.dtype, lengths);
+  step.target = result.array;
+  emit(std::move(step));
+  return result;
+}
+
+// np.flip of all axes: a view.
+Value Writer::flipped(const Value& v) {
+  if (v.kind != Value::Kind::Array) fail("np.flip of something else than an array");
+  At where;
+  for (int axis = 0; axis < v.rank; ++axis) {
+    const Reg all = length(v, axis);
+    where.args.insert(where.args.end(),
+                      {compute(Op::Subtract, DType::Int64, {all, integer(1)}), integer(-1), all});
+    where.axes.push_back(ir::program::Axis::Slice);
+    ++where.left;
+  }
+  return view(v, where);
+}
+
+// ---- Assignments ----
+
+// What is assigned to part of an array, as elements of the array's dtype.
+Value Writer::assigned_elements(const Value& v, DType dtype) {
+  if (v.is_number()) {
+    const bool keeps = v.dtype == dtype || (is_in(dtype, ir::kInexact) &&
+                                            (v.box == Box::Python || is_assigned(v.dtype, dtype)));
+    if (!keeps || !is_plain(dtype)) fail("a number is assigned to an array of another kind");
+    Value made;
+    made.kind = Value::Kind::Elements;
+    made.dtype = dtype;
+    made.elements = std::make_shared<Elements>(Elements{{}, {}, {}, to_store(v, dtype), false});
+    return made;
+  }
+  if (!is_array(v))
+    fail("something else than an array or a number is assigned to part of an array");
+  if (!is_assigned(v.dtype, dtype)) fail("an array is assigned to one of another kind");
+  return as_elements_of(v, dtype);
+}
+
+Value Writer::as_elements_of(const Value& v, DType dtype) {
+  Value made = elements(v);
+  if (made.dtype == dtype) return made;
+  auto work = std::make_shared<Elements>(*made.elements);
+  work->raises |= ir::cast_may_raise(made.dtype, dtype);
+  Steps* const around = std::exchange(out_, &work->body);
+  work->result = cast_to(work->result, dtype);
+  out_ = around;
+  made.dtype = dtype;
+  made.elements = std::move(work);
+  return made;
+}
+
+// Exits where the elements do not broadcast to the part of an array.
+void Writer::fit(ArrayReg target, const Value& v) {
+  if (v.rank > program_.arrays[static_cast<std::size_t>(target)].rank)
+    fail("an array of more axes is assigned");
+  Step step;
+  step.kind = Step::Kind::Fit;
+  step.target = target;
+  step.arrays = v.elements->arrays;
+  step.exit = exit();
+  emit(std::move(step));
+}
+
+void Writer::assign_elements(ArrayReg target, const Value& v) {
+  const Elements& work = *v.elements;
+  Step step;
+  step.kind = Step::Kind::Elements;
+  step.target = target;
+  step.arrays = work.arrays;
+  step.args = work.registers;
+  step.body = work.body;
+  step.result = work.result;
+  step.raises = work.raises;
+  step.exit = exit();
+  program_.computes_arrays = true;
+  emit(std::move(step));
+}
+
+// `a[i:j] += v`, or `a += v` of a whole one.
+void Writer::augment_array(Operator op, const Value& array, const Value& v) {
+  if (scope_.instance != 0) fail("a function that it calls changes an array");
+  if (array.is_new || op == Operator::MatrixMultiply) fail("such an array is changed");
+  const Value made = elements(array_operator(op, {array, v}));
+  if (made.dtype != array.dtype)
+    fail("the result is of another kind than the array that is changed");
+  mark_written(array);
+  fit(array.array, made);
+  assign_elements(array.array, made);
+}
+
+}  // namespace ufuse::numpy_shim::program

@@ -1,0 +1,456 @@
+"""Do loops with statements about whole arrays do what NumPy does, once they are native?
+
+As in test_native_loops, wherever they begin and wherever they exit; then random statements about
+parts of arrays. `UFUSE_ARRAY_LOOPS=5000` tries so many; `UFUSE_ARRAY_LOOPS_FIRST` says from which
+seed on.
+"""
+
+import linecache
+import os
+import random
+
+import numpy as np
+import pytest
+from test_native_loops import check
+
+BACKENDS = ["compiled"]
+COUNT = int(os.environ.get("UFUSE_ARRAY_LOOPS", "20"))
+FIRST = int(os.environ.get("UFUSE_ARRAY_LOOPS_FIRST", "0"))
+
+RNG = np.random.default_rng(7)
+V = RNG.random(24)
+M = RNG.normal(size=(7, 7)) + 7 * np.eye(7)
+SPD = M @ M.T
+T3 = RNG.random((4, 5, 6))
+
+
+def lu(a):
+    for i in range(a.shape[0]):
+        for j in range(i):
+            a[i, j] -= a[i, :j] @ a[:j, j]
+            a[i, j] /= a[j, j]
+        for j in range(i, a.shape[0]):
+            a[i, j] -= a[i, :i] @ a[:i, j]
+
+
+def cholesky(a):
+    a[0, 0] = np.sqrt(a[0, 0])
+    for i in range(1, a.shape[0]):
+        for j in range(i):
+            a[i, j] -= np.dot(a[i, :j], a[j, :j])
+            a[i, j] /= a[j, j]
+        a[i, i] -= np.dot(a[i, :i], a[i, :i])
+        a[i, i] = np.sqrt(a[i, i])
+
+
+def rank_k(alpha, beta, c, a):
+    for i in range(a.shape[0]):
+        c[i, : i + 1] *= beta
+        for k in range(a.shape[1]):
+            c[i, : i + 1] += alpha * a[i, k] * a[: i + 1, k]
+
+
+def columns(u, y):
+    for j in range(2, u.shape[1]):
+        y[:, j] = 0.2 * u[:, j] + 0.3 * u[:, j - 1] + 0.1 * y[:, j - 1] - 0.05 * y[:, j - 2]
+
+
+def levinson(r):
+    y = np.empty_like(r)
+    alpha, beta = -r[0], 1.0
+    y[0] = -r[0]
+    for k in range(1, r.shape[0]):
+        beta *= 1.0 - alpha * alpha
+        alpha = -(r[k] + np.dot(np.flip(r[:k]), y[:k])) / beta
+        y[:k] += alpha * np.flip(y[:k])
+        y[k] = alpha
+    return y
+
+
+def jacobi(a, b):
+    for _ in range(4):
+        b[1:-1] = 0.33333 * (a[:-2] + a[1:-1] + a[2:])
+        a[1:-1] = 0.33333 * (b[:-2] + b[1:-1] + b[2:])
+
+
+def jacobi_2d(a, b):
+    for _ in range(3):
+        b[1:-1, 1:-1] = 0.2 * (
+            a[1:-1, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] + a[2:, 1:-1] + a[:-2, 1:-1]
+        )
+        a[1:-1, 1:-1] = b[1:-1, 1:-1]
+
+
+def covariance(data, c):
+    m = data.shape[1]
+    for i in range(m):
+        c[i:m, i] = c[i, i:m] = data[:, i] @ data[:, i:m] / 4.0
+
+
+def gram_schmidt(a, q, r):
+    for k in range(a.shape[1]):
+        r[k, k] = np.sqrt(np.dot(a[:, k], a[:, k]))
+        q[:, k] = a[:, k] / r[k, k]
+        for j in range(k + 1, a.shape[1]):
+            r[k, j] = np.dot(q[:, k], a[:, j])
+            a[:, j] -= q[:, k] * r[k, j]
+
+
+def products(a, v, out):
+    for i in range(1, 5):
+        out[:i] = a[:i, :] @ v
+        out[i:] += v @ a[:, i:]
+        a[:i, :i] = a[:i, :] @ a[:, :i] * 0.01
+        out[i] = v[:i] @ v[:i]
+
+
+def levels(t, u):
+    for k in range(1, t.shape[2]):
+        t[:, :, k] = (t[:, :, k] - u[:, :, k - 1] * t[:, :, k - 1]) / (2.0 + u[:, :, k])
+        u[:, 1:, k] = np.maximum(u[:, :-1, k], -t[:, 1:, k])
+
+
+def shifted(v):
+    for i in range(1, 6):
+        v[i:] = v[:-i]
+        v[:-1] += v[1:]
+        v[::2] = v[-2::-2]
+        v[:] = v[::-1]
+
+
+def filled(v, m):
+    for i in range(1, 5):
+        v[i:] = 0
+        m[i] = i * 0.5
+        m[:, i] = m[0]
+        m[i:, i:] = v[i : m.shape[1]]
+
+
+def warns(v, m):
+    for i in range(6):
+        m[i] = v[i : i + 7] / m[i, i]
+        m[:, i] += np.sqrt(m[:, i] - 2)
+        v[i:] *= v[i:]
+        v / 0
+
+
+def wrong_shapes(v, m):
+    for i in range(6):
+        v[: i + 1] = m[i, : 7 - i]
+    return i
+
+
+def whole_in_place(v, w):
+    for i in range(4):
+        v += w * i
+        v -= 1
+        v *= w
+    return v
+
+
+def mixed(v, n, m):
+    for i in range(1, 6):
+        v[:i] = n[:i] * 2 + i
+        v[i:] = n[i:] / 3
+        n[:i] += n[-i:] & 7
+        m[i] = v[:7] > 0.5
+        n[i:] = -abs(n[i:])
+        v[:i] **= 2
+
+
+def called(v, m, z):
+    for i in range(1, 5):
+        v[:i] = np.exp(-v[:i]) + np.log(v[i : 2 * i] + 1) ** 2
+        m[:, i] = np.arctan2(m[:, i - 1], m[i, :]) // 0.25
+        m[i:, i:] = np.hypot(m[i:, i:], 2) * np.tanh(m[i:, 0])
+        z[i:] *= z[:-i] / (1 + 2j)
+        v[i] = v[:i] @ np.cos(v[:i])
+
+
+def views(m):
+    for row in m:
+        row[1:] += row[:-1]
+        part = row[2:5]
+        part *= 0.5
+    return row, part
+
+
+def kept(v, m):
+    total = np.zeros(7)
+    last = first = v
+    for i in range(1, 6):
+        made = m[i] * v[i] + 1
+        if i == 1:
+            first = made
+        last, previous = made, last
+        made[i:] += 1
+        part = made[1:3]
+        part *= 2
+        total += made
+        m = m @ m * 0.01
+        a, b = v[:i] / 2, m[:, i] - 1
+    return total, first, last, previous, part, m, a, b
+
+
+def kept_in_rows(m, t):
+    for i in range(1, 4):
+        a = m * i
+        b = m.T + 1
+        c = (m + 1).T - a
+        d = t[:, i] * t[0, :, :][i - 1]
+        e = v = m[:, i, None] * m[None, i]
+        f = m[i : i + 1] * 2
+        g = m[:, ::-1] + m[::-1]
+        h = m[:, :0] * 2
+    return a, b, c, d, e, v, f, g, h
+
+
+def made_anew(n, m):
+    for i in range(n):
+        a = np.zeros((i, 3))
+        b = np.ones(i, int)
+        c = np.zeros_like(m)
+        d = m.T.copy()
+        d[i] = c[:, i] + c[i].dot(m[:, i])
+        b[i // 2 :] = i
+        e = a.T
+        a[:, i % 3] = i
+    return a, b, c, d, e, a.shape, len(b)
+
+
+def gives_back(v):
+    for i in range(1, 9):
+        w = v * i
+        if w[3] > 2:
+            return w, w[1:], v + w
+    return None
+
+
+def conjugate_gradients(a, b):
+    x = np.zeros(a.shape[0])
+    r = b - a @ x
+    p = r.copy()
+    old = r @ r
+    for _ in range(6):
+        q = a @ p
+        step = old / (p @ q)
+        x += step * p
+        r -= step * q
+        new = r @ r
+        if np.sqrt(new) < 1e-10:
+            break
+        p = r + (new / old) * p
+        old = new
+    return x, r, p
+
+
+def by_steps(v, step):
+    for i in range(1, 4):
+        w = v[i::step]
+        v[:i:step] = w[0]
+    return w
+
+
+CASES = [
+    (lu, M),
+    (cholesky, SPD),
+    (rank_k, 1.5, 1.2, M, M + 1),
+    (columns, RNG.random((6, 9)), RNG.random((6, 9))),
+    (columns, np.asfortranarray(RNG.random((6, 9))), RNG.random((6, 9))),
+    (levinson, V * 0.01),
+    (jacobi, V, V + 1),
+    (jacobi, V.astype("f4"), V.astype("f4")),
+    (jacobi_2d, M, M + 1),
+    (covariance, RNG.random((5, 8)), np.zeros((8, 8))),
+    (gram_schmidt, RNG.random((8, 6)), np.zeros((8, 6)), np.zeros((6, 6))),
+    (products, M, RNG.random(7), RNG.random(7)),
+    (products, M.astype("f4"), RNG.random(7).astype("f4"), RNG.random(7).astype("f4")),
+    (products, (M * 3).astype("i8"), np.arange(7), np.arange(7)),
+    (products, M + 1j, RNG.random(7) + 2j, RNG.random(7) + 0j),
+    (levels, T3, T3 + 0.5),
+    (shifted, V),
+    (shifted, np.arange(9)),
+    (filled, V, M),
+    (filled, V, M.astype("f4")),
+    (warns, V, M),
+    (warns, -V, M * 1e200),
+    (wrong_shapes, V, M),
+    (whole_in_place, V, V + 1),
+    (whole_in_place, np.arange(5), np.arange(5)),
+    (mixed, V, np.arange(-12, 12), M),
+    (called, V, abs(M), V[:9] + 1j),
+    (called, V.astype("f4"), abs(M).astype("f4"), (V[:9] + 1j).astype("c8")),
+    (views, M),
+    (kept, V, M),
+    (kept, V, np.asfortranarray(M)),
+    (kept_in_rows, M, T3),
+    (kept_in_rows, np.asfortranarray(M), T3),
+    (kept_in_rows, M.astype("f4"), T3),
+    (made_anew, 5, M),
+    (gives_back, V),
+    (conjugate_gradients, SPD, V[:7]),
+    (by_steps, V, 2),
+    (by_steps, V, -2),
+    (by_steps, V, 0),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
+def test_native_arrays(case):
+    function, *args = case
+    # Before NEP 50 products of integers and numbers are NumPy's.
+    known = np.lib.NumpyVersion(np.__version__) >= "2.0.0" or all(
+        a.dtype == float for a in args if isinstance(a, np.ndarray)
+    )
+    native = known and not (function is products and args[0].dtype == int)
+    check(function, *args, native=native, most=40, name=__file__)
+
+
+def test_one_array_in_two_places():
+    """Parts of one array that are written and read, under two names."""
+    base = RNG.random(30)
+
+    def f(base, i):
+        a, b = base[:20], base[5:25]
+        for i in range(1, 4):
+            a[i:] = b[:-i] * 2
+            b[i:-1] += a[i + 1 :] - b[i:-1]
+        return base
+
+    check(f, base, 0, name=__file__)
+
+
+@pytest.mark.parametrize("strides", [(8, 8), (8, 16), (0, 8), (16, 8), (-8, 8)])
+def test_arrays_whose_elements_share_memory(strides):
+    """The order in which their elements are written is NumPy's."""
+
+    def f(base):
+        x = np.lib.stride_tricks.as_strided(base[12:], (5, 4), strides)
+        for i in range(3):
+            x[1:, i:] = x[:-1, i:] * 2 + i
+            x[i] += x[:, i][:4]
+        return base
+
+    check(f, np.arange(40.0), name=__file__)
+
+
+def test_large_arrays_are_left_to_numpy():
+    def f(x):
+        for _ in range(3):
+            x[1:] = x[:-1] * 0.5 + 1
+        return x
+
+    check(f, RNG.random(40_000), most=3, name=__file__)
+
+
+SLICES = ["i:", ":i", "1:-1", "::2", "::-1", ":", "i-1:i+2", "-3:", "i::2", "-2::-1"]
+DTYPES = ["f8", "f8", "f8", "f4", "i8", "i4", "c16", "?"]
+
+
+class Writer:
+    """One random function about parts of the vectors x and y and the matrices m and n, as text."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+
+    def pick(self, *choices):
+        return self.rng.choice(choices)
+
+    def part(self, part, axes):
+        """A part of an array: mostly the same slices, so that most shapes fit."""
+        if self.rng.random() < 0.15:
+            part = self.rng.choice(SLICES)
+        if axes == 2:
+            return f"{self.pick('m', 'n')}[{part}, {part}]"
+        return self.pick(
+            f"x[{part}]", f"y[{part}]", f"m[i, {part}]", f"m[{part}, i]", f"n[{part}, i - 1]"
+        )
+
+    def array(self, part, axes, depth=0):
+        kind = self.rng.random()
+        if depth > 2 or kind < 0.35:
+            return self.part(part, axes)
+        if kind < 0.45:
+            function = self.pick("np.sqrt", "abs", "np.exp", "np.sin", "-", "np.square")
+            return f"{function}({self.array(part, axes, depth + 1)})"
+        if kind < 0.5 and axes == 1:
+            return f"(m[{part}, {part}] @ {self.part(part, 1)})"
+        one = self.array(part, axes, depth + 1)
+        other = self.number() if self.rng.random() < 0.4 else self.array(part, axes, depth + 1)
+        pair = [one, other]
+        self.rng.shuffle(pair)
+        if self.rng.random() < 0.1:
+            return f"np.maximum({pair[0]}, {pair[1]})"
+        op = self.pick("+", "+", "-", "*", "*", "/", "//", "%", "<", "**")
+        return f"({pair[0]} {op} {pair[1]})"
+
+    def number(self):
+        dot = "np.dot({0}, {0})" if self.rng.random() < 0.5 else "({0} @ {0})"
+        return self.pick(
+            "i",
+            "a",
+            "2",
+            "0.5",
+            "1e200",
+            "x[i]",
+            "m[i, 1]",
+            "np.float32(1.5)",
+            "True",
+            dot.format("x[:i]"),
+        )
+
+    def statement(self):
+        part = self.rng.choice(SLICES)
+        axes = 2 if self.rng.random() < 0.25 else 1
+        kind = self.rng.random()
+        if kind < 0.1:
+            return f"a = {self.pick('np.dot', 'np.matmul')}(x[:i], y[:i]) * 0.5"
+        if kind < 0.2:
+            return f"{self.part(part, axes)} = {self.number()}"
+        if kind < 0.3:
+            return f"{self.pick('x', 'y', 'm')} {self.pick('+', '*')}= {self.number()}"
+        if kind < 0.6:
+            op = self.pick("+", "-", "*", "/", "//")
+            return f"{self.part(part, axes)} {op}= {self.array(part, axes)}"
+        return f"{self.part(part, axes)} = {self.array(part, axes)}"
+
+    def text(self):
+        lines = ["def f(x, y, m, n, a):", f"    for i in range(1, {self.rng.randint(3, 6)}):"]
+        for _ in range(self.rng.randint(1, 4)):
+            lines.append(f"        {self.statement()}")
+        return "\n".join([*lines, "    return a, i"]) + "\n"
+
+
+def arguments(seed):
+    rng = np.random.default_rng(seed)
+    pick = random.Random(seed + 1)
+    common = pick.choice(DTYPES)
+
+    def array(*shape):
+        dtype = np.dtype(common if pick.random() < 0.8 else pick.choice(DTYPES))
+        if dtype.kind == "c":
+            made = rng.normal(0, 3, shape) + 1j * rng.normal(0, 3, shape)
+        elif dtype.kind == "f":
+            made = rng.normal(0, 3, shape).astype(dtype)
+            if pick.random() < 0.1:
+                made.flat[2] = np.nan
+        else:
+            made = rng.integers(0, 2 if dtype.kind == "b" else 9, shape).astype(dtype)
+        return np.asfortranarray(made) if pick.random() < 0.2 else made
+
+    numbers = [1, -2, 0.5, np.float64(0.25), np.int64(3)]
+    return array(8), array(8), array(8, 8), array(8, 8), pick.choice(numbers)
+
+
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+def test_random_statements(seed):
+    text = Writer(seed).text()
+    name = f"<arrays {seed}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    names = {"np": np, "__name__": __name__}
+    exec(compile(text, name, "exec"), names)
+    try:
+        check(names["f"], *arguments(seed), native=False, most=7, name=name)
+    except BaseException:
+        print(text)
+        raise
