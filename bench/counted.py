@@ -43,16 +43,16 @@ class Counted(NamedTuple):
 def recording(_: int) -> Callable[[], Any]:
     """A call that records 200 operations: views, arithmetic, a ufunc. Nothing uses the results, and
     integers do not warn, so next to nothing is computed; what happens to the list keeps the
-    recording from being replayed."""
+    recording from being replayed, and a loop over a list does not become native."""
 
     @ufuse.jit
-    def record(x, seen):
-        for _ in range(STATEMENTS):
+    def record(x, rounds, seen):
+        for _ in rounds:
             np.minimum(x[1:-1] * 2 + x[:-2], 3)
         seen.append(1)
 
-    x = np.arange(1000)
-    return lambda: record(x, [])
+    x, rounds = np.arange(1000), [None] * STATEMENTS
+    return lambda: record(x, rounds, [])
 
 
 def replaying(_: int) -> Callable[[], Any]:

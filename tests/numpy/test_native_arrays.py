@@ -409,16 +409,24 @@ class Writer:
             return f"{self.part(part, axes)} = {self.number()}"
         if kind < 0.3:
             return f"{self.pick('x', 'y', 'm')} {self.pick('+', '*')}= {self.number()}"
+        if kind < 0.4:
+            return f"w = {self.array(part, axes)}"
+        if kind < 0.45:
+            return f"v, w = w, {self.array(part, axes)}"
         if kind < 0.6:
             op = self.pick("+", "-", "*", "/", "//")
             return f"{self.part(part, axes)} {op}= {self.array(part, axes)}"
         return f"{self.part(part, axes)} = {self.array(part, axes)}"
 
     def text(self):
-        lines = ["def f(x, y, m, n, a):", f"    for i in range(1, {self.rng.randint(3, 6)}):"]
+        lines = [
+            "def f(x, y, m, n, a):",
+            "    v = w = x",
+            f"    for i in range(1, {self.rng.randint(3, 6)}):",
+        ]
         for _ in range(self.rng.randint(1, 4)):
             lines.append(f"        {self.statement()}")
-        return "\n".join([*lines, "    return a, i"]) + "\n"
+        return "\n".join([*lines, "    return a, i, v, w"]) + "\n"
 
 
 def arguments(seed):

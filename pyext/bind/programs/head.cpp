@@ -30,7 +30,7 @@ using numpy_shim::program::Given;
 
 namespace {
 
-// How a loop has gone on: what the code around it does next (programs/looped.py).
+// How a loop has gone on: what the code around it does next (ufuse/source/heads.py).
 enum class Way : long { Ended, Broke, Returned, Raised, Resumed };
 
 // What Python's rounds of a loop have taken before it is compiled, in all its runs.
