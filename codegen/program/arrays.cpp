@@ -173,25 +173,26 @@ void ArrayPrinter::in_rows(const Step& s) {
 }
 
 void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
-  std::string operands, strides;
+  const std::string size = n_.length(s.target, 0);
+  std::string operands, strides, odd;
   const auto operand = [&](const std::string& at, const std::string& stride) {
     operands += (operands.empty() ? "" : ", ") + at;
     strides += (strides.empty() ? "" : ", ") + stride;
   };
-  const auto in_rows = [&](ArrayReg a) {
-    operand(n_.array_name(a), std::to_string(ir::size_of(n_.element_type(a))));
-  };
   for (std::size_t i = 0; i < s.arrays.size(); ++i) {
-    if (s.arrays[i] == ir::program::kNone)
+    const ArrayReg a = s.arrays[i];
+    if (a == ir::program::kNone) {
       operand("(char*)&" + n_.name(s.args[i]), "0");
-    else
-      in_rows(s.arrays[i]);
+      continue;
+    }
+    operand(n_.array_name(a), n_.stride(a, 0));
+    odd += "rt::is_odd(" + size + ", " + n_.stride(a, 0) + ", " +
+           std::to_string(ir::size_of(n_.element_type(a))) + ") || ";
   }
-  in_rows(s.target);
+  operand(n_.array_name(s.target), n_.stride(s.target, 0));
   line_("char* operands[] = {" + operands + "};");
   line_("const rt::Index strides[] = {" + strides + "};");
-  exit_where_("rt::loop_over(" + loop + ", operands, " + part(s.target) + ".size(), strides)",
-              s.exit);
+  exit_where_(odd + "rt::loop_over(" + loop + ", operands, " + size + ", strides)", s.exit);
 }
 
 void ArrayPrinter::product(const Step& s, const std::string& loop) {

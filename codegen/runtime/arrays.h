@@ -222,6 +222,11 @@ inline bool is_reported(Flags& flags) {
   return (flags.bits() & (kDivideByZero | kOverflow | kInvalid)) != 0;
 }
 
+// Strides that NumPy gives to its inner loops in another form.
+inline bool is_odd(i64 size, i64 stride, i64 bytes) {
+  return stride <= 0 || (size == 1 && stride != bytes);
+}
+
 // Whether a flag has been raised that NumPy reports.
 inline bool loop_over(const Loop& loop, char** operands, i64 size, const Index* strides) {
   Flags flags;

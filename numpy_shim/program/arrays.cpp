@@ -171,30 +171,35 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
   return result;
 }
 
-// What no row of ops.def does: NumPy's inner loop, over operands in memory of their own.
+// What no row of ops.def does: NumPy's inner loop, over vectors with the strides that NumPy gives
+// it. Of complex numbers the loops round by their strides, and NumPy has several ways to call them.
 Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
                           const std::vector<Value>& given) {
   Step step;
   step.kind = Step::Kind::LoopOver;
-  std::vector<Reg> lengths;
+  Reg size = kNone;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const DType to = resolved.inputs[i];
+    if (is_in(to, ir::kComplex)) fail("`" + f.name + "` of arrays of complex numbers");
     if (given[i].is_number()) {
       step.arrays.push_back(kNone);
       step.args.push_back(as(given[i], to));
       continue;
     }
-    const Value operand = in_memory(as_elements_of(given[i], to));
-    const auto rank = static_cast<std::size_t>(operand.rank);
-    if (!lengths.empty() && lengths.size() != rank)
-      fail("`" + f.name + "` of arrays of different shapes");
-    for (std::size_t axis = 0; axis < rank; ++axis) {
-      const Reg one = length(operand, static_cast<int>(axis));
-      if (lengths.size() < rank)
-        lengths.push_back(one);
-      else
-        guard(compute(Op::Equal, DType::Bool, {lengths[axis], one}));
+    if (given[i].rank != 1) fail("`" + f.name + "` of arrays of several axes");
+    const Elements& work = *given[i].elements;
+    Value operand = given[i];
+    if (work.body.empty() && operand.dtype == to) {
+      operand.kind = Value::Kind::Array;
+      operand.array = work.arrays[0];
+    } else {
+      operand = in_memory(as_elements_of(operand, to));
     }
+    const Reg one = length(operand, 0);
+    if (size == kNone)
+      size = one;
+    else
+      guard(compute(Op::Equal, DType::Bool, {size, one}));
     step.arrays.push_back(operand.array);
     step.args.push_back(kNone);
   }
@@ -204,7 +209,7 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
                                  {resolved.outputs.begin(), resolved.outputs.end()},
                                  loop.loop,
                                  loop.data});
-  const Value result = new_array(resolved.outputs[0], lengths);
+  const Value result = new_array(resolved.outputs[0], {size});
   step.target = result.array;
   step.exit = exit();
   emit(std::move(step));

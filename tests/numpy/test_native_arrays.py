@@ -162,9 +162,11 @@ def called(v, m, z):
     for i in range(1, 5):
         v[:i] = np.exp(-v[:i]) + np.log(v[i : 2 * i] + 1) ** 2
         m[:, i] = np.arctan2(m[:, i - 1], m[i, :]) // 0.25
-        m[i:, i:] = np.hypot(m[i:, i:], 2) * np.tanh(m[i:, 0])
-        z[i:] *= z[:-i] / (1 + 2j)
+        m[i:, i] = np.hypot(m[i:, i], 2) * np.tanh(m[i:, 0])
+        z[i:] = np.sin(z[:-i]) / np.exp(v[i])
         v[i] = v[:i] @ np.cos(v[:i])
+        m[i] = np.exp(m[::-1, i] * 0.01)
+        m[0] = np.cos(m[i, ::-1])
 
 
 def views(m):
@@ -278,8 +280,8 @@ CASES = [
     (whole_in_place, V, V + 1),
     (whole_in_place, np.arange(5), np.arange(5)),
     (mixed, V, np.arange(-12, 12), M),
-    (called, V, abs(M), V[:9] + 1j),
-    (called, V.astype("f4"), abs(M).astype("f4"), (V[:9] + 1j).astype("c8")),
+    (called, V, abs(M), V[:9] + 1),
+    (called, V.astype("f4"), abs(M).astype("f4"), V[:9].astype("f4")),
     (views, M),
     (kept, V, M),
     (kept, V, np.asfortranarray(M)),

@@ -90,5 +90,7 @@ def test_operators_of_scalars(name):
         if answer != "ok":
             continue
         for a, b in itertools.product(numbers(one), numbers(other)):
+            if np.result_type(a, b) != np.promote_types(a.dtype, b.dtype):
+                continue  # NumPy 1 promotes by value here, and such calls are NumPy's
             by_loop = outcome(lambda a=a, b=b: getattr(np, name)(a, b))
             assert outcome(lambda a=a, b=b: apply(a, b)) == by_loop, (a, b)
