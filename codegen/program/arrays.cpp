@@ -100,7 +100,6 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   const auto element_type = [&](std::size_t i) {
     return ProgramNames::memory_type(n_.element_type(s.arrays[i]));
   };
-  const auto has_last_axis = [&](std::size_t i) { return n_.rank(s.arrays[i]) > 0; };
   const std::string part = "const rt::Part<" + std::to_string(rank) + "> ";
   std::string parameters = part + "to";
   for (std::size_t i = 0; i < s.arrays.size(); ++i)
@@ -113,7 +112,6 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   line("const rt::i64 n = to.length[" + end + "], step = to.stride[" + end + "];");
   std::string in_rows = "step == sizeof(" + type + ")";
   for (std::size_t i = 0; i < s.arrays.size(); ++i) {
-    if (!has_last_axis(i)) continue;
     const std::string x = "x" + std::to_string(i);
     line("const rt::i64 step_" + x + " = " + x + ".stride[" + end + "];");
     in_rows += " && step_" + x + " == sizeof(" + element_type(i) + ")";

@@ -138,15 +138,21 @@ inline bool same(const Part<N>& a, const Part<N>& b) {
   return a.at == b.at;
 }
 
+// Gives an array of such elements the strides that it has in rows. Returns its size in bytes.
+template <int N>
+inline i64 put_in_rows(Part<N>& x, i64 bytes) {
+  for (int axis = N - 1; axis >= 0; --axis) {
+    x.stride[axis] = bytes;
+    bytes *= x.length[axis];
+  }
+  return bytes;
+}
+
 // An array in memory of its own, in rows; without an address where there is no memory.
 template <int N>
 inline Part<N> made(Room& room, const Part<N>& like, i64 bytes) {
   Part<N> r = like;
-  for (int axis = N - 1; axis >= 0; --axis) {
-    r.stride[axis] = bytes;
-    bytes *= r.length[axis];
-  }
-  r.at = room.take(bytes);
+  r.at = room.take(put_in_rows(r, bytes));
   return r;
 }
 
@@ -158,12 +164,8 @@ inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewA
 // there is none, or where NumPy's layout is not known.
 template <class T, int N, int M>
 inline Part<N> new_array(NewArray*& first, const u64 (&held)[M], Index dtype, Part<N> shape) {
-  i64 bytes = sizeof(T);
-  for (int axis = N - 1; axis >= 0; --axis) {
-    shape.stride[axis] = bytes;
-    bytes *= shape.length[axis];
-    if (N > 1 && shape.length[axis] == 0) return shape;
-  }
+  const i64 bytes = put_in_rows(shape, sizeof(T));
+  if (N > 1 && bytes == 0) return shape;
   NewArray* found = nullptr;
   for (NewArray* each = first; each != nullptr && found == nullptr; each = each->next) {
     if (each->capacity < bytes) continue;
@@ -218,20 +220,9 @@ inline void copy(Part<N> to, Part<N> from) {
   }
 }
 
-inline bool is_reported(Flags& flags) {
-  return (flags.bits() & (kDivideByZero | kOverflow | kInvalid)) != 0;
-}
-
 // Strides that NumPy gives to its inner loops in another form.
 inline bool is_odd(i64 size, i64 stride, i64 bytes) {
   return stride <= 0 || (size == 1 && stride != bytes);
-}
-
-// Whether a flag has been raised that NumPy reports.
-inline bool loop_over(const Loop& loop, char** operands, i64 size, const Index* strides) {
-  Flags flags;
-  loop.call(operands, &size, strides, loop.data);
-  return is_reported(flags);
 }
 
 // ---- Matrix products ----

@@ -249,14 +249,23 @@ inline i64 rounds(i64 start, i64 stop, i64 step) {
 
 // ---- NumPy's inner loops ----
 
-// One element; whether a flag has been raised that NumPy reports by default.
+inline bool is_reported(Flags& flags) {
+  return (flags.bits() & (kDivideByZero | kOverflow | kInvalid)) != 0;
+}
+
+// Whether a flag has been raised that NumPy reports by default.
+inline bool loop_over(const Loop& loop, char** operands, Index size, const Index* strides) {
+  Flags flags;
+  loop.call(operands, &size, strides, loop.data);
+  return is_reported(flags);
+}
+
+// The same of one element.
 template <class R, class... X>
 inline bool call_loop(const Loop& loop, R& r, X... x) {
   char* operands[] = {(char*)&x..., (char*)&r};
-  const Index one = 1, strides[] = {(Index)sizeof(X)..., (Index)sizeof(R)};
-  Flags flags;
-  loop.call(operands, &one, strides, loop.data);
-  return (flags.bits() & (kDivideByZero | kOverflow | kInvalid)) != 0;
+  const Index strides[] = {(Index)sizeof(X)..., (Index)sizeof(R)};
+  return loop_over(loop, operands, 1, strides);
 }
 
 }  // namespace rt

@@ -397,15 +397,16 @@ class Checker {
     array(s.target);
     need(s.arrays.size() == entry.inputs.size() && s.args.size() == s.arrays.size(),
          "a loop with its operands");
-    need(entry.outputs.size() == 1 && dtype_of(s.target) == entry.outputs[0], "the loop's result");
+    need(entry.outputs.size() == 1 && dtype_of(s.target) == entry.outputs[0] && rank(s.target) == 1,
+         "the loop's result");
     for (std::size_t i = 0; i < s.arrays.size(); ++i) {
       if (s.arrays[i] == kNone) {
         is(s.args[i], entry.inputs[i]);
         continue;
       }
       array(s.arrays[i]);
-      need(dtype_of(s.arrays[i]) == entry.inputs[i] && rank(s.arrays[i]) == rank(s.target),
-           "operands of the loop's dtypes and the result's rank");
+      need(dtype_of(s.arrays[i]) == entry.inputs[i] && rank(s.arrays[i]) == 1,
+           "vectors of the loop's dtypes");
     }
     exits(s);
   }

@@ -158,14 +158,10 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
     take_in(*work, given[i]);
     const Reg element = given[i].elements->result;
     work->raises |= given[i].dtype != to && ir::cast_may_raise(given[i].dtype, to);
-    Steps* const around = std::exchange(out_, &work->body);
-    args.push_back(cast_to(element, to));
-    out_ = around;
+    write_to(work->body, [&] { args.push_back(cast_to(element, to)); });
   }
   result.dtype = resolved.outputs[0];
-  Steps* const around = std::exchange(out_, &work->body);
-  work->result = compute(*resolved.op, result.dtype, args);
-  out_ = around;
+  write_to(work->body, [&] { work->result = compute(*resolved.op, result.dtype, args); });
   work->raises |= ir::may_raise(*resolved.op, resolved.inputs.back(), result.dtype);
   result.elements = std::move(work);
   return result;
@@ -365,9 +361,7 @@ Value Writer::as_elements_of(const Value& v, DType dtype) {
   if (made.dtype == dtype) return made;
   auto work = std::make_shared<Elements>(*made.elements);
   work->raises |= ir::cast_may_raise(made.dtype, dtype);
-  Steps* const around = std::exchange(out_, &work->body);
-  work->result = cast_to(work->result, dtype);
-  out_ = around;
+  write_to(work->body, [&] { work->result = cast_to(work->result, dtype); });
   made.dtype = dtype;
   made.elements = std::move(work);
   return made;

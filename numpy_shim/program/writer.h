@@ -277,13 +277,18 @@ class Writer {
   int exit(Exit::Kind kind, int statement, const Where& value = {});
   [[noreturn]] void fail(const std::string& why) const;
   DType dtype_of(Reg reg) const { return program_.registers[static_cast<std::size_t>(reg)].dtype; }
+  // What `body` writes goes behind these steps.
+  template <class Body>
+  void write_to(Steps& steps, const Body& body) {
+    Steps* const around = std::exchange(out_, &steps);
+    body();
+    out_ = around;
+  }
   // What `body` writes, as steps of their own.
   template <class Body>
   Steps written(const Body& body) {
     Steps steps;
-    Steps* const around = std::exchange(out_, &steps);
-    body();
-    out_ = around;
+    write_to(steps, body);
     return steps;
   }
 
