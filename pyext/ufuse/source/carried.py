@@ -27,8 +27,8 @@ from .text import (
     text_of,
 )
 
-# The name of a file, and pieces of its text with the number of their first line.
-Excerpt = tuple[str, tuple[tuple[int, str], ...]]
+# Pieces of one text, each with the number of its first line.
+Excerpt = tuple[tuple[int, str], ...]
 _CONTAINERS = (tuple, list, set, frozenset)
 
 
@@ -42,41 +42,43 @@ def excerpts(function: types.FunctionType, is_there: Callable[[Any], bool]) -> t
     is_there : callable
         Whether the other process imports a function or a class, and so has its file.
     """
-    files: dict[str, dict[int, str]] = {}
+    texts: dict[int, dict[int, str]] = {}
     for each in _reached(function, is_there):
         found = _known.get(each.__code__)
         if found is None:
             found = _statements(each)
             _known.set(each.__code__, found)
-        if found:
-            files.setdefault(each.__code__.co_filename, {}).update(found)
-    return tuple((name, _runs(lines)) for name, lines in sorted(files.items()))
+        text, lines = found
+        if lines:
+            texts.setdefault(text, {}).update(lines)
+    return tuple(sorted(_runs(lines) for lines in texts.values()))
 
 
 def received(given: Iterable[Excerpt]) -> list[Text]:
     """Make the text of other processes known, for as long as what is returned lives."""
     texts = []
-    for name, runs in given:
+    for runs in given:
         text, line = [], 1
         for first, lines in runs:
             text.append("\n" * (first - line) + lines)
             line = first + lines.count("\n")
-        texts.append(sent(name, "".join(text)))
+        texts.append(sent("".join(text)))
     return texts
 
 
-# By line, of each code object that was sent.
-_known: PerCode[dict[int, str]] = PerCode()
+# Of each code object that was sent: the hash of the text it stands in, and lines by their numbers.
+_known: PerCode[tuple[int, dict[int, str]]] = PerCode()
 
 
-def _statements(function: types.FunctionType) -> dict[int, str]:
-    """The lines of a file's statements that a function stands in, and of its imports."""
+def _statements(function: types.FunctionType) -> tuple[int, dict[int, str]]:
+    """The lines of a text's statements that a function stands in, and of its imports."""
     code = function.__code__
     try:
         lines = text_of(function)
-        body = parsed("".join(lines), code).body
+        text = "".join(lines)
+        body = parsed(text, code).body
     except (NoSource, *UNREADABLE):
-        return {}
+        return 0, {}
     last, wanted = last_line(code), {}
     for statement in body:
         decorators = getattr(statement, "decorator_list", [])
@@ -85,9 +87,9 @@ def _statements(function: types.FunctionType) -> dict[int, str]:
         around = start <= last and code.co_firstlineno <= end
         if around or names_imported(ast.Module([statement], [])):
             for line in range(start, end + 1):
-                text = lines[line - 1]
-                wanted[line] = text if text.endswith("\n") else text + "\n"
-    return wanted
+                content = lines[line - 1]
+                wanted[line] = content if content.endswith("\n") else content + "\n"
+    return hash(text), wanted
 
 
 def _runs(lines: dict[int, str]) -> tuple[tuple[int, str], ...]:

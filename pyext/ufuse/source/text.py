@@ -66,14 +66,14 @@ class Text(list[str]):
     """The lines of a text that was sent from another process; known while somebody holds it."""
 
 
-# By the name of the file, which texts of several processes may share (`<stdin>`).
-_sent: dict[str, weakref.WeakValueDictionary[str, Text]] = {}
+# Not by the names of files: several processes may have one of the same name (`<stdin>`), and newer
+# versions of cloudpickle leave the names out.
+_sent: weakref.WeakValueDictionary[str, Text] = weakref.WeakValueDictionary()
 
 
-def sent(name: str, text: str) -> Text:
+def sent(text: str) -> Text:
     """The lines of a text that stands for a file where the process has another one, or none."""
-    texts = _sent.setdefault(name, weakref.WeakValueDictionary())
-    return texts.setdefault(text, Text(io.StringIO(text)))  # only "\n" ends a line
+    return _sent.setdefault(text, Text(io.StringIO(text)))  # only "\n" ends a line
 
 
 def nested(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -131,12 +131,12 @@ def text_of(function: types.FunctionType) -> list[str]:
 
 def _found(function: types.FunctionType) -> tuple[Source, list[str]]:
     code = function.__code__
-    texts = _texts(function)
-    for lines in texts:
+    here = _lines(function)
+    for lines in itertools.chain([here], _sent_with(code)):
         source = _source_in(lines, function)
         if source is not None:
             return source, lines
-    if not texts:
+    if not here:
         raise NoSource(f"there is no source of {code.co_filename}")
     raise NoSource(f"the text of {code.co_filename} is not what was imported")
 
@@ -169,10 +169,13 @@ def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
     return None
 
 
-def _texts(function: types.FunctionType) -> list[list[str]]:
-    """Where the source may be: the file, and what was sent in its name."""
-    texts = [_lines(function), *_sent.get(function.__code__.co_filename, {}).values()]
-    return [lines for lines in texts if lines]
+def _sent_with(code: types.CodeType) -> Iterator[list[str]]:
+    """The texts of other processes that have the function's name in its lines."""
+    name = "lambda" if code.co_name == "<lambda>" else code.co_name
+    first, last = code.co_firstlineno, last_line(code)
+    for lines in list(_sent.values()):
+        if any(name in line for line in lines[first - 1 : last]):
+            yield lines
 
 
 def _lines(function: types.FunctionType) -> list[str]:
