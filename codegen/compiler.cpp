@@ -153,7 +153,7 @@ std::shared_ptr<const ir::Executable> Compiler::find(const ir::Graph& graph,
                                                      const ir::RunArgs& layouts,
                                                      bool always) const {
   auto known = state_->find(request_key(graph, layouts));
-  if (known && !known->settled() && state_->waits(graph, always)) return nullptr;
+  if (known && !known->is_final() && state_->waits(graph, always)) return nullptr;
   return known;
 }
 

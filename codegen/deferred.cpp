@@ -102,7 +102,7 @@ const ir::Report& Deferred::report() const {
   return now.state == Stage::Compiled ? now.executable->report() : now.report;
 }
 
-bool Deferred::settled() const {
+bool Deferred::is_final() const {
   // Who asks may run it only if it is: so it is found out here.
   return stage_.load(std::memory_order_acquire)->state != Stage::Building ||
          look().state != Stage::Building;

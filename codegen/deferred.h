@@ -38,7 +38,7 @@ class Deferred : public ir::Executable {
 
   ir::RunStatus run(const ir::RunArgs& args) const override;
   const ir::Report& report() const override;
-  bool settled() const override;
+  bool is_final() const override;
   double expected_ns() const override;
 
  private:

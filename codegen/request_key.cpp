@@ -13,7 +13,8 @@ class Key {
     Key key;
     for (std::size_t i = 0; i < graph.size(); ++i) {
       const ir::Node& n = graph[graph.at(i)];
-      key.add(n.op, n.dtype, n.id, n.slot, n.constant, n.reduction, n.order, n.run_axes, n.chunk);
+      key.add(n.op, n.dtype, n.id, n.slot, n.constant, n.reduction, n.order, n.run_axes, n.chunk,
+              n.combine ? static_cast<int>(*n.combine) : -1, n.bounds);
       key.list(n.shape);
       key.list(n.ints);
       key.list(n.inputs);

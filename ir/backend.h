@@ -1,6 +1,6 @@
-// The one plug point of the house: something that can compute a graph. codegen (compiled loops) and
-// ir/interp (xtensor, no compiler) implement it; tracer prepares and runs through it; pyext chooses
-// which. No Python below this line.
+// A backend is something that can compute a graph: codegen (compiled loops) and ir/interp (xtensor,
+// no compiler) implement this interface, tracer prepares requests and runs them through it, and
+// pyext chooses which. It knows no Python.
 #pragma once
 
 #include <atomic>
@@ -56,9 +56,9 @@ struct RunArgs {
 struct RunStatus {
   std::uint32_t fp = 0;
   // The result may differ from NumPy's in the sign of a zero or a NaN's payload (Order::Extremum),
-  // or there is no memory for what is computed on the way, or nothing has been built yet: the
-  // caller must compute it anew with NumPy itself. In-place outputs have not been written when this
-  // is set.
+  // or a position is outside of its axis (Bounds::Signed), or there is no memory for what is
+  // computed on the way, or nothing has been built yet: the caller must compute it anew with NumPy
+  // itself. In-place outputs have not been written when this is set.
   bool redo = false;
   // Given up: outputs hold anything.
   bool stopped = false;
@@ -95,13 +95,13 @@ struct Patience {
 class Executable {
  public:
   virtual ~Executable() = default;
-  // Waits until it is settled, where that can be expected to happen in time.
+  // Waits until it is final, where that can be expected to happen in time.
   virtual void await(const Patience&) const {}
   // Thread-safe; takes no lock of Python's; throws nothing but std::bad_alloc.
   virtual RunStatus run(const RunArgs& args) const = 0;
   virtual const Report& report() const = 0;
   // False while it runs in another way than it will later: its times say nothing yet.
-  virtual bool settled() const { return true; }
+  virtual bool is_final() const { return true; }
   // Roughly how long a run takes on one thread, in nanoseconds.
   virtual double expected_ns() const = 0;
   // Whether it was built for the caller: true for the first who asks. A backend may give the same

@@ -128,4 +128,42 @@ NodeId arg_reduce(Graph& g, bool largest, NodeId x, std::int64_t axis) {
   return add_inferred(g, nullptr, std::move(node));
 }
 
+NodeId iota(Graph& g, std::int64_t elements) {
+  Node node = make(Op::Iota, {});
+  node.shape = {elements};
+  return add_inferred(g, nullptr, std::move(node));
+}
+
+NodeId scan(Graph& g, Op combine, NodeId x, std::int64_t axis) {
+  Node node = make(Op::Scan, {x});
+  node.ints = {axis};
+  node.combine = combine;
+  return add_inferred(g, nullptr, std::move(node));
+}
+
+NodeId gather(Graph& g, NodeId x, const NodeIds& positions, Dims axes, Bounds bounds) {
+  Node node = make(Op::Gather, {x});
+  node.inputs.insert(node.inputs.end(), positions.begin(), positions.end());
+  node.ints = std::move(axes);
+  node.bounds = bounds;
+  return add_inferred(g, nullptr, std::move(node));
+}
+
+NodeId scatter(Graph& g, NodeId x, const NodeIds& positions, NodeId values, Dims axes,
+               Bounds bounds, std::optional<Op> combine) {
+  Node node = make(Op::Scatter, {x});
+  node.inputs.insert(node.inputs.end(), positions.begin(), positions.end());
+  if (values) node.inputs.push_back(values);
+  node.ints = std::move(axes);
+  node.bounds = bounds;
+  node.combine = combine;
+  return add_inferred(g, nullptr, std::move(node));
+}
+
+NodeId nonzero(Graph& g, NodeId mask, std::int64_t count) {
+  Node node = make(Op::Nonzero, {mask});
+  node.shape = {count, static_cast<std::int64_t>(g[mask].shape.size())};
+  return add_inferred(g, nullptr, std::move(node));
+}
+
 }  // namespace ufuse::ir

@@ -28,6 +28,13 @@ struct ReduceOrder {
 };
 NodeId reduce(Graph& g, Reduction r, NodeId x, Dims axes, ReduceOrder order, NodeId initial = {});
 NodeId arg_reduce(Graph& g, bool largest, NodeId x, std::int64_t axis);
+NodeId iota(Graph& g, std::int64_t elements);
+NodeId scan(Graph& g, Op combine, NodeId x, std::int64_t axis);
+NodeId gather(Graph& g, NodeId x, const NodeIds& positions, Dims axes, Bounds bounds);
+// `values`: unset for a `combine` of one operand.
+NodeId scatter(Graph& g, NodeId x, const NodeIds& positions, NodeId values, Dims axes,
+               Bounds bounds, std::optional<Op> combine = std::nullopt);
+NodeId nonzero(Graph& g, NodeId mask, std::int64_t count);  // of as many true elements
 
 // Inference and verification. `infer` gives dtype and shape that a node must have; `verify` throws
 // InternalError naming the first bad node of a graph (operands out of order, wrong dtype, wrong

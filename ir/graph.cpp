@@ -54,6 +54,9 @@ std::uint64_t hash_value(const Node& node) {
       both(static_cast<std::uint64_t>(node.reduction) << 8 | static_cast<std::uint64_t>(node.order),
            node.run_axes));
   h.add(static_cast<std::uint64_t>(node.chunk));
+  if (node.combine || node.bounds != Bounds::Signed)
+    h.add(both(node.combine ? static_cast<std::uint64_t>(*node.combine) + 1 : 0,
+               static_cast<std::uint64_t>(node.bounds)));
   return h.value();
 }
 
@@ -80,11 +83,34 @@ void Graph::index(std::uint64_t hash, std::uint32_t node) {
   links_[node] = {hash, std::exchange(heads_[head_of(hash)], node)};
 }
 
+std::optional<Op> combine_of(const Node& node) {
+  return node.op == Op::Reduce ? reduction_info(node.reduction).combine : node.combine;
+}
+
+NodeId scattered_values(const Node& node) {
+  return node.inputs.size() > node.ints.size() + 1 ? node.inputs.back() : NodeId{};
+}
+
+DType combined_dtype(const Graph& g, const Node& node) {
+  const NodeId values = node.op == Op::Scatter ? scattered_values(node) : NodeId{};
+  return values ? g[values].dtype : node.dtype;
+}
+
 bool may_raise(const Graph& g, const Node& node) {
-  if (op_info(node.op).flags == Flags::Combine)
-    return may_raise(reduction_info(node.reduction).combine, node.dtype, node.dtype);
+  if (op_info(node.op).flags == Flags::Combine) {
+    const std::optional<Op> combine = combine_of(node);
+    const DType dtype = combined_dtype(g, node);
+    return combine && (may_raise(*combine, dtype, dtype) ||
+                       (dtype != node.dtype && cast_may_raise(dtype, node.dtype)));
+  }
   return !node.inputs.empty() && may_raise(node.op, g[node.inputs.back()].dtype, node.dtype);
 }
+
+bool may_fail(const Node& node) {
+  return (node.op == Op::Gather || node.op == Op::Scatter) && node.bounds == Bounds::Signed;
+}
+
+bool may_redo(const Node& node) { return node.order == Order::Extremum || may_fail(node); }
 
 Scalar without_padding(Scalar value, DType dtype) {
   const std::size_t part = size_of(real_part(dtype)), bytes = value_bytes(dtype);
@@ -146,7 +172,7 @@ LoopTable::~LoopTable() {
 }
 
 // Block b begins at row kFirstBlock * (2^b - 1).
-LoopTable::Place LoopTable::place_of(std::uint32_t row) {
+LoopTable::Position LoopTable::position_of(std::uint32_t row) {
   const int block = std::bit_width(row / kFirstBlock + 1) - 1;
   return {static_cast<std::size_t>(block), row - kFirstBlock * ((1u << block) - 1)};
 }
@@ -159,7 +185,7 @@ std::uint32_t LoopTable::add(LoopEntry entry) {
         row.inputs == entry.inputs && row.outputs == entry.outputs)
       return i;
   }
-  const auto [block, index] = place_of(size);
+  const auto [block, index] = position_of(size);
   LoopEntry* rows = blocks_.at(block).load(std::memory_order_relaxed);
   if (!rows) {
     rows = new LoopEntry[std::size_t{kFirstBlock} << block];
@@ -172,7 +198,7 @@ std::uint32_t LoopTable::add(LoopEntry entry) {
 
 const LoopEntry& LoopTable::operator[](std::uint32_t row) const {
   if (row >= size()) throw std::out_of_range("a row that the table of loops does not have");
-  const auto [block, index] = place_of(row);
+  const auto [block, index] = position_of(row);
   return blocks_[block].load(std::memory_order_acquire)[index];
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,14 @@ enum class Order : std::uint8_t {
              // pairwise(run)
   Extremum,  // float minimum/maximum in NumPy's vector order: exact unless NaNs differ or both
              // zeros tie; those are `redo`
+};
+
+// Which positions there are along an axis of n elements, and what they mean.
+enum class Bounds : std::uint8_t {
+  Signed,    // -n to n - 1, negative ones count from the end; with others a backend says `redo`
+  Unsigned,  // 0 to n - 1, as whoever makes the graph knows
+  Wrap,      // any, modulo n
+  Clip,      // any: the nearest one within
 };
 
 struct NodeId {
@@ -66,6 +75,8 @@ struct Node {
   Order order = Order::Free;
   std::uint32_t run_axes = 0;  // Order::Pairwise
   std::int64_t chunk = 0;      // Order::Pairwise
+  std::optional<Op> combine;   // a row of ops.def; unset: none
+  Bounds bounds = Bounds::Signed;
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -99,9 +110,21 @@ class Graph {
   std::vector<std::uint32_t> heads_;
 };
 
+// The op by which a reduction, scan or scatter combines elements; unset: none.
+std::optional<Op> combine_of(const Node& node);
+// The dtype in which it combines them.
+DType combined_dtype(const Graph& g, const Node& node);
+// A scatter's operand behind the positions; unset where there is none.
+NodeId scattered_values(const Node& node);
+
 // May computing the node raise a floating-point flag that NumPy reports? What its operands raise is
 // not asked.
 bool may_raise(const Graph& g, const Node& node);
+// May NumPy raise an exception in place of computing the node? So it does for a position outside of
+// its axis.
+bool may_fail(const Node& node);
+// May a backend leave the node to NumPy once it sees the operands' values?
+bool may_redo(const Node& node);
 
 // NumPy's inner loop of a ufunc: the registry that `Ufunc` nodes point into; filled by pyext, which
 // knows where loops come from.
@@ -130,10 +153,10 @@ class LoopTable {
  private:
   // Blocks of rows, each twice as long as the one before.
   static constexpr std::uint32_t kFirstBlock = 64;
-  struct Place {
+  struct Position {
     std::size_t block, index;
   };
-  static Place place_of(std::uint32_t row);
+  static Position position_of(std::uint32_t row);
 
   std::array<std::atomic<LoopEntry*>, 26> blocks_{};
   std::atomic<std::uint32_t> size_{0};

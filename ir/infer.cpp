@@ -165,6 +165,54 @@ Dims without_axis(const Node& node, const Node& x) {
   return shape;
 }
 
+// A row of ops.def that gives what it takes.
+void check_combine(const Node& node, Op combine, DType dtype, int arity) {
+  require(is_elementwise_row(combine) && combine != Op::Where, node, "not an op that combines");
+  const OpInfo& row = op_info(combine);
+  require(row.arity == arity, node, "combine takes another number of operands");
+  require(is_accepted(dtype, row.accepts) && result_dtype(combine, dtype) == dtype, node,
+          "combine does not give the dtype that it takes");
+}
+
+void check_scan(const Node& node, const Operands& x) {
+  require(node.ints.size() == 1 && are_distinct_axes(node.ints, x[0].shape.size(), false), node,
+          "bad axis");
+  require(node.combine.has_value(), node, "combine is missing");
+  check_combine(node, *node.combine, x[0].dtype, 2);
+}
+
+// The shape of what stands at the positions.
+Dims gathered(const Node& node, const Operands& x) {
+  const std::size_t axes = node.ints.size();
+  require(axes >= 1 && x.size() >= axes + 1, node, "one operand for each axis is needed");
+  require(are_distinct_axes(node.ints, x[0].shape.size(), false), node, "bad axes");
+  Dims shape = x[1].shape;
+  for (std::size_t k = 1; k <= axes; ++k) {
+    require(x[k].dtype == DType::Int64, node, "positions are int64");
+    require(x[k].shape == shape, node, "positions differ in shape");
+  }
+  for (std::size_t a = 0; a < x[0].shape.size(); ++a)
+    if (std::ranges::find(node.ints, static_cast<std::int64_t>(a)) == node.ints.end())
+      shape.push_back(x[0].shape[a]);
+  return shape;
+}
+
+Dims scattered(const Node& node, const Operands& x) {
+  const Dims shape = gathered(node, x);
+  const std::size_t axes = node.ints.size();
+  const bool has_values = x.size() > axes + 1;
+  require(x.size() <= axes + 2, node, "too many operands");
+  require(has_values || node.combine, node, "new elements are missing");
+  if (has_values) {
+    require(x[axes + 1].shape == shape, node, "the new elements are of another shape");
+    require(node.combine || x[axes + 1].dtype == x[0].dtype, node,
+            "the new elements are of another dtype");
+  }
+  if (node.combine)
+    check_combine(node, *node.combine, x[has_values ? axes + 1 : 0].dtype, has_values ? 2 : 1);
+  return x[0].shape;
+}
+
 // What the row leaves open: whether the attributes fit the operands, and the shape where it is
 // derived from both.
 Dims checked(const Node& node, const Operands& x, const LoopTable* loops) {
@@ -192,6 +240,23 @@ Dims checked(const Node& node, const Operands& x, const LoopTable* loops) {
       return reduced(node, x);
     case NodeKind::ArgReduce:
       return without_axis(node, x[0]);
+    case NodeKind::Iota:
+      require(node.shape.size() == 1, node, "has one axis");
+      return {};
+    case NodeKind::Scan:
+      check_scan(node, x);
+      return {};
+    case NodeKind::Gather:
+      require(x.size() == node.ints.size() + 1, node, "one operand for each axis is needed");
+      return gathered(node, x);
+    case NodeKind::Scatter:
+      return scattered(node, x);
+    case NodeKind::Nonzero:
+      require(
+          node.shape.size() == 2 && node.shape[1] == static_cast<std::int64_t>(x[0].shape.size()),
+          node, "has one column for each axis");
+      require(node.shape[0] <= count(x[0].shape), node, "more positions than elements");
+      return {};
     case NodeKind::Elementwise:
       check_elementwise(node, x);
       return {};
@@ -208,8 +273,9 @@ DType dtype_of(const Node& node, const Operands& x, const LoopTable* loops) {
     case ResultRule::Same:
     case ResultRule::Bool:
     case ResultRule::Real:
-    case ResultRule::Int64:
       return result_dtype(node.op, x.values().dtype);
+    case ResultRule::Int64:
+      return DType::Int64;
   }
   fail(node, "unknown result rule");
 }

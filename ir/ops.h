@@ -42,7 +42,8 @@ enum class ShapeRule : std::uint8_t { Own, Scalar, Same, Derived };
 enum class Flags : std::uint8_t { Quiet, Fp, Cast, Combine, Any };
 using Attributes = std::uint8_t;
 inline constexpr Attributes kHasNothing = 0, kHasInts = 1, kHasId = 2, kHasSlot = 4,
-                            kHasConstant = 8, kHasOrder = 16;  // reduction, order, run_axes, chunk
+                            kHasConstant = 8, kHasOrder = 16,  // reduction, order, run_axes, chunk
+    kHasCombine = 32, kHasBounds = 64;
 
 struct OpInfo {
   std::string_view

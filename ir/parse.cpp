@@ -30,6 +30,7 @@ class Cursor {
                         std::string(line_));
   }
   bool at_end() const { return rest_.empty(); }
+  bool is_at(std::string_view token) const { return rest_.starts_with(token); }
   bool accept(std::string_view token) {
     if (!rest_.starts_with(token)) return false;
     rest_.remove_prefix(token.size());
@@ -197,6 +198,14 @@ void parse_order(Cursor& c, Node& node) {
   }
 }
 
+Bounds parse_bounds(Cursor& c) {
+  c.expect("bounds=");
+  const std::string_view name = c.word();
+  for (Bounds b : {Bounds::Signed, Bounds::Unsigned, Bounds::Wrap, Bounds::Clip})
+    if (bounds_name(b) == name) return b;
+  c.fail("unknown bounds");
+}
+
 DType parse_dtype(Cursor& c) {
   const std::optional<DType> dtype = dtype_from_name(c.word());
   if (!dtype) c.fail("unknown dtype");
@@ -233,6 +242,14 @@ void parse_head(Cursor& c, std::string_view line, std::size_t number, Node& node
       node.id = c.accept("argmax") ? 1 : 0;
       if (node.id == 0) c.expect("argmin");
       return;
+    case NodeKind::Scan:
+    case NodeKind::Scatter:
+      if (c.is_at("%")) return;
+      node.combine = parse_op(c);
+      return;
+    case NodeKind::Iota:
+    case NodeKind::Gather:
+    case NodeKind::Nonzero:
     case NodeKind::Broadcast:
     case NodeKind::Transpose:
     case NodeKind::Slice:
@@ -248,13 +265,21 @@ void parse_attributes(Cursor& c, Node& node) {
     case NodeKind::Input:
     case NodeKind::Param:
     case NodeKind::Const:
+    case NodeKind::Iota:
     case NodeKind::Reshape:
     case NodeKind::Cast:
     case NodeKind::Elementwise:
+    case NodeKind::Nonzero:
       return;
     case NodeKind::Broadcast:
     case NodeKind::ArgReduce:
+    case NodeKind::Scan:
       node.ints = c.dims("axes");
+      return;
+    case NodeKind::Gather:
+    case NodeKind::Scatter:
+      node.ints = c.dims("axes");
+      node.bounds = parse_bounds(c);
       return;
     case NodeKind::Transpose:
       node.ints = c.dims("permutation");

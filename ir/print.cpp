@@ -61,12 +61,21 @@ void add_attributes(std::string& line, const Node& node, const LoopTable* loops)
     case NodeKind::Input:
     case NodeKind::Param:
     case NodeKind::Const:
+    case NodeKind::Iota:
     case NodeKind::Reshape:
     case NodeKind::Cast:
     case NodeKind::Elementwise:
+    case NodeKind::Nonzero:
       return;
     case NodeKind::Broadcast:
     case NodeKind::ArgReduce:
+      return add_dims(line, "axes", node.ints);
+    case NodeKind::Gather:
+    case NodeKind::Scatter:
+      add_dims(line, "axes", node.ints);
+      line += " bounds=" + std::string(bounds_name(node.bounds));
+      return;
+    case NodeKind::Scan:
       return add_dims(line, "axes", node.ints);
     case NodeKind::Transpose:
       return add_dims(line, "permutation", node.ints);
@@ -103,6 +112,12 @@ std::string head(const Node& node) {
       return " " + std::string(reduction_info(node.reduction).name);
     case NodeKind::ArgReduce:
       return node.id == 0 ? " argmin" : " argmax";
+    case NodeKind::Scan:
+    case NodeKind::Scatter:
+      return node.combine ? " " + std::string(op_info(*node.combine).name) : "";
+    case NodeKind::Iota:
+    case NodeKind::Gather:
+    case NodeKind::Nonzero:
     case NodeKind::Broadcast:
     case NodeKind::Transpose:
     case NodeKind::Slice:
@@ -126,6 +141,20 @@ std::string_view order_name(Order order) {
       return "pairwise";
     case Order::Extremum:
       return "extremum";
+  }
+  return "?";
+}
+
+std::string_view bounds_name(Bounds bounds) {
+  switch (bounds) {
+    case Bounds::Signed:
+      return "signed";
+    case Bounds::Unsigned:
+      return "unsigned";
+    case Bounds::Wrap:
+      return "wrap";
+    case Bounds::Clip:
+      return "clip";
   }
   return "?";
 }

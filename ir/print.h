@@ -23,5 +23,6 @@ std::string print_node(const Graph& g, NodeId id, const LoopTable* loops = nullp
 // With `loops`, block calls show the name of their ufunc; the parser skips it.
 std::string print(const Graph& g, const LoopTable* loops = nullptr);
 std::string_view order_name(Order order);
+std::string_view bounds_name(Bounds bounds);
 
 }  // namespace ufuse::ir

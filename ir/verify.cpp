@@ -34,6 +34,8 @@ constexpr Field kFields[] = {
     {kHasConstant, "constant", [](const Node& n) { return n.constant == Scalar{}; }},
     {kHasOrder, "reduction",
      [](const Node& n) { return n.reduction == Node{}.reduction && n.order == Node{}.order; }},
+    {kHasCombine, "combine", [](const Node& n) { return !n.combine; }},
+    {kHasBounds, "bounds", [](const Node& n) { return n.bounds == Node{}.bounds; }},
 };
 
 void check_unused(const Node& node, const Fail& fail) {

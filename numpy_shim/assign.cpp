@@ -45,11 +45,17 @@ NodeId assigned(Context& context, const Operand& value, const Layout& target) {
 
 NodeId assigned_where(Context& context, NodeId old, const Layout& target, const Operand& mask,
                       const Operand& value) {
-  if (mask.layout.dtype != DType::Bool || mask.layout.shape != target.shape)
+  const Layout* both[] = {&mask.layout, &target};
+  if (mask.weak || mask.layout.dtype != DType::Bool || broadcast_shapes(both) != target.shape)
     throw Unsupported(Reason::AdvancedAssignment);
-  if (!value.weak && !value.layout.shape.empty()) throw Unsupported(Reason::AdvancedAssignment);
+  // NumPy casts, and warns about, only what it writes.
+  const DType from = value.weak ? target.dtype : value.layout.dtype;
+  if (!value.weak && !value.layout.shape.empty() && from != target.dtype &&
+      ir::cast_may_raise(from, target.dtype))
+    throw Unsupported(Reason::UnsafeCast);
   const NodeId fresh = assigned(context, value, target);
-  return ir::elementwise(context.graph(), ir::Op::Where, {mask.node, fresh, old});
+  const NodeId where = ir::broadcast_to(context.graph(), mask.node, target.shape);
+  return ir::elementwise(context.graph(), ir::Op::Where, {where, fresh, old});
 }
 
 Result where(Context& context, const Operand& condition, const Operand& x, const Operand& y) {

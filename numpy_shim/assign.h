@@ -18,8 +18,7 @@ void check_copied_number(const NumpyVersion& version, const WeakScalar& number, 
 // A value as it is put into an array of this layout: as its dtype and shape. Leading axes of extent
 // 1 that the array does not have are ignored.
 NodeId assigned(Context& context, const Operand& value, const Layout& target);
-// What an array that holds `old` holds after `x[mask] = value`, for a mask of its shape and a value
-// without axes.
+// What an array that holds `old` holds after np.copyto(x, value, where=mask).
 NodeId assigned_where(Context& context, NodeId old, const Layout& target, const Operand& mask,
                       const Operand& value);
 // np.where(condition, x, y).

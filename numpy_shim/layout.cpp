@@ -215,4 +215,21 @@ Dims iteration_axes(Layouts operands) {
   return {axes.begin(), axes.end()};
 }
 
+// npyiter_flip_negative_strides.
+Walk iteration_walk(Layouts operands) {
+  const std::size_t ndim = most_axes(operands);
+  const Axes inner_first = sorted_axes(operands, ndim);
+  Walk walk{{inner_first.rbegin(), inner_first.rend()}, {}};
+  for (std::int64_t axis : walk.axes) {
+    const auto stride = [&](const Layout* x) {
+      return iteration_stride(*x, ndim, static_cast<std::size_t>(axis));
+    };
+    walk.backwards.push_back(std::ranges::any_of(
+                                 operands, [](std::int64_t s) { return s < 0; }, stride) &&
+                             std::ranges::none_of(
+                                 operands, [](std::int64_t s) { return s > 0; }, stride));
+  }
+  return walk;
+}
+
 }  // namespace ufuse::numpy_shim

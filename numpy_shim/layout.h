@@ -38,5 +38,12 @@ bool is_packed_inside(const Layout& layout);
 // Axes, innermost first, in the order in which NumPy's iterator walks operands that all have `ndim`
 // axes.
 Dims iteration_axes(Layouts operands);
+// The same outermost first, and which of them it walks from their end: those along which no step is
+// forward. That is where it allocates nothing.
+struct Walk {
+  Dims axes;
+  std::vector<bool> backwards;  // of each
+};
+Walk iteration_walk(Layouts operands);
 
 }  // namespace ufuse::numpy_shim

@@ -29,13 +29,6 @@ struct Kernel {
   DType dtype;
 };
 
-DType accumulator_dtype(std::string_view ufunc, DType operand, std::optional<DType> asked) {
-  if (asked) return *asked;
-  if (ufunc != "add" && ufunc != "multiply") return operand;
-  if (ir::is_in(operand, ir::kBool | ir::kInt)) return DType::Int64;
-  return ir::is_in(operand, ir::kUInt) ? DType::UInt64 : operand;
-}
-
 Kernel kernel_of(std::string_view ufunc, DType operand, std::optional<DType> asked) {
   if (ufunc.starts_with("logical_")) {  // truth of the elements, whatever their dtype
     if (asked.value_or(DType::Bool) != DType::Bool)
@@ -53,13 +46,6 @@ Kernel kernel_of(std::string_view ufunc, DType operand, std::optional<DType> ask
     if (ir::is_accepted(dtype, ir::reduction_info(r).accepts)) return {r, dtype};
   }
   throw Unsupported(Reason::Reduction, std::string(ufunc));
-}
-
-// NumPy casts the operand of a reduction unsafely; what would warn on the way runs as NumPy.
-void check_cast(DType from, DType to) {
-  if (to == DType::Bool || can_cast_same_kind(from, to)) return;
-  if (ir::is_in(from, ir::kInteger) && ir::is_in(to, ir::kInteger)) return;
-  throw Unsupported(Reason::UnsafeCast, std::string(ir::info(to).name));
 }
 
 // Sorted and non-negative. NumPy lets 0 and -1 pass as axes of a 0-d array.
@@ -89,7 +75,7 @@ std::int64_t elements_along(const Layout& x, const Dims& axes) {
 
 NodeId initial_node(Context& context, const Operand& initial, DType dtype) {
   if (!initial.layout.shape.empty()) throw Unsupported(Reason::Reduction, "initial is no scalar");
-  if (!initial.weak) check_cast(initial.layout.dtype, dtype);
+  if (!initial.weak) check_accumulator_cast(initial.layout.dtype, dtype);
   return as_dtype(context, initial, dtype);
 }
 
@@ -127,6 +113,19 @@ NodeId masked(ir::Graph& g, const Kernel& kernel, NodeId x, const Operand& where
 
 }  // namespace
 
+DType accumulator_dtype(std::string_view ufunc, DType operand, std::optional<DType> asked) {
+  if (asked) return *asked;
+  if (ufunc != "add" && ufunc != "multiply") return operand;
+  if (ir::is_in(operand, ir::kBool | ir::kInt)) return DType::Int64;
+  return ir::is_in(operand, ir::kUInt) ? DType::UInt64 : operand;
+}
+
+void check_accumulator_cast(DType from, DType to) {
+  if (to == DType::Bool || can_cast_same_kind(from, to)) return;
+  if (ir::is_in(from, ir::kInteger) && ir::is_in(to, ir::kInteger)) return;
+  throw Unsupported(Reason::UnsafeCast, std::string(ir::info(to).name));
+}
+
 Result reduce(Context& context, std::string_view ufunc, const Operand& x,
               const ReduceOptions& options) {
   if (x.weak) throw Unsupported(Reason::Reduction, "a Python number");
@@ -135,7 +134,7 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
   if (options.out && *options.out != x.layout.dtype) throw Unsupported(Reason::Arguments);
   const Kernel kernel =
       kernel_of(ufunc, x.layout.dtype, options.dtype ? options.dtype : options.out);
-  check_cast(x.layout.dtype, kernel.dtype);
+  check_accumulator_cast(x.layout.dtype, kernel.dtype);
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
   const Dims axes = normalized_axes(options.axes, ndim);
   const Layout* mask = options.where ? &options.where->layout : nullptr;

@@ -25,6 +25,12 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
 Result arg_reduce(Context& context, bool largest, const Operand& x,
                   std::optional<std::int64_t> axis, bool keepdims);
 
+// The dtype in which a ufunc's reduce and accumulate combine elements: the dtype= argument, else
+// the operand's, but for sums and products of small integers and bool.
+DType accumulator_dtype(std::string_view ufunc, DType operand, std::optional<DType> asked);
+// NumPy casts their operand unsafely; what would warn on the way is Unsupported.
+void check_accumulator_cast(DType from, DType to);
+
 // The order in which NumPy combines the elements of `x` over `axes` (sorted, non-negative). `x` has
 // the operand's shape and strides and the accumulator's dtype. `cast`: they differ in dtype, so
 // that NumPy buffers the operand. `mask`: the where= argument.

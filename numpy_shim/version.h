@@ -41,6 +41,11 @@ class NumpyVersion {
   constexpr bool powers_by_value() const { return is_before(2, 3); }
   // `x.flat[i]` takes nothing but real arrays as an index.
   constexpr bool flat_needs_real_index() const { return is_before(2, 4); }
+  // What `x[key] = value` writes at positions, and the positions, are copied first where they may
+  // lie in x. Earlier they are read as they are after what was written before; so is a value
+  // beneath a mask, in all versions.
+  constexpr bool copies_assigned_values() const { return !is_before(2, 0); }
+  constexpr bool copies_positions() const { return !is_before(2, 3); }
   // The error state (np.errstate) is a context variable. Earlier it is a list of each thread's.
   constexpr bool has_error_variable() const { return !is_before(2, 0); }
   // The package that holds NumPy's own modules.

@@ -108,10 +108,15 @@ NodeId apply(ir::Graph& g, NodeId x, const std::vector<ViewStep>& steps) {
       case NodeKind::Input:
       case NodeKind::Param:
       case NodeKind::Const:
+      case NodeKind::Iota:
       case NodeKind::Cast:
       case NodeKind::Ufunc:
       case NodeKind::Reduce:
       case NodeKind::ArgReduce:
+      case NodeKind::Scan:
+      case NodeKind::Gather:
+      case NodeKind::Scatter:
+      case NodeKind::Nonzero:
       case NodeKind::Elementwise:
         throw InternalError("a view's step is no index map");
     }

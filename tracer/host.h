@@ -20,7 +20,7 @@ struct Want {
   ByteRange bytes() const { return byte_range(memory.data, layout); }
 };
 
-struct Origin;
+struct Site;
 
 class Host {
  public:
@@ -29,7 +29,7 @@ class Host {
   virtual Memory allocate(const Layout& layout) = 0;
   // Element by element; the two do not overlap.
   virtual void copy(const ir::Buffer& to, const ir::Buffer& from) = 0;
-  // Null when no backend has a form for the graph: the request is replayed with NumPy then.
+  // Null when no backend has a form for the graph: NumPy computes the request then.
   virtual std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph,
                                                         const ir::RunArgs& layouts) = 0;
   // Runs what was prepared last. The session's wants say what it computes; nothing has been written
@@ -40,10 +40,9 @@ class Host {
   // Computes the targets node by node with NumPy, into their memory, and tells the session what
   // NumPy would have warned of. Targets that are not `given` may get other new memory of their
   // layout.
-  virtual void replay(Session& session, std::span<Want> targets,
-                      const std::vector<bool>& given) = 0;
+  virtual void redo(Session& session, std::span<Want> targets, const std::vector<bool>& given) = 0;
   // A RuntimeWarning at a line of the user's.
-  virtual void warn(const Origin& origin, const std::string& message) = 0;
+  virtual void warn(const Site& site, const std::string& message) = 0;
 };
 
 }  // namespace ufuse::tracer

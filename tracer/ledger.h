@@ -62,18 +62,18 @@ class Ledger {
     return {plain_wins, true};
   }
 
-  // What a call took that was timed; `settled`: no loop of it was being compiled meanwhile.
+  // What a call took that was timed; `is_typical`: no loop of it was being compiled meanwhile.
   // `preparing`: how much of it went into what later calls find done.
-  void took(const Turn& turn, std::int64_t nanoseconds, bool settled, Account& account,
+  void took(const Turn& turn, std::int64_t nanoseconds, bool is_typical, Account& account,
             std::int64_t preparing = 0) {
     const bool won = plain_is_faster();
     if (turn.plain) {
-      settle(nanoseconds, account);
+      compare_spent(nanoseconds, account);
       plain_.add(nanoseconds);
       if (ours_.known()) asked_ += std::max<std::int64_t>(0, nanoseconds - ours_.best());
     } else {
       last_ = nanoseconds - preparing;
-      if (settled) ours_.add(nanoseconds);
+      if (is_typical) ours_.add(nanoseconds);
       ours_spent_ += nanoseconds;
     }
     if (plain_.known())
@@ -105,7 +105,7 @@ class Ledger {
   }
   // What a plain call like these takes has become known: what was spent without that is now
   // compared.
-  void settle(std::int64_t nanoseconds, Account& account) {
+  void compare_spent(std::int64_t nanoseconds, Account& account) {
     account.add(std::exchange(spent_, 0), std::exchange(spent_calls_, 0) * nanoseconds);
   }
   // Whether one more recording can be afforded. As long as nothing is known of the plain function,

@@ -52,6 +52,9 @@ std::optional<PlanPlace> Session::place_of(const Memory& memory) const {
   for (std::size_t i = 0; i < argument_memory_.size(); ++i)
     if (const auto offset = offset_in(argument_memory_[i]))
       return PlanPlace{static_cast<int>(i), -1, -1, *offset};
+  for (const Memory& constant : constants_)
+    if (const auto offset = offset_in({constant.owner, constant.data}))
+      return PlanPlace{-1, -1, -1, *offset, constant.data};
   for (std::size_t r = made_.size(); r-- > 0;)
     for (std::size_t i = 0; i < made_[r].size(); ++i)
       if (const auto offset = offset_in(made_[r][i]))
@@ -103,7 +106,7 @@ void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
   draft_.sole.reset();
   if (run.sole)
     draft_.sole = {std::string(ir::op_info(graph_[*run.sole].op).name),
-                   info_[run.sole->value].origin};
+                   info_[run.sole->value].site};
   draft_.runs.push_back(std::move(row));
   made_.push_back(std::move(made));
 }
@@ -133,7 +136,7 @@ void Session::record_plan(std::span<const LazyArray> results) {
     const Storage& storage = *result.storage;
     std::optional<PlanPlace> place = PlanPlace{storage.argument, -1, -1, 0};
     if (storage.argument < 0) place = place_of(storage.memory);
-    if (!place) return;
+    if (!place || place->constant) return;
     place->offset += result.offset;
     plan->results.push_back({*place, result.is_whole() && !result.is_view, result.scalar,
                              result.read_only, result.layout});
@@ -153,6 +156,7 @@ void Session::record_plan(std::span<const LazyArray> results) {
   for (const PlanForced& forced : plan->forced) keep(forced.place, forced.runs);
   for (const PlanResult& result : plan->results)
     keep(result.place, std::numeric_limits<std::size_t>::max());
+  plan->constants = constants_;
   plan_ = std::move(plan);
 }
 

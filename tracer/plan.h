@@ -16,17 +16,18 @@
 namespace ufuse::tracer {
 
 // Where in the user's program an operation stands. `code` is the host's number of a code object.
-struct Origin {
+struct Site {
   std::uint32_t code = 0;
   std::int32_t instruction = -1;
-  friend bool operator==(const Origin&, const Origin&) = default;
+  friend bool operator==(const Site&, const Site&) = default;
 };
 
 // Where a value stands when the call is repeated.
 struct PlanPlace {
-  int argument = -1;          // of the call; -1: what a run made
-  int run = -1, output = -1;  // which
-  std::int64_t offset = 0;    // bytes from its first element
+  int argument = -1;               // of the call; -1: what a run made
+  int run = -1, output = -1;       // which
+  std::int64_t offset = 0;         // bytes from its first element
+  const void* constant = nullptr;  // in memory that the plan keeps; null: elsewhere
   friend bool operator==(const PlanPlace&, const PlanPlace&) = default;
 };
 struct PlanInput {
@@ -84,11 +85,12 @@ struct Plan {
   std::vector<PlanRun> runs;  // none when nothing is computed
   std::vector<PlanForced> forced;
   std::vector<PlanResult> results;
+  std::vector<Memory> constants;  // arrays that the text of the program says
   // The one operation of the only run that raises flags. Unset: the call is traced then, to find
   // out which did.
   struct Sole {
     std::string ufunc;
-    Origin origin;
+    Site site;
   };
   std::optional<Sole> sole;
 };

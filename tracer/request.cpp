@@ -113,7 +113,7 @@ std::vector<Want> Session::dead_sinks(const std::vector<Want>& wants) const {
   std::vector<Want> sinks;
   for (std::size_t i = graph_.size(); i-- > 0;) {
     const NodeId id = graph_.at(i);
-    if (covered[i] || info_[i].computed || !may_warn(id)) continue;
+    if (covered[i] || info_[i].computed || !(may_warn(id) || ir::may_fail(graph_[id]))) continue;
     const std::vector<NodeId> cone = needed({&id, 1});
     const bool readable = std::ranges::none_of(cone, [&](NodeId n) {
       return graph_[n].op == ir::Op::Input && !computed_.contains(n.value) &&
@@ -163,7 +163,7 @@ void Session::run_what_warns_before() {
   run(wants);
 }
 
-void Session::run(std::vector<Want>& wants) {
+void Session::run(std::vector<Want>& wants, bool recorded) {
   // What may hold anything only needs memory.
   Storages made;
   std::erase_if(wants, [&](Want& want) {
@@ -209,7 +209,7 @@ void Session::run(std::vector<Want>& wants) {
     }
     for (NodeId& operand : node.inputs) operand = renamed.at(operand.value);
     if (may_warn(id)) request.report_mask |= info_[id.value].report_mask;
-    may_redo |= node.order == ir::Order::Extremum;
+    may_redo |= ir::may_redo(node);
     if (!ir::is_leaf(node.op) && !ir::is_index_map(node.op)) {
       ++computing;
       sole = id;
@@ -266,20 +266,20 @@ void Session::run(std::vector<Want>& wants) {
 
   const ir::RunArgs args{inputs, params, outputs, request.alias, lasting};
   request.executable = host_.prepare(graph, args);
-  bool replay = !request.executable;
+  bool redo = !request.executable;
   if (request.executable) {
     const ir::RunStatus status = host_.run(*this, targets, *request.executable, args);
     const std::uint32_t raised = status.fp & request.report_mask;
-    replay = status.redo || (raised != 0 && !sole);
-    if (raised != 0 && !replay)
+    redo = status.redo || (raised != 0 && !sole);
+    if (raised != 0 && !redo)
       note_raised(*sole, numpy_shim::error_messages(ir::op_info(graph_[*sole].op).name, raised));
-    record({Event::Kind::Run, {}, {}, current_.origin, request.executable});
+    record({Event::Kind::Run, {}, {}, current_.site, request.executable});
   }
-  if (replay) {
-    record({Event::Kind::Replay,
-            request.executable ? Reason::Replay : Reason::NoBackend,
+  if (redo) {
+    record({Event::Kind::Redo,
+            request.executable ? Reason::Redo : Reason::NoBackend,
             {},
-            current_.origin,
+            current_.site,
             nullptr});
     // Where no loop had the choice, NumPy need not fill memory that is merely free to be used
     // again.
@@ -288,7 +288,7 @@ void Session::run(std::vector<Want>& wants) {
       wants[i].memory = {};
       was_given[i] = false;
     }
-    host_.replay(*this, targets, was_given);
+    host_.redo(*this, targets, was_given);
   }
 
   for (NodeId id : computed_now) info_[id.value].computed = true;
@@ -311,7 +311,7 @@ void Session::run(std::vector<Want>& wants) {
     if (!is_free(graph_[want.node]) || graph_[want.node].op == ir::Op::Input)
       computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
   }
-  if (pure_) record_run(request, wants, was_given);
+  if (pure_ && recorded) record_run(request, wants, was_given);
 }
 
 void Session::overwritten(const ByteRange& range) {
@@ -366,6 +366,8 @@ void Session::restart() {
   raised_.clear();
   reduce_records_.clear();
   call_records_.clear();
+  told_.clear();
+  within_.clear();
   inputs_.clear();
   input_index_.clear();
   params_.clear();
@@ -380,7 +382,7 @@ void Session::finish(std::span<const LazyArray> results) {
     const bool returned =
         std::ranges::any_of(results, [&](const LazyArray& r) { return r.storage == storage; });
     if (!returned && storage->role == Role::Temporary)
-      record({Event::Kind::Escape, Reason::Escape, {}, current_.origin, nullptr});
+      record({Event::Kind::Escape, Reason::Escape, {}, current_.site, nullptr});
   }
   compute(std::move(wanted), true);
   if (pure_) record_plan(results);

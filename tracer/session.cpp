@@ -6,8 +6,11 @@
 #include <array>
 #include <utility>
 
+#include "numpy_shim/accumulate.h"
 #include "numpy_shim/assign.h"
+#include "numpy_shim/create.h"
 #include "numpy_shim/layout.h"
+#include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
 
 namespace ufuse::tracer {
@@ -52,16 +55,16 @@ NodeId Session::param(DType dtype, ir::Scalar bits, int number) {
   return ir::param(graph_, static_cast<std::uint32_t>(params_.size() - 1), dtype);
 }
 
-void Session::enter(Origin origin, bool scalar_operator) {
+void Session::enter(Site site, bool scalar_operator) {
   prune_computed();
-  current_.origin = origin;
+  current_.site = site;
   current_.scalar_operator = scalar_operator;
-  const std::uint64_t site = mix(origin.code, static_cast<std::uint64_t>(origin.instruction));
-  const bool known_site = !sites_.insert(site).second;
+  const std::uint64_t key = mix(site.code, static_cast<std::uint64_t>(site.instruction));
+  const bool known_site = !sites_.insert(key).second;
   if (graph_.size() > (known_site ? kFlushNodes : kMostNodes)) {
-    record({Event::Kind::Flush, Reason::Flush, {}, origin, nullptr});
+    record({Event::Kind::Flush, Reason::Flush, {}, site, nullptr});
     flush();
-    sites_.insert(site);
+    sites_.insert(key);
   }
 }
 
@@ -124,6 +127,11 @@ LazyArray Session::literal(DType dtype, ir::Scalar bits) {
   return whole(std::move(storage), true);
 }
 
+LazyArray Session::constant(const Layout& layout, Memory memory) {
+  if (pure_) constants_.push_back(memory);
+  return adopt(layout, std::move(memory), false, Role::Captured);
+}
+
 LazyArray Session::from_result(const Result& result) {
   auto storage = make_storage(result.layout);
   storage->value = result.node;
@@ -133,7 +141,7 @@ LazyArray Session::from_result(const Result& result) {
 LazyArray Session::full(const Layout& layout, NodeId value) {
   const std::size_t first = graph_.size();
   const NodeId node = ir::broadcast_to(graph_, ir::cast(graph_, value, layout.dtype), layout.shape);
-  settle(first);
+  note_nodes(first);
   return from_result({node, layout, false});
 }
 
@@ -141,6 +149,11 @@ LazyArray Session::empty(const Layout& layout) {
   LazyArray array = full(layout, ir::constant(graph_, layout.dtype, {}));
   array.storage->undefined = true;
   return array;
+}
+
+LazyArray Session::arange(std::int64_t start, std::int64_t step, std::int64_t elements,
+                          DType dtype) {
+  return made([&] { return numpy_shim::arange(*this, start, step, elements, dtype); });
 }
 
 Operand Session::operand(const LazyArray& array) {
@@ -155,7 +168,7 @@ NodeId Session::read(const LazyArray& array) {
       const std::size_t first = graph_.size();
       it->second = param(storage->layout.dtype, *storage->literal);
       params_.back().argument = storage->argument;
-      settle(first);
+      note_nodes(first);
     }
     return it->second;
   }
@@ -163,7 +176,7 @@ NodeId Session::read(const LazyArray& array) {
   const std::size_t first = graph_.size();
   const NodeId node =
       storage->value ? numpy_shim::apply(graph_, storage->value, array.recipe) : input_of(array);
-  settle(first);
+  note_nodes(first);
   return node;
 }
 
@@ -183,7 +196,7 @@ Operand Session::loop_operand(const LazyArray& array) {
   if (graph_[base].op == ir::Op::Input && !plain) {
     const std::size_t first = graph_.size();
     operand.node = ir::elementwise(graph_, ir::Op::Copy, {operand.node});
-    settle(first);
+    note_nodes(first);
   }
   return operand;
 }
@@ -207,25 +220,16 @@ NodeId Session::input_of(const LazyArray& array) {
 
 // Gives nodes made since `first` the current line, and notes who asked for a node that was
 // there already: another line, or the same one again.
-void Session::settle(std::size_t first, std::span<const NodeId> results) {
+void Session::note_nodes(std::size_t first, std::span<const NodeId> results) {
   if (graph_.size() > info_.size()) info_.resize(graph_.size(), current_);
   for (NodeId node : results)
     if (node.value < first && may_warn(node))
-      repeats_.push_back({node, current_.origin, graph_.size()});
+      repeats_.push_back({node, current_.site, graph_.size()});
 }
 
 void Session::disown_since(std::size_t mark) {
-  settle(mark);
+  note_nodes(mark);
   for (std::size_t i = mark; i < info_.size(); ++i) info_[i].computed = true;
-}
-
-// A copy of `source` that needs no node of its own does not compute, and so does not warn, again.
-template <class Make>
-LazyArray Session::made(Make make, NodeId source) {
-  const std::size_t first = graph_.size();
-  const Result result = make();
-  settle(first, {&result.node, result.node == source ? 0u : 1u});
-  return from_result(result);
 }
 
 std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc,
@@ -233,7 +237,7 @@ std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc,
                                      const numpy_shim::UfuncOptions& options) {
   const std::size_t first = graph_.size();
   const std::vector<Result> results = numpy_shim::call(*this, ufunc, operands, options);
-  settle(first);
+  note_nodes(first);
   const bool inexact = std::ranges::any_of(operands, [](const Operand& x) {
     return !x.weak && ir::is_in(x.layout.dtype, ir::kInexact);
   });
@@ -251,7 +255,7 @@ std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc,
   std::vector<LazyArray> arrays;
   arrays.reserve(results.size());
   for (const Result& result : results) {
-    settle(first, {&result.node, 1});
+    note_nodes(first, {&result.node, 1});
     arrays.push_back(from_result(result));
   }
   return arrays;
@@ -270,7 +274,7 @@ LazyArray Session::reduce(std::string_view ufunc, const Operand& x,
   const Result result = numpy_shim::reduce(*this, ufunc, x, options);
   NodeId reduced = result.node;  // what gives it axes of extent 1 asks for nothing again
   while (graph_[reduced].op == ir::Op::Reshape) reduced = graph_[reduced].inputs[0];
-  settle(first, {&reduced, graph_[reduced].op == ir::Op::Reduce ? 1u : 0u});
+  note_nodes(first, {&reduced, graph_[reduced].op == ir::Op::Reduce ? 1u : 0u});
   for (std::size_t i = first; i < graph_.size(); ++i)
     if (graph_[graph_.at(i)].op == ir::Op::Reduce)
       reduce_records_.try_emplace(static_cast<std::uint32_t>(i), ReduceRecord{x.node, x.layout});
@@ -280,6 +284,27 @@ LazyArray Session::reduce(std::string_view ufunc, const Operand& x,
 LazyArray Session::arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,
                               bool keepdims) {
   return made([&] { return numpy_shim::arg_reduce(*this, largest, x, axis, keepdims); });
+}
+
+Operand Session::as_array(const Operand& operand) {
+  if (!operand.weak) return operand;
+  const DType dtype = numpy_shim::default_dtype(*operand.weak);
+  const std::size_t first = graph_.size();
+  const NodeId node = numpy_shim::as_dtype(*this, operand, dtype);
+  note_nodes(first);
+  return {node, {dtype, {}, {}}, false, std::nullopt};
+}
+
+Operand Session::flattened(const Operand& operand) {
+  const std::size_t first = graph_.size();
+  Operand flat = numpy_shim::flattened(graph_, operand);
+  note_nodes(first);
+  return flat;
+}
+
+LazyArray Session::accumulate(const numpy_shim::Ufunc& ufunc, const Operand& x, std::int64_t axis,
+                              std::optional<DType> dtype) {
+  return made([&] { return numpy_shim::accumulate(*this, ufunc, x, axis, dtype); });
 }
 
 LazyArray Session::where(const Operand& condition, const Operand& x, const Operand& y) {
@@ -360,7 +385,7 @@ void Session::tell() {
   if (!has_untold()) return;
   struct Told {
     std::size_t position;
-    Origin origin;
+    Site site;
     std::string message;
   };
   std::vector<Told> told;
@@ -369,15 +394,15 @@ void Session::tell() {
     const auto it = raised_.find(repeat.node.value);
     if (it == raised_.end() || std::exchange(repeat.told, true)) continue;
     for (const std::string& message : it->second.messages)
-      told.push_back({repeat.position, repeat.origin, message});
+      told.push_back({repeat.position, repeat.site, message});
   }
   for (auto& [node, raised] : raised_) {
     if (std::exchange(raised.told, true)) continue;
     for (const std::string& message : raised.messages)
-      told.push_back({node, info_[node].origin, message});
+      told.push_back({node, info_[node].site, message});
   }
   std::ranges::stable_sort(told, {}, &Told::position);
-  for (const Told& one : told) host_.warn(one.origin, one.message);
+  for (const Told& one : told) host_.warn(one.site, one.message);
 }
 
 bool Session::has_pending_warnings() const {
@@ -401,7 +426,7 @@ bool Session::write_pending(const ByteRange& range) {
 }
 
 void Session::record(Event event) {
-  const bool own = event.kind == Event::Kind::Run || event.kind == Event::Kind::Replay ||
+  const bool own = event.kind == Event::Kind::Run || event.kind == Event::Kind::Redo ||
                    event.kind == Event::Kind::Flush;
   if (!own) pure_ = false;
   events_.push_back(std::move(event));

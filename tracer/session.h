@@ -6,13 +6,16 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 
 #include "ir/support/reasons.h"
+#include "numpy_shim/advanced_index.h"
 #include "numpy_shim/reduce.h"
 #include "numpy_shim/ufunc.h"
 #include "tracer/host.h"
@@ -25,17 +28,18 @@ using numpy_shim::Operand;
 using numpy_shim::Result;
 
 struct NodeInfo {
-  Origin origin;
+  Site site;
   std::uint8_t report_mask = 0;  // the flags that the error state of that line reports
   bool scalar_operator = false;  // np.float64's own operator, whose warnings say "scalar add"
   bool computed = false;         // some request has been through it
+  bool named_at = false;         // ufunc.at whose warnings name the ufunc, as those of one axis do
 };
 
 struct Event {
-  enum class Kind : std::uint8_t { Force, NumpyCall, Flush, Escape, Replay, Run } kind = Kind::Run;
+  enum class Kind : std::uint8_t { Force, NumpyCall, Flush, Escape, Redo, Run } kind = Kind::Run;
   std::optional<Reason> reason;  // of all but runs
   std::string detail;            // name of the function, attribute ...
-  Origin origin;
+  Site site;
   std::shared_ptr<const ir::Executable> executable;  // of a run; its report says the rest
 };
 
@@ -67,23 +71,26 @@ class Session final : public numpy_shim::Context {
 
   // Before each operation: where it stands. A loop that comes around with much pending is flushed
   // here.
-  void enter(Origin origin, bool scalar_operator = false);
+  void enter(Site site, bool scalar_operator = false);
   // NumPy's own line for what follows: a method whose body is Python inside NumPy.
-  void set_origin(Origin origin) { current_.origin = origin; }
+  void set_site(Site site) { current_.site = site; }
   void set_report_mask(std::uint8_t mask) { current_.report_mask = mask; }
   std::uint8_t report_mask() const { return current_.report_mask; }
-  const Origin& origin() const { return current_.origin; }
+  const Site& site() const { return current_.site; }
 
   // Arrays that exist. Arguments are numbered in the order of the calls.
   LazyArray argument(const Layout& layout, Memory memory, bool writeable);
   LazyArray scalar_argument(DType dtype, ir::Scalar bits);
   LazyArray adopt(const Layout& layout, Memory memory, bool writeable, Role role);
   LazyArray literal(DType dtype, ir::Scalar bits);
+  // An array that is the same in each call that goes this way, and that nobody else knows.
+  LazyArray constant(const Layout& layout, Memory memory);
 
   // Arrays to be.
   LazyArray from_result(const Result& result);
   LazyArray full(const Layout& layout, NodeId value);  // a 0-d node everywhere
   LazyArray empty(const Layout& layout);
+  LazyArray arange(std::int64_t start, std::int64_t step, std::int64_t elements, DType dtype);
 
   // Reading.
   Operand operand(const LazyArray& array);
@@ -100,6 +107,35 @@ class Session final : public numpy_shim::Context {
   LazyArray arg_reduce(bool largest, const Operand& x, std::optional<std::int64_t> axis,
                        bool keepdims);
   LazyArray where(const Operand& condition, const Operand& x, const Operand& y);
+  // What NumPy makes of it where it takes an array: a Python number has its default dtype then.
+  Operand as_array(const Operand& operand);
+  // Its elements in C order, along one axis.
+  Operand flattened(const Operand& operand);
+  LazyArray accumulate(const numpy_shim::Ufunc& ufunc, const Operand& x, std::int64_t axis,
+                       std::optional<DType> dtype);
+
+  // Elements at positions that are values, and of masks. What a position depends on is computed
+  // when it is first used: one that is outside of its axis is NumPy's to complain about, at once.
+  // Throw Unsupported there.
+  enum class Use : std::uint8_t { Read, Write };
+  using KeyItem = std::variant<numpy_shim::IndexItem, Operand>;  // an array of integers, or a mask
+  numpy_shim::Selection select(const LazyArray& x, std::span<const KeyItem> key,
+                               Use use = Use::Read);
+  LazyArray gather(const LazyArray& x, const numpy_shim::Selection& selection);
+  void assign_at(const LazyArray& x, const numpy_shim::Selection& selection, const Operand& value);
+  // ufunc.at
+  void combine_at(const LazyArray& x, const numpy_shim::Selection& selection,
+                  const numpy_shim::Ufunc& ufunc, const std::optional<Operand>& value);
+  LazyArray take(const Operand& x, const Operand& positions, std::optional<std::int64_t> axis,
+                 ir::Bounds mode);
+  void put(const LazyArray& x, const Operand& positions, const Operand& values, ir::Bounds mode);
+  // Of a mask: the positions of what is true, one row each.
+  LazyArray nonzero(const Operand& mask);
+  LazyArray argwhere(const Operand& mask);
+  LazyArray compress(const Operand& x, const Operand& mask, std::optional<std::int64_t> axis);
+  LazyArray bincount(const Operand& positions, const std::optional<Operand>& weights,
+                     std::int64_t at_least);
+
   // The array as NumPy's inner loops are handed it, for block calls: what is reversed or spaced in
   // memory is read there, what is packed is packed.
   Operand loop_operand(const LazyArray& array);
@@ -116,7 +152,7 @@ class Session final : public numpy_shim::Context {
   // any more; it need not be computed for itself.
   void assign(const LazyArray& target, const Operand& value,
               const std::shared_ptr<Storage>& donor = nullptr);
-  // target[mask] = value for a mask of the target's shape and a 0-d value.
+  // Where the mask, which broadcasts to the target, is true: target = value.
   void assign_where(const LazyArray& target, const Operand& mask, const Operand& value);
 
   // Puts values into memory: these (and live arrays they are made of), or all that live.
@@ -164,7 +200,7 @@ class Session final : public numpy_shim::Context {
   // Whether some live storage's memory, but for what was captured, has a part of this range.
   bool knows_part_of(const ByteRange& range) const;
 
-  // For the replay: what leaves of the graph stand for, and what is known of its nodes.
+  // For a redo: what leaves of the graph stand for, and what is known of its nodes.
   struct InputRow {
     Layout layout;
     Memory memory;  // `data` is the view's first element
@@ -190,11 +226,11 @@ class Session final : public numpy_shim::Context {
   // would warn every time.
   struct Repeat {
     NodeId node;
-    Origin origin;
+    Site site;
     std::size_t position;
     bool told = false;
   };
-  // What NumPy says when it computes a node, as a replay found it.
+  // What NumPy says when it computes a node, as a redo found it.
   void note_raised(NodeId node, std::vector<std::string> messages) {
     raised_.try_emplace(node.value, Raised{std::move(messages)});
   }
@@ -244,9 +280,12 @@ class Session final : public numpy_shim::Context {
   std::shared_ptr<Storage> make_storage(const Layout& layout);
   LazyArray whole(std::shared_ptr<Storage> storage, bool scalar = false);
   NodeId input_of(const LazyArray& array);
-  void settle(std::size_t first, std::span<const NodeId> results = {});
+  void note_nodes(std::size_t first, std::span<const NodeId> results = {});
   template <class Make>
   LazyArray made(Make make, NodeId source = {});
+  ir::Bounds check_positions(NodeId positions, std::int64_t extent);
+  std::int64_t told(NodeId number);
+  Result true_positions(NodeId mask);
   void store(const LazyArray& target, NodeId value, Storage* donor = nullptr);
   void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
   void check_assignable(const LazyArray& target, const Operand& value) const;
@@ -261,7 +300,7 @@ class Session final : public numpy_shim::Context {
   std::vector<Want> last_readers(const std::vector<Want>& wants,
                                  const std::vector<ByteRange>& written) const;
   void compute(Storages wanted, bool with_sinks);
-  void run(std::vector<Want>& wants);
+  void run(std::vector<Want>& wants, bool recorded = true);
   void run_what_warns_before();
   bool has_untold() const;
   void tell();
@@ -287,6 +326,8 @@ class Session final : public numpy_shim::Context {
   std::unordered_map<std::uint32_t, Raised> raised_;
   std::unordered_map<std::uint32_t, ReduceRecord> reduce_records_;
   std::unordered_map<std::uint32_t, CallRecord> call_records_;
+  std::unordered_map<std::uint32_t, std::int64_t> told_;  // values of nodes, on which sizes depend
+  std::set<std::pair<std::uint32_t, std::int64_t>> within_;  // positions and extents
   std::vector<InputRow> inputs_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> input_index_;
   std::vector<ParamRow> params_;
@@ -316,7 +357,17 @@ class Session final : public numpy_shim::Context {
   };
   std::vector<std::vector<Made>> made_;
   std::vector<Made> argument_memory_;
+  std::vector<Memory> constants_;
   std::shared_ptr<const Plan> plan_;
 };
+
+// A copy of `source` that needs no node of its own does not compute, and so does not warn, again.
+template <class Make>
+LazyArray Session::made(Make make, NodeId source) {
+  const std::size_t first = graph_.size();
+  const Result result = make();
+  note_nodes(first, {&result.node, result.node == source ? 0u : 1u});
+  return from_result(result);
+}
 
 }  // namespace ufuse::tracer

@@ -19,7 +19,7 @@ void Session::assign(const LazyArray& target, const Operand& value,
   check_assignable(target, value);
   const std::size_t first = graph_.size();
   const NodeId node = numpy_shim::assigned(*this, value, target.layout);
-  settle(first);
+  note_nodes(first);
   store(target, node, donor.get());
 }
 
@@ -28,7 +28,7 @@ void Session::assign_where(const LazyArray& target, const Operand& mask, const O
   const NodeId old = read(target);
   const std::size_t first = graph_.size();
   const NodeId node = numpy_shim::assigned_where(*this, old, target.layout, mask, value);
-  settle(first);
+  note_nodes(first);
   store(target, node);
 }
 
@@ -47,7 +47,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   const Computing computing(*this);
   // From here on memory is written at once. The value is held like an array of the user's, so that
   // whatever is computed or overwritten on the way leaves it readable.
-  events_.push_back({Event::Kind::Force, Reason::Write, {}, current_.origin, nullptr});
+  events_.push_back({Event::Kind::Force, Reason::Write, {}, current_.site, nullptr});
   const Dims strides = numpy_shim::c_strides(target.layout.shape, ir::size_of(target.layout.dtype));
   if (donor && !donor->memory) donor->value = {};
   const LazyArray held =

@@ -50,6 +50,24 @@ std::string KernelPrinter::element(const Access& a) const {
   return name(a) + "[" + address(a) + "]";
 }
 
+// At positions that are values.
+std::string KernelPrinter::chosen(const Stmt& s) const {
+  const std::size_t first = s.args.size() - s.along.size();
+  std::string sum = address(s.access);
+  for (std::size_t i = 0; i < s.along.size(); ++i) {
+    const loop::Along& a = s.along[i];
+    std::string position = use(s.args[first + i]);
+    if (a.bounds == ir::Bounds::Signed)
+      position = "rt::signed_position(" + position + ", " + number(a.extent) + ", flags)";
+    if (a.bounds == ir::Bounds::Wrap)
+      position = "rt::wrapped_position(" + position + ", " + number(a.extent) + ")";
+    if (a.bounds == ir::Bounds::Clip)
+      position = "rt::clipped_position(" + position + ", " + number(a.extent) + ")";
+    sum += " + " + position + " * " + number(a.stride);
+  }
+  return name(s.access) + "[" + sum + "]";
+}
+
 // ---- Values ----
 
 std::string KernelPrinter::use(ValueId v) const {
@@ -80,6 +98,7 @@ std::string KernelPrinter::expression(const Stmt& s) const {
   }
   if (s.op == ir::Op::Param)
     return "rt::param<" + type + ">(args->params[" + std::to_string(s.index) + "])";
+  if (s.op == ir::Op::Iota) return address(s.access);
   if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";
   const std::string text = filled(ir::op_info(s.op).expression, [&](char hole) {
     return hole == 'T' ? type_of(dtype(s.args.back())) : operand(s.args[index(hole - '0')]);
@@ -87,6 +106,16 @@ std::string KernelPrinter::expression(const Stmt& s) const {
   // Small integers compute as int in C++; bool expressions as bool.
   const bool narrow = is_in(d, ir::kInteger) && ir::size_of(d) < 4;
   return narrow ? "(" + type + ")(" + text + ")" : text;
+}
+
+// The last value and the next operand as one; the first operand is a value itself.
+std::string KernelPrinter::carried(const Stmt& s) const {
+  const std::string type = type_of(dtype(s.result)), next = operand(s.args[0]);
+  const std::string text = filled(ir::op_info(s.op).expression, [&](char hole) {
+    if (hole == 'T') return type;
+    return hole == '0' ? carry_name(s) : next;
+  });
+  return name(s.vars[0]) + " == 0 ? (" + type + ")" + next + " : (" + type + ")(" + text + ")";
 }
 
 // One step of a reduction.

@@ -42,6 +42,7 @@ class KernelPrinter {
   void define(ValueId v, const std::string& expression);
   void print_store(const Stmt& s);
   void print_loop(const Stmt& s);
+  void print_list(const Stmt& s);
   void print_call_one(const Stmt& s);
   void print_invocation(const Stmt& s, const Texts& pointers, const Texts& steps,
                         const std::string& count);
@@ -58,9 +59,12 @@ class KernelPrinter {
   std::string extent(VarId var) const { return number(k_.var(var).extent); }
   std::string address(const Access& a, VarId block_base = -1, const std::string& base = {}) const;
   std::string element(const Access& a) const;
+  std::string chosen(const Stmt& s) const;
   std::string use(ValueId v) const;  // how the value is written where it is used
   std::string operand(ValueId v) const;
   std::string expression(const Stmt& s) const;
+  static std::string carry_name(const Stmt& s) { return "carry" + value_name(s.result); }
+  std::string carried(const Stmt& s) const;
   std::string combine(const Stmt& s, const std::string& a, const std::string& b) const;
   std::string identity(const Stmt& s) const;
 

@@ -127,6 +127,7 @@ void KernelPrinter::preliminaries() {
     has_unknown |= s.helper == Stmt::Helper::Unknown;
     need_strides(s.access);
     for (const Access& a : s.direct) need_strides(a);
+    for (const loop::Along& a : s.along) need(a.extent), need(a.stride);
     for (VarId v : s.vars)
       if (v != k_.parallel || s.kind != Stmt::Kind::Loop) need(k_.vars[index(v)].extent);
   });
@@ -150,7 +151,12 @@ void KernelPrinter::print_body(const Body& body) {
 void KernelPrinter::print_stmt(const Stmt& s) {
   switch (s.kind) {
     case Stmt::Kind::Load:
-      return define(s.result, element(s.access));
+      return define(s.result, s.along.empty() ? element(s.access) : chosen(s));
+    case Stmt::Kind::Carry:
+      line(carry_name(s) + " = " + carried(s) + ";");
+      return define(s.result, carry_name(s));
+    case Stmt::Kind::List:
+      return print_list(s);
     case Stmt::Kind::Compute:
       if (s.op == ir::Op::Const) return;
       return define(s.result, expression(s));
@@ -184,8 +190,9 @@ void KernelPrinter::define(ValueId v, const std::string& expression) {
 
 void KernelPrinter::print_store(const Stmt& s) {
   const bool streams = k_.buffer(s.access).streamable && !blocks_.empty();
-  const std::string to =
-      streams ? target_name(s.access) + "[" + place_in(*blocks_.back()) + "]" : element(s.access);
+  const std::string to = !s.along.empty() ? chosen(s)
+                         : streams ? target_name(s.access) + "[" + place_in(*blocks_.back()) + "]"
+                                   : element(s.access);
   line(to + " = " + use(s.args[0]) + ";");
 }
 
@@ -195,6 +202,10 @@ void KernelPrinter::print_loop(const Stmt& s) {
   const VarId var = s.vars[0];
   const bool shared = var == k_.parallel, in_doubt = !s.exact.empty();
   const std::string lo = shared ? "lo" : "0", hi = shared ? "hi" : extent(var);
+  walk(s.body, [&](const Stmt& t) {
+    if (t.kind == Stmt::Kind::Carry && t.vars[0] == var)
+      line(type_of(dtype(t.result)) + " " + carry_name(t) + " = {};");
+  });
   if (s.block > 0)
     open_blocks(s, lo, hi);
   else
@@ -212,6 +223,19 @@ void KernelPrinter::print_loop(const Stmt& s) {
     close_blocks(s);
   else
     close();
+}
+
+// What is true in a mask, as a whole.
+void KernelPrinter::print_list(const Stmt& s) {
+  std::string extents, columns;
+  for (std::size_t i = 1; i < s.along.size(); ++i) {
+    extents += (i > 1 ? ", " : "") + number(s.along[i].extent);
+    columns += (i > 1 ? ", " : "") + number(s.along[i].stride);
+  }
+  line("const rt::Index extents[] = {" + extents + "}, columns[] = {" + columns + "};");
+  line("rt::list<" + std::to_string(s.along.size() - 1) + ">((const rt::u8*)" + name(s.mask) +
+       ", extents, " + name(s.access) + ", " + number(s.along[0].stride) + ", columns, " +
+       number(s.along[0].extent) + ", args->threads, flags);");
 }
 
 // ---- Calls ----

@@ -10,6 +10,9 @@ namespace {
 double work_of(const Stmt& s) {
   switch (s.kind) {
     case Stmt::Kind::Load:
+      return s.along.empty() ? cost::kLoad : cost::kLoadAtPosition;
+    case Stmt::Kind::Carry:
+      return cost::kCarry;
     case Stmt::Kind::Fold:  // to combine one element
       return cost::kLoad;
     case Stmt::Kind::Compute:
@@ -22,6 +25,7 @@ double work_of(const Stmt& s) {
     case Stmt::Kind::Loop:
     case Stmt::Kind::Segment:
     case Stmt::Kind::Doubt:
+    case Stmt::Kind::List:  // by its elements
       return 0;
   }
   return 0;
@@ -31,6 +35,13 @@ double work_of(const Kernel& k, const Body& body, double times) {
   double sum = 0;
   for (const Stmt& s : body) {
     double inside = times;
+    if (s.kind == Stmt::Kind::List) {
+      sum += cost::kListed * static_cast<double>(s.along[0].extent.value);
+      double elements = 1;
+      for (std::size_t i = 1; i < s.along.size(); ++i)
+        elements *= static_cast<double>(s.along[i].extent.value);
+      sum += cost::kLoad * elements;
+    }
     for (VarId var : s.vars)
       inside *= static_cast<double>(std::max<std::int64_t>(1, k.var(var).extent.value));
     sum += work_of(s) * inside + work_of(k, s.body, inside) + work_of(k, s.exact, inside);

@@ -1,4 +1,4 @@
-// What is a kernel before it is text? Loop nests over scalar values: nine kinds of statement, each
+// What is a kernel before it is text? Loop nests over scalar values: a few kinds of statement, each
 // with fields for everything that matters to speed, so that passes rewrite data and the printer
 // decides nothing. Made by lower.cpp, rewritten by the passes, checked by verify.cpp, printed by
 // codegen/emit. It knows no array semantics: shapes, strides and orders have become loops and
@@ -59,6 +59,12 @@ struct Access {
   friend auto operator<=>(const Access&, const Access&) = default;
 };
 
+// An axis along which a position is a value: it adds `stride` times that to an address.
+struct Along {
+  Number extent, stride;
+  ir::Bounds bounds = ir::Bounds::Signed;
+};
+
 // Whether what is stored may go past the caches, and whether it is so large that it shall.
 enum class Streaming : std::uint8_t { No, Allowed, Wanted };
 
@@ -95,16 +101,21 @@ using Body = std::vector<Stmt>;
 
 struct Stmt {
   enum class Kind : std::uint8_t {
-    Load,     // result = access
-    Compute,  // result = op(args): a row of ops.def, Cast, Const or Param
+    Load,     // result = access, farther by args as positions where axes are `along`
+    Compute,  // result = op(args): a row of ops.def, Cast, Const, Param, or Iota: access as a
+              // number
     Call,     // results = inner loop `index`(args)
-    Store,    // access = args[0]
+    Store,    // access = args[0], the other args as those of Load
     Loop,     // for vars[0]: body
     Segment,  // for each lane of the block that is open: body
-    Fold,     // result = reduction of `element` over vars (outermost first), computed by body
-    Redo,     // the kernel's result is in doubt where args[0] is true
-    Doubt,    // the loop's fast body is in doubt where args[0] has no square root, or one that may
-              // equal that of args[1], if given
+    Carry,  // result = args[0] in the first iteration of the loop over vars[0], then op of the last
+            // result and of args[0]
+    List,   // access = the positions of what is true in `mask`, in rows of along[0].stride; a
+            // column for each axis of the mask, along[1]... by extent and step in a row
+    Fold,   // result = reduction of `element` over vars (outermost first), computed by body
+    Redo,   // the kernel's result is in doubt where args[0] is true
+    Doubt,  // the loop's fast body is in doubt where args[0] has no square root, or one that may
+            // equal that of args[1], if given
   };
   // What a Compute does that is no row of ops.def (codegen/runtime/folds.h): comparing square roots
   // without taking them; integers whose order is that in which argmin and argmax prefer floats; a
@@ -117,6 +128,8 @@ struct Stmt {
   std::vector<ValueId> results;  // Call: by output slot, -1 where nobody asks
   std::vector<ValueId> args;
   Access access;
+  std::vector<Along> along;
+  Access mask;  // List
   ir::Op op = ir::Op::Const;
   Helper helper = Helper::None;
   ir::Scalar constant;

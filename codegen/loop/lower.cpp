@@ -21,6 +21,7 @@ Kernel Lowerer::run() {
     open_var(group_.loops[i].var);
     nest_.push({group_.loops[i].var}, bodies[i]);
   }
+  if (group_.listing) root.push_back(list(*group_.listing));
   store_all(group_.stores);
   Body exact;
   if (!group_.exact.empty()) {
@@ -36,9 +37,7 @@ Kernel Lowerer::run() {
 
 void Lowerer::open_var(VarId var) {
   const std::int64_t extent = group_.extents[static_cast<std::size_t>(var)];
-  nest_.kernel().vars[static_cast<std::size_t>(var)] = {
-      "i" + std::to_string(var),
-      extent <= cost::kUnrolled ? Number{extent, -1} : nest_.symbol(extent)};
+  nest_.kernel().vars[static_cast<std::size_t>(var)] = {"i" + std::to_string(var), number(extent)};
 }
 
 // The stores stand behind all loads.
@@ -48,12 +47,59 @@ void Lowerer::store_all(const std::vector<Store>& wanted) {
     const Target& target = group_.targets[store.target];
     Stmt stmt;
     stmt.kind = Stmt::Kind::Store;
-    stmt.args = {value(store.value)};
+    stmt.args = {store.value >= 0 ? value(store.value) : -1};
     stmt.access = access(store.address, g_[target.node].dtype, /*write=*/true, target.streaming);
+    if (!store.positions.empty()) scatter(store, stmt);
     stores.push_back(std::move(stmt));
   }
   Body& body = nest_.body(nest_.scopes().depth());
   for (Stmt& store : stores) body.push_back(std::move(store));
+}
+
+// What is stored at positions, the statement's operand if there is one, combined with what is there
+// where the node says so.
+void Lowerer::scatter(const Store& store, Stmt& stmt) {
+  const ir::Node& n = g_[group_.targets[store.target].node];
+  std::vector<ValueId> positions;
+  for (WantedId id : store.positions) positions.push_back(value(id));
+  for (std::size_t k = 0; k < positions.size(); ++k)
+    stmt.along.push_back({number(n.shape[static_cast<std::size_t>(n.ints[k])]),
+                          stride(store.address, store.steps[k]), n.bounds});
+  ValueId& written = stmt.args[0];
+  if (n.combine) {
+    const ir::DType dtype = ir::combined_dtype(g_, n);
+    const auto as = [&](ValueId v, ir::DType to) {
+      return nest_.dtype(v) == to ? v : nest_.compute(ir::Op::Cast, to, {v});
+    };
+    Stmt old;
+    old.kind = Stmt::Kind::Load;
+    old.access = stmt.access;
+    old.along = stmt.along;
+    old.args = positions;
+    Vars everywhere;
+    for (const Loop& loop : group_.loops) join(everywhere, {loop.var});
+    std::vector<ValueId> operands{as(nest_.define(std::move(old), n.dtype, everywhere), dtype)};
+    if (written >= 0) operands.push_back(written);
+    note(group_.targets[store.target].node, std::string(ir::op_info(*n.combine).name) + ".at");
+    written = as(nest_.compute(*n.combine, dtype, std::move(operands)), n.dtype);
+  } else {
+    note(group_.targets[store.target].node, std::string(ir::op_info(n.op).name));
+  }
+  stmt.args.insert(stmt.args.end(), positions.begin(), positions.end());
+}
+
+Stmt Lowerer::list(const Listing& listing) {
+  Stmt stmt;
+  stmt.kind = Stmt::Kind::List;
+  stmt.mask = access(listing.mask, ir::DType::Bool, /*write=*/false, Streaming::No);
+  stmt.access = access(listing.written, ir::DType::Int64, /*write=*/true, Streaming::No);
+  const ir::NodeId node = group_.targets[0].node;
+  stmt.along.push_back({nest_.symbol(g_[node].shape[0]), number(listing.row_step)});
+  for (std::size_t k = 0; k < listing.extents.size(); ++k)
+    stmt.along.push_back(
+        {number(listing.extents[k]), number(static_cast<std::int64_t>(k) * listing.column_step)});
+  note(node, std::string(ir::op_info(ir::Op::Nonzero).name));
+  return stmt;
 }
 
 // Innermost first, each loop into the one around it.

@@ -30,12 +30,17 @@ class Lowerer {
   // The targets (lower.cpp).
   void open_var(VarId var);
   void store_all(const std::vector<Store>& wanted);
+  void scatter(const Store& store, Stmt& stmt);
+  Stmt list(const Listing& listing);
   Body close_loops(std::vector<Body> bodies, Body exact);
 
   // Values (values.cpp).
   ValueId value(WantedId id);  // computed once per scope
   ValueId make(const Wanted& w);
   ValueId load(const Wanted& w);
+  ValueId chosen(const Wanted& w);
+  ValueId position(const Wanted& w);
+  ValueId carried(const Wanted& w);
   ValueId compute(const Wanted& w);
   ValueId param(const ir::Node& n);
   ValueId call(const Wanted& w);
@@ -49,6 +54,7 @@ class Lowerer {
   // Addresses as the kernel writes them (values.cpp).
   Access access(const Address& address, ir::DType dtype, bool write, Streaming streaming);
   Number stride(const Address& address, std::int64_t stride);
+  Number number(std::int64_t value);  // part of the text where it is small
 
   // For people: each node once, operands first.
   void note(ir::NodeId node, std::string op);

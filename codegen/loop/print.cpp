@@ -41,7 +41,10 @@ class LoopPrinter {
     return LoopPrinter::value(v) + array + ":" + ir::info(value.dtype).code;
   }
   std::string access(const Access& a) const {
-    std::string text = "b" + std::to_string(a.buffer) + "[";
+    return "b" + std::to_string(a.buffer) + "[" + sum(a) + "]";
+  }
+  std::string sum(const Access& a) const {
+    std::string text;
     bool first = true;
     const auto add = [&](const std::string& term) {
       text += (first ? "" : " + ") + term;
@@ -49,7 +52,18 @@ class LoopPrinter {
     };
     for (const Term& t : a.terms) add(k_.var(t.var).name + "*" + number(t.stride));
     for (const auto& [factor, stride] : a.fixed) add(std::to_string(factor) + "*" + number(stride));
-    return text + "]";
+    return text;
+  }
+  // The positions, which are the operands from `first` on.
+  std::string along(const Stmt& s, std::size_t first) const {
+    static constexpr const char* kBounds[] = {"signed", "unsigned", "wrap", "clip"};
+    std::string text;
+    for (std::size_t i = 0; i < s.along.size(); ++i) {
+      const Along& a = s.along[i];
+      text += std::string(" + ") + kBounds[static_cast<int>(a.bounds)] + " " +
+              value(s.args[first + i]) + "<" + number(a.extent) + "*" + number(a.stride);
+    }
+    return text;
   }
   std::string args(const Stmt& s) const {
     std::string text;
@@ -73,7 +87,17 @@ class LoopPrinter {
   void statement(const Stmt& s) {
     switch (s.kind) {
       case Stmt::Kind::Load:
-        return line(typed(s.result) + " = load " + access(s.access));
+        return line(typed(s.result) + " = load " + access(s.access) + along(s, 0));
+      case Stmt::Kind::Carry:
+        return line(typed(s.result) + " = carry " + std::string(ir::op_info(s.op).name) +
+                    " along " + k_.var(s.vars[0]).name + args(s));
+      case Stmt::Kind::List: {
+        std::string text = "list " + access(s.access) + " = " + access(s.mask) + " of " +
+                           number(s.along[0].extent) + " rows by " + number(s.along[0].stride);
+        for (std::size_t i = 1; i < s.along.size(); ++i)
+          text += ", " + number(s.along[i].extent) + " at " + number(s.along[i].stride);
+        return line(text);
+      }
       case Stmt::Kind::Compute: {
         static constexpr const char* kHelpers[] = {"",           "root_less", "argmin_key",
                                                    "argmax_key", "opaque",    "unknown"};
@@ -83,6 +107,7 @@ class LoopPrinter {
             (row ? std::string(ir::op_info(s.op).name) : kHelpers[static_cast<int>(s.helper)]) +
             args(s);
         if (s.op == ir::Op::Const) text += " 0x" + hex(s.constant.bits[0]);
+        if (s.op == ir::Op::Iota) text += " " + sum(s.access);
         if (s.op == ir::Op::Param) text += " p" + std::to_string(s.index);
         return line(text);
       }
@@ -97,7 +122,7 @@ class LoopPrinter {
         return line(text + (s.lanes ? " lanes" : ""));
       }
       case Stmt::Kind::Store:
-        return line("store " + access(s.access) + " =" + args(s));
+        return line("store " + access(s.access) + along(s, 1) + " = " + value(s.args[0]));
       case Stmt::Kind::Redo:
         return line("redo if" + args(s));
       case Stmt::Kind::Doubt:

@@ -26,6 +26,12 @@ ValueId Lowerer::make(const Wanted& w) {
   switch (w.home) {
     case Home::Memory:
       return load(w);
+    case Home::Chosen:
+      return chosen(w);
+    case Home::Position:
+      return position(w);
+    case Home::Carried:
+      return carried(w);
     case Home::Inline:
       return compute(w);
     case Home::Call:
@@ -65,6 +71,21 @@ ValueId Lowerer::load(const Wanted& w) {
   return nest_.define(std::move(stmt), dtype, w.vars);
 }
 
+ValueId Lowerer::chosen(const Wanted& w) {
+  const ir::Node& n = g_[w.node];
+  const Address& address = group_.addresses[static_cast<std::size_t>(w.detail)];
+  Stmt stmt;
+  stmt.kind = Stmt::Kind::Load;
+  stmt.args = operands(w);
+  stmt.access = access(address, n.dtype, /*write=*/false, Streaming::No);
+  const ir::Dims& shape = g_[n.inputs[0]].shape;
+  for (std::size_t k = 0; k < w.steps.size(); ++k)
+    stmt.along.push_back({number(shape[static_cast<std::size_t>(n.ints[k])]),
+                          stride(address, w.steps[k]), n.bounds});
+  note(w.node, std::string(ir::op_info(n.op).name));
+  return nest_.define(std::move(stmt), n.dtype, w.vars);
+}
+
 Access Lowerer::access(const Address& address, ir::DType dtype, bool write, Streaming streaming) {
   Access result;
   for (const Address::Term& term : address.terms)
@@ -94,6 +115,37 @@ Number Lowerer::stride(const Address& address, std::int64_t stride) {
   auto it = strides_.find(key);
   if (it == strides_.end()) it = strides_.emplace(key, nest_.symbol(stride)).first;
   return it->second;
+}
+
+Number Lowerer::number(std::int64_t value) {
+  return value <= cost::kUnrolled ? Number{value, -1} : nest_.symbol(value);
+}
+
+// ---- Along an axis ----
+
+// The address in an array of all positions.
+ValueId Lowerer::position(const Wanted& w) {
+  const Address& address = group_.addresses[static_cast<std::size_t>(w.detail)];
+  Stmt stmt;
+  stmt.kind = Stmt::Kind::Compute;
+  stmt.op = Op::Iota;
+  for (const Address::Term& term : address.terms)
+    stmt.access.terms.push_back({term.var, number(term.stride)});
+  if (address.offset != 0) stmt.access.fixed.emplace_back(1, nest_.symbol(address.offset));
+  for (const Address::Fixed& fixed : address.fixed)
+    stmt.access.fixed.emplace_back(fixed.factor, number(fixed.stride));
+  return nest_.define(std::move(stmt), g_[w.node].dtype, w.vars);
+}
+
+ValueId Lowerer::carried(const Wanted& w) {
+  const ir::Node& n = g_[w.node];
+  Stmt stmt;
+  stmt.kind = Stmt::Kind::Carry;
+  stmt.op = *n.combine;
+  stmt.vars = {w.at};
+  stmt.args = operands(w);
+  note(w.node, std::string(ir::op_info(stmt.op).name) + ".accumulate");
+  return nest_.define(std::move(stmt), n.dtype, w.vars);
 }
 
 // ---- Elementwise ----

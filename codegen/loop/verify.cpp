@@ -115,8 +115,22 @@ class Verifier {
     switch (s.kind) {
       case Kind::Load:
         check(s.access);
+        along(s, 0);
         require(dtype(s.result) == k_.buffer(s.access).dtype, "a load changes the dtype");
-        return make(s.result, in_segment_);
+        return make(s.result, in_segment_ && s.along.empty());
+      case Kind::Carry:
+        require(s.vars.size() == 1 && is_open(s.vars[0]) && s.vars[0] != k_.parallel,
+                "a value is carried along no loop");
+        require(dtype(s.result) == dtype(s.args[0]), "what is carried changes its dtype");
+        return make(s.result);
+      case Kind::List:
+        check(s.access);
+        check(s.mask);
+        require(k_.buffer(s.access).written && k_.buffer(s.access).dtype == DType::Int64 &&
+                    k_.buffer(s.mask).dtype == DType::Bool && open_.empty() && s.along.size() > 1,
+                "a list of positions is malformed");
+        for (const Along& a : s.along) check(a.extent), check(a.stride);
+        return;
       case Kind::Compute:
         compute(s);
         return make(s.result);
@@ -124,6 +138,7 @@ class Verifier {
         return call(s);
       case Kind::Store:
         check(s.access);
+        along(s, 1);
         require(k_.buffer(s.access).written, "a buffer that is only read is written");
         require(dtype(s.args[0]) == k_.buffer(s.access).dtype, "a store changes the dtype");
         return;
@@ -139,9 +154,19 @@ class Verifier {
     }
   }
 
+  // The positions are the operands from `first` on.
+  void along(const Stmt& s, std::size_t first) const {
+    require(s.along.size() + first == s.args.size(), "an axis has no position");
+    for (std::size_t i = 0; i < s.along.size(); ++i) {
+      check(s.along[i].extent);
+      check(s.along[i].stride);
+      require(dtype(s.args[first + i]) == DType::Int64, "a position is no int64");
+    }
+  }
+
   void compute(const Stmt& s) const {
     if (s.helper != Stmt::Helper::None || s.op == Op::Const || s.op == Op::Param ||
-        s.op == Op::Cast)
+        s.op == Op::Iota || s.op == Op::Cast)
       return;
     require(ir::is_elementwise_row(s.op), "an operation has no row");
     const ir::OpInfo& row = ir::op_info(s.op);

@@ -2,6 +2,7 @@
 
 #include "embedded/abi.h"
 #include "embedded/folds.h"
+#include "embedded/positions.h"
 #include "embedded/prelude.h"
 #include "embedded/prelude_half.h"
 #include "embedded/support.h"
@@ -11,7 +12,7 @@ namespace ufuse::codegen {
 std::string runtime_preamble() {
   std::string text;
   for (const std::string_view part :
-       {embedded::abi, embedded::prelude, embedded::support, embedded::folds})
+       {embedded::abi, embedded::prelude, embedded::support, embedded::folds, embedded::positions})
     text += part;
   return text;
 }

@@ -48,14 +48,16 @@ class Flags {
 #endif
   Flags(const Flags&) = delete;
   void add(unsigned bits) { bits_ |= bits; }  // what a nested call returned
-  void redo() { bits_ |= kRedo; }             // the result cannot be trusted to be NumPy's
+  // The result cannot be trusted to be NumPy's. Any thread may say so.
+  void redo() { __atomic_store_n(&redo_, true, __ATOMIC_RELAXED); }
   unsigned bits() {
     collect();
-    return bits_;
+    return bits_ | (redo_ ? kRedo : 0);
   }
 
  private:
   unsigned bits_ = 0;
+  bool redo_ = false;
 #if defined(__x86_64__)
   // The memory clobber keeps stores, and so the arithmetic they need, on their side of the read.
   static unsigned read_mxcsr() {

@@ -17,6 +17,9 @@ namespace ufuse::codegen::cost {
 inline constexpr double kNsPerOp = 0.15;
 inline constexpr double kLoad = 1;
 inline constexpr double kCall = 8;  // exp takes 0.5 to 1.1 ns, sin and cos of NumPy 2 eight
+inline constexpr double kLoadAtPosition = 16;  // 2.5 ns where memory is larger than the caches
+inline constexpr double kCarry = 10;           // a sum of doubles waits 4 cycles for the one before
+inline constexpr double kListed = 5;           // a position of a true element
 constexpr double of_op(ir::Op op) {
   return op == ir::Op::Divide || op == ir::Op::Sqrt || op == ir::Op::Reciprocal ? 4 : 1;
 }

@@ -53,9 +53,18 @@ Proposal propose(const GroupRequest& request) {
 Findings Demands::run() {
   scopes_.push({});
   group_.targets = r_.targets;
-  const Place& place = r_.targets[0].place;
+  if (lists_truths()) {
+    found_.proposal.group = std::move(group_);
+    return std::move(found_);
+  }
+  const Place place = scatters() ? scattered() : r_.targets[0].place;
   std::vector<std::size_t> axes = loop_axes(place.shape, place.strides);
-  if (choices_.unroll_inner && axes.size() > 1) {
+  // A scan runs along its axis in the innermost loop.
+  if (const ir::Node& n = g_[r_.targets[0].node]; n.op == ir::Op::Scan) {
+    const auto along = std::ranges::find(axes, static_cast<std::size_t>(n.ints[0]));
+    if (along != axes.end()) std::rotate(along, along + 1, axes.end());
+  }
+  if (choices_.unroll_inner && axes.size() > 1 && !scatters()) {
     group_.unrolled_axis = static_cast<int>(axes.back());
     axes.pop_back();
   }
@@ -89,6 +98,7 @@ Findings Demands::run() {
 
 // All targets at `index`, and for each position along the unrolled axis.
 std::vector<Store> Demands::want_targets(Index index) {
+  if (scatters()) return {want_scattered(index)};
   const bool unrolled = group_.unrolled_axis >= 0;
   const auto axis = static_cast<std::size_t>(group_.unrolled_axis);
   const std::int64_t times = unrolled ? r_.targets[0].place.shape[axis] : std::int64_t{1};
@@ -119,7 +129,8 @@ void Demands::merge_loops() {
     const auto is_one = [&](const Address& a) {
       return a.stride(outer) == length * a.stride(inner);
     };
-    loops[i].merges = !occupied_[i + 1] && std::ranges::all_of(group_.addresses, is_one) &&
+    loops[i].merges = !occupied_[i + 1] && !loops[i + 1].carries &&
+                      std::ranges::all_of(group_.addresses, is_one) &&
                       std::ranges::all_of(group_.stores, is_one, &Store::address);
     are_lanes &= loops[i].merges;
     if (!loops[i].merges) inner = outer;
@@ -132,9 +143,11 @@ void Demands::merge_loops() {
 void Demands::choose_parallel() {
   std::vector<Loop>& loops = group_.loops;
   const bool few = loops.size() == 1 && extent(loops[0].var) <= cost::kUnrolled;
-  if (parallel_reduction_ || loops.empty() || few) return;
+  if (scatters()) return;  // of equal positions the last one counts
+  const std::size_t free = std::ranges::find(loops, true, &Loop::carries) - loops.begin();
+  if (parallel_reduction_ || free == 0 || few) return;
   std::size_t best = 0;
-  for (std::size_t i = 0; i < loops.size(); ++i) {
+  for (std::size_t i = 0; i < free; ++i) {
     if (extent(loops[i].var) > extent(loops[best].var)) best = i;
     if (extent(loops[best].var) >= cost::kParallelExtent || costly_[i + 1]) break;
   }

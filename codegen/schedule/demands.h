@@ -52,6 +52,15 @@ class Demands {
   void merge_loops();
   void choose_parallel();
 
+  // Positions (positions.cpp).
+  bool lists_truths();
+  bool scatters() const;
+  Place scattered() const;
+  Store want_scattered(const Index& index);
+  WantedId gather(ir::NodeId node, const ir::Node& n, const Index& index);
+  WantedId position(ir::NodeId node, const Index& index);
+  WantedId scan(ir::NodeId node, const ir::Node& n, const Index& index);
+
   // Variables and scopes (demands.cpp).
   VarId new_var(std::int64_t extent);
   std::int64_t extent(VarId v) const { return group_.extents[static_cast<std::size_t>(v)]; }

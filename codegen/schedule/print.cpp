@@ -26,9 +26,13 @@ class SchedulePrinter {
       text_ += "  for " + range(loop.var) + " along axis " + std::to_string(loop.axis);
       if (group_.lanes && &loop == &group_.loops.back()) text_ += ", in lanes";
       if (loop.parallel) text_ += ", parallel";
+      if (loop.carries) text_ += ", in order";
       if (loop.merges) text_ += ", merges with the next";
       text_ += "\n";
     }
+    if (group_.listing)
+      text_ += "  the true elements of " +
+               place(group_.listing->mask.role, group_.listing->mask.index) + "\n";
     if (group_.unrolled_axis >= 0)
       text_ += "  axis " + std::to_string(group_.unrolled_axis) + " is written out\n";
     print_values();
@@ -96,6 +100,11 @@ class SchedulePrinter {
     switch (w.home) {
       case Home::Memory:
         return place(group_.addresses[detail].role, group_.addresses[detail].index);
+      case Home::Chosen:
+        return place(group_.addresses[detail].role, group_.addresses[detail].index) +
+               ", at positions";
+      case Home::Position:
+        return "its position";
       case Home::Inline:
         return "inline";
       case Home::Call:
@@ -109,6 +118,8 @@ class SchedulePrinter {
         return "row of scratch, filled for " + range(row.var) + " before i" +
                std::to_string(row.run);
       }
+      case Home::Carried:
+        return "carried along i" + std::to_string(w.at);
     }
     return {};
   }

@@ -12,6 +12,7 @@ enum class Reach : std::uint8_t {
   None,    // a leaf
   Mapped,  // one at another index, as it is
   Same,    // those at the same index
+  Chosen,  // one of the first operand, where the others say
   Many,    // all along some axes
 };
 
@@ -20,6 +21,7 @@ constexpr Reach reach_of(ir::Op op) {
     case ir::NodeKind::Input:
     case ir::NodeKind::Param:
     case ir::NodeKind::Const:
+    case ir::NodeKind::Iota:
       return Reach::None;
     case ir::NodeKind::Broadcast:
     case ir::NodeKind::Transpose:
@@ -30,8 +32,13 @@ constexpr Reach reach_of(ir::Op op) {
     case ir::NodeKind::Ufunc:
     case ir::NodeKind::Elementwise:
       return Reach::Same;
+    case ir::NodeKind::Gather:
+      return Reach::Chosen;
     case ir::NodeKind::Reduce:
     case ir::NodeKind::ArgReduce:
+    case ir::NodeKind::Scan:
+    case ir::NodeKind::Scatter:
+    case ir::NodeKind::Nonzero:
       return Reach::Many;
   }
   return Reach::Many;

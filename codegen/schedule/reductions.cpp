@@ -72,7 +72,8 @@ class StepCounter {
       return of(n.inputs[0], below_broadcast(n, g_[n.inputs[0]].shape.size(), index));
     if (n.op == Op::Transpose) return of(n.inputs[0], below_transpose(n, index));
     Steps sum;
-    if (n.op == Op::Reshape || reach_of(n.op) == Reach::Many) return sum;
+    const Reach reach = reach_of(n.op);
+    if (n.op == Op::Reshape || reach == Reach::Chosen || reach == Reach::Many) return sum;
     for (NodeId in : n.inputs) {
       const Steps steps = of(in, index);
       sum.along_run += steps.along_run;
@@ -284,10 +285,14 @@ bool Demands::raises(const Wanted& w) const {
   const ir::Node& n = g_[w.node];
   switch (w.home) {
     case Home::Memory:
+    case Home::Position:
     case Home::Row:
       return false;
+    case Home::Chosen:
+      return ir::may_fail(n);
     case Home::Call:
     case Home::Loops:
+    case Home::Carried:
       return true;
     case Home::Unrolled:
       return n.order == ir::Order::Extremum || ir::may_raise(g_, n);

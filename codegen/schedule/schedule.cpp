@@ -167,6 +167,9 @@ class Scheduler {
       Proposal proposal = propose({g_, places_, targets, overwritten});
       if (proposal.needs.empty()) {
         if (proposal.conflict) return false;
+        const NodeId first = targets[0].node;
+        if (g_[first].op == ir::Op::Scatter && !places_.contains(first.value))
+          add_base(targets[0], depth);
         schedule_.groups.push_back(std::move(proposal.group));
         for (const Target& t : targets) places_.emplace(t.node.value, t.place);
         for (const Target& t : wanted) places_.emplace(t.node.value, t.place);
@@ -190,6 +193,17 @@ class Scheduler {
     }
   }
 
+  // What a scatter leaves as it is, where the scatter then writes.
+  void add_base(const Target& scattered, int depth) {
+    Target base{g_[scattered.node].inputs[0], scattered.place, scattered.streaming};
+    Places before = places_;
+    add_group({std::move(base)}, {}, depth + 1);
+    std::erase_if(places_, [&](const auto& known) {
+      return known.second.role == scattered.place.role &&
+             known.second.index == scattered.place.index && !before.contains(known.first);
+    });
+  }
+
   // What an empty result is made of is computed where NumPy would warn of it (the mean of no rows
   // is 0/0).
   void add_sources(NodeId result) {
@@ -200,7 +214,8 @@ class Scheduler {
       open.pop_back();
       if (!seen.insert(node.value).second) continue;
       if (node != result && places_.contains(node.value)) continue;
-      if (node != result && !is_empty(node) && ir::may_raise(g_, g_[node])) {
+      if (node != result && !is_empty(node) &&
+          (ir::may_raise(g_, g_[node]) || ir::may_fail(g_[node]))) {
         add_group({temporary(node)}, {}, 0);
         continue;
       }
@@ -238,7 +253,7 @@ class Scheduler {
   }
   bool may_redo() const {
     for (std::size_t i = 0; i < g_.size(); ++i)
-      if (g_[g_.at(i)].order == ir::Order::Extremum) return true;
+      if (ir::may_redo(g_[g_.at(i)])) return true;
     return false;
   }
 

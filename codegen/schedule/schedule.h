@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,11 +65,14 @@ struct Address {
 struct Wanted {
   enum class Home : std::uint8_t {
     Memory,    // read from Group::addresses[detail]
+    Chosen,    // read from there, farther by its positions, the operands, times `steps`
+    Position,  // its own position: what Group::addresses[detail] says, as a number
     Inline,    // computed where it stands
     Call,      // a block call of NumPy's own inner loop
     Unrolled,  // a reduction of a few elements, written out: Group::reductions[detail]
     Loops,     // a reduction with loops of its own: Group::reductions[detail]
     Row,       // read from a row of scratch, Group::rows[detail], at the variable `at`
+    Carried,   // a scan's, from one iteration of the loop over `at` to the next
   };
   Home home = Home::Inline;
   ir::NodeId node = {};
@@ -82,6 +86,7 @@ struct Wanted {
   VarId at = -1;
   // Memory: the array has one stride, as NumPy's iterator would see it.
   bool has_one_stride = false;
+  ir::Dims steps = {};  // Chosen: how far the memory's next position is, by operand
   // Operands of which the compiler must not find out that they are always the same: what they would
   // make needless may warn. Bit i: operand i.
   std::uint32_t hidden = 0;
@@ -110,12 +115,24 @@ struct Loop {
   std::size_t axis;       // of the targets' shape
   bool merges = false;    // all addresses advance as if it were one with the loop inside it
   bool parallel = false;  // shared out over the threads
+  bool carries = false;   // from one iteration to the next: they run in order, on one thread
+};
+
+// The true elements of a mask in memory, in C order without gaps: their positions are written, not
+// in a loop over the target.
+struct Listing {
+  Address mask, written;
+  ir::Dims extents;                    // of the mask
+  std::int64_t row_step, column_step;  // of the target
 };
 
 struct Store {
   WantedId value;
   std::size_t target;  // index into Group::targets
   Address address;
+  // A scatter's: positions that are values, and how far the next one is along the target's axes.
+  std::vector<WantedId> positions = {};
+  ir::Dims steps = {};
 };
 
 // Values that share one loop nest, which becomes one kernel.
@@ -130,6 +147,7 @@ struct Group {
   std::vector<Reduction> reductions;
   std::vector<Row> rows;
   std::vector<Store> stores;
+  std::optional<Listing> listing;  // a group of nothing else
   std::vector<Store> exact;  // the same without `from_squares`, for lanes in doubt; empty: none are
 };
 

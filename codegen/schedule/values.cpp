@@ -59,6 +59,15 @@ WantedId Demands::make(NodeId node, const Index& index) {
     case NodeKind::Cast:
     case NodeKind::Elementwise:
       return elementwise(node, n, index);
+    case NodeKind::Iota:
+      return position(node, index);
+    case NodeKind::Gather:
+      return gather(node, n, index);
+    case NodeKind::Scan:
+      return scan(node, n, index);
+    case NodeKind::Nonzero:
+    case NodeKind::Scatter:
+      return need(node, index);
   }
   throw InternalError("schedule: no such kind of node");
 }
@@ -219,15 +228,15 @@ bool Demands::may_warn(NodeId node) {
   if (r_.places.contains(node.value)) return false;
   if (const auto it = may_warn_.find(node.value); it != may_warn_.end()) return it->second;
   const ir::Node& n = g_[node];
-  const bool warns = ir::may_raise(g_, n) ||
+  const bool warns = ir::may_raise(g_, n) || ir::may_fail(n) ||
                      std::ranges::any_of(n.inputs, [&](NodeId in) { return may_warn(in); });
   return may_warn_[node.value] = warns;
 }
 
 // Not of the compiler's making: it lies in memory, comes from a call or is handed in at run time.
 bool Demands::is_given(const Wanted& w) const {
-  return w.home == Home::Memory || w.home == Home::Call || w.home == Home::Row ||
-         g_[w.node].op == Op::Param;
+  return w.home == Home::Memory || w.home == Home::Chosen || w.home == Home::Call ||
+         w.home == Home::Row || w.home == Home::Carried || g_[w.node].op == Op::Param;
 }
 
 // Whether a compiler may find out that a truth or integer is the same for all elements: `x < x`,

@@ -11,7 +11,9 @@
 
 #include "ir/inner_loops.h"
 #include "ir/interp/loop_nest.h"
+#include "ir/interp/positions.h"
 #include "ir/interp/reduce.h"
+#include "ir/interp/scan.h"
 #include "ir/interp/value.h"
 #include "ir/print.h"
 #include "ir/support/error.h"
@@ -89,11 +91,36 @@ class Evaluation {
       }
       case NodeKind::ArgReduce:
         return interp::arg_reduce(node, operand(node, 0), pulse_);
+      case NodeKind::Iota:
+        return interp::iota(node);
+      case NodeKind::Scan:
+        return interp::scan(node, operand(node, 0), pulse_);
+      case NodeKind::Gather:
+        return placed(interp::gather(node, operand(node, 0), positions_of(node), pulse_));
+      case NodeKind::Scatter: {
+        const NodeId values = scattered_values(node);
+        return placed(interp::scatter(node, operand(node, 0), positions_of(node),
+                                      values ? &values_[values.value] : nullptr, pulse_));
+      }
+      case NodeKind::Nonzero:
+        return placed(interp::nonzero(node, operand(node, 0), pulse_));
       case NodeKind::Elementwise:
         return elementwise(node,
                            elementwise_loop(node.op, operand(node, node.inputs.size() - 1).dtype));
     }
     throw InternalError("interpreter: unknown kind of node");
+  }
+
+  Value placed(interp::Placed&& result) {
+    redo_ |= result.redo;
+    return std::move(result.value);
+  }
+
+  // Of a gather or scatter, one for each indexed axis.
+  std::vector<Value> positions_of(const Node& node) const {
+    std::vector<Value> positions;
+    for (std::size_t k = 1; k <= node.ints.size(); ++k) positions.push_back(operand(node, k));
+    return positions;
   }
 
   const Value& operand(const Node& node, std::size_t k) const {
@@ -171,6 +198,8 @@ std::int64_t bytes_of(const Node& node) {
 std::string name_of(const Node& node, const LoopTable* loops) {
   if (node.op == Op::Reduce) return std::string(reduction_info(node.reduction).name) + ".reduce";
   if (node.op == Op::ArgReduce) return node.id == 0 ? "argmin" : "argmax";
+  if (node.combine)
+    return std::string(op_info(*node.combine).name) + (node.op == Op::Scan ? ".accumulate" : ".at");
   if (node.op == Op::Ufunc && loops != nullptr && node.id < loops->size())
     return (*loops)[node.id].ufunc;
   return std::string(op_info(node.op).name);

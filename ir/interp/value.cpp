@@ -192,10 +192,15 @@ Value apply_map(const Node& node, const Value& x, const Pulse& pulse) {
     case NodeKind::Input:
     case NodeKind::Param:
     case NodeKind::Const:
+    case NodeKind::Iota:
     case NodeKind::Cast:
     case NodeKind::Ufunc:
     case NodeKind::Reduce:
     case NodeKind::ArgReduce:
+    case NodeKind::Scan:
+    case NodeKind::Gather:
+    case NodeKind::Scatter:
+    case NodeKind::Nonzero:
     case NodeKind::Elementwise:
       break;
   }

@@ -25,7 +25,7 @@ Waiting::Waiting(std::chrono::nanoseconds patience)
     : patience_(patience_for(patience, released_)) {}
 
 void await_in_child(const ir::Executable& executable) {
-  if (codegen::fork_generation() == 0 || executable.settled()) return;
+  if (codegen::fork_generation() == 0 || executable.is_final()) return;
   const Waiting waiting(codegen::Compiler::longest_wait());
   executable.await(waiting.patience());
 }

@@ -175,3 +175,29 @@ def sum_of_calls(x):
 def grey(image):
     """A mean over three channels is written out; the cast back drops the fraction."""
     return image.mean(axis=2).astype(np.uint8)
+
+
+@case(lambda: (numbers(1000), np.arange(1000)[::-1].copy(), numbers(1000)))
+def weighted(x, i, w):
+    """Elements at positions are read where they are used, and each position is looked at there."""
+    return (x[i] * w).sum()
+
+
+@case(lambda: (numbers(1000),))
+def running(x):
+    """What is carried along an axis stands between what makes it and what uses it."""
+    return np.cumsum(x * 0.5) - x
+
+
+@case(lambda: (numbers(1000), numbers(1000) % 3 == 0))
+def masked(x, m):
+    """True elements are counted, then listed; then they are positions, which need no look."""
+    return x[m] * 2
+
+
+@case(lambda: (np.arange(1000) % 7, numbers(1000)))
+def histogram(i, w):
+    """A loop over what is added, in order, after one over the bins."""
+    sums = np.zeros(7)
+    np.add.at(sums, i, w)
+    return sums

@@ -29,6 +29,12 @@ UNARY = [
     "{0}**2",
     "{0}.copy()",
     "np.sign({0})",
+    "np.cumsum({0}, 0)",
+    "np.maximum.accumulate({0}, -1)",
+    "{0}.cumprod(1) + 1",
+    "{0}[np.argsort({0}[:, 0])]",
+    "{0}[:, {0}.shape[1] - 1 - np.arange({0}.shape[1])]",
+    "{0}.take({0}.argmax(axis=0), 0)[:{0}.shape[0]] + {0}",
 ]
 BINARY = [
     "{0}+{1}",
@@ -42,6 +48,9 @@ BINARY = [
     "np.where({0}>{1},{0},{1})",
     "np.arctan2({0},{1})",
     "{0}-{1}.mean(axis=0)",
+    "{0}[np.abs({1}[:, 0]).astype(int) % {0}.shape[0]]",
+    "{0}[np.nonzero({1} > 9)[0].sum() - 1]+{1}",
+    "{0}[[0, -1]].sum(axis=0)*{1}",
 ]
 REDUCE = [
     "{0}.sum(axis={a})",
@@ -52,6 +61,12 @@ REDUCE = [
     "{0}.std(axis={a})",
     "{0}.argmin(axis={a})",
     "{0}.prod(axis={a})",
+    "{0}.cumsum(axis={a})",
+    "{0}[{0} > 0.5]",
+    "{0}[{0}[:, 0] > 0.5].sum(axis={a})",
+    "np.argwhere({0} > 0)",
+    "{0}[{0}.argmin(axis=0), np.arange({0}.shape[1])]",
+    "np.bincount(np.abs({0}).astype(int).ravel(), {0}.ravel())",
 ]
 VIEW = [
     "{0}.T",
@@ -75,6 +90,13 @@ WRITE = [
     "np.add({0}, {1}, out={0})",
     "{0}[1:-1] = {0}[2:] - {0}[:-2]",
     "{0} -= {0}.mean(axis=1, keepdims=True)",
+    "{0}[{1} > 0.5] += 1",
+    "{0}[{1}[:, 0] > 0] *= 0.5",
+    "{0}[[0, 0, -1]] = {1}[:1]",
+    "{0}[{1}.argmin(axis=0), np.arange({0}.shape[1])] = 0.75",
+    "np.add.at({0}, np.array([0, -1, 0]), {1}[0])",
+    "{0}[np.abs({1}[:, 0]).astype(int) % {0}.shape[0]] = {1}",
+    "np.cumsum({1}, 1, out={0})",
 ]
 
 

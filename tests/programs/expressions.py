@@ -108,6 +108,15 @@ np.interp({V}, [-1.0, 0.0, 2.0], [0.0, 1.0, {F}])
 np.nan_to_num({V})
 np.einsum("ij,j->i", {M}, {V})
 np.add.accumulate({V})
+np.maximum.accumulate({V})
+{V}.cumprod()
+{M}.cumsum(axis=1)[{J}]
+{V}[np.abs({V}).astype(int) % len({v})]
+{M}[np.arange(len({v})), {M}.argmin(axis=1)]
+{V}.take(np.argsort({V}))[::-1].cumsum()
+np.compress({K}, {V}).sum() + {V}
+np.where({K})[0].sum() + {V}
+np.bincount(np.arange(len({v})) % 2, {V}, len({v}))
 np.minimum.reduce([{V}, {V}])
 np.gradient({V})
 np.convolve({V}, [0.25, 0.5, 0.25], mode="same")

@@ -19,16 +19,18 @@ Body one_segment(Body body) {
   return segments;
 }
 
-bool has_calls(const Body& body) {
+bool wants_short_blocks(const Body& body) {
   bool any = false;
-  walk(body, [&](const Stmt& s) { any |= s.kind == Stmt::Kind::Call; });
+  walk(body,
+       [&](const Stmt& s) { any |= s.kind == Stmt::Kind::Call || s.kind == Stmt::Kind::Carry; });
   return any;
 }
 
 // Lanes per block of a loop, 0 where it needs none.
 std::int64_t block_of(const Kernel& k, const Stmt& loop) {
   if (!loop.exact.empty()) return cost::kBlock;
-  if (takes_many_lanes(loop.body)) return has_calls(loop.body) ? cost::kBlock : cost::kWideBlock;
+  if (takes_many_lanes(loop.body))
+    return wants_short_blocks(loop.body) ? cost::kBlock : cost::kWideBlock;
   const bool streams = std::ranges::any_of(loop.body, [&](const Stmt& s) {
     return s.kind == Stmt::Kind::Store && k.buffer(s.access).streamable;
   });
@@ -54,7 +56,7 @@ void block(Kernel& k, Body& body) {
 
 bool takes_many_lanes(const Body& body) {
   return std::ranges::any_of(body, [](const Stmt& s) {
-    return s.kind == Stmt::Kind::Call ||
+    return s.kind == Stmt::Kind::Call || s.kind == Stmt::Kind::Carry ||
            (s.kind == Stmt::Kind::Fold && s.form == Stmt::Form::Lanes);
   });
 }

@@ -44,7 +44,8 @@ void stream(Kernel& kernel);
 // Loops over lanes that have something to do for many lanes at once run in blocks: a loop over
 // blocks, and in it one over the block's lanes. So do runs whose elements are made in an array.
 void block(Kernel& kernel);
-// Whether a body over lanes has something to do for many of them at once: calls, accumulators.
+// Whether a body over lanes has something to do for many of them at once, or in order: calls,
+// accumulators, carried values.
 bool takes_many_lanes(const Body& body);
 
 // Cuts the lanes of a block at block calls and reductions: each stretch between two of them becomes

@@ -20,7 +20,8 @@ constexpr int kInCall = -1;  // used by a call
 constexpr int kKept = -2;    // made into an array
 
 bool ends_segment(const Stmt& s) {
-  return s.kind == Stmt::Kind::Call || s.kind == Stmt::Kind::Fold || s.kind == Stmt::Kind::Loop;
+  return s.kind == Stmt::Kind::Call || s.kind == Stmt::Kind::Carry || s.kind == Stmt::Kind::Fold ||
+         s.kind == Stmt::Kind::Loop;
 }
 
 // One loop or run in blocks. First it is found out which segment makes each value and which ones
@@ -106,6 +107,9 @@ class Cutter {
         for (ValueId v : s.results)
           if (v >= 0 && !stores_.contains(v)) keep(v);
         ++segment;
+      } else if (s.kind == Stmt::Kind::Carry) {
+        use_in(s.args[0], ++segment);
+        segment_of_[s.result] = segment++;
       } else if (s.kind == Stmt::Kind::Fold && s.form == Stmt::Form::Lanes) {
         keep(s.result);
         find_uses(s.body, segment);
@@ -118,7 +122,7 @@ class Cutter {
         for (ValueId v : s.args) use_in(v, segment);
         if (s.result < 0) continue;
         segment_of_[s.result] = segment;
-        if (s.kind == Stmt::Kind::Load && !k_.buffer(s.access).written)
+        if (s.kind == Stmt::Kind::Load && s.along.empty() && !k_.buffer(s.access).written)
           loads_[s.result] = {s.access, s.index};
       }
     }
@@ -203,7 +207,7 @@ class Cutter {
         else
           s.body = cut(std::move(s.body), s.element);
         result.push_back(std::move(s));
-      } else if (s.kind == Stmt::Kind::Fold) {
+      } else if (s.kind == Stmt::Kind::Carry || s.kind == Stmt::Kind::Fold) {
         open.push_back(std::move(s));
         result.push_back(segment(std::move(open), -1));
         open.clear();

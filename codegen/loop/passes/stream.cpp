@@ -35,6 +35,7 @@ class Uses {
       if (s.kind == Stmt::Kind::Load) fit_ &= !here;
       if (s.kind == Stmt::Kind::Store && here) {
         ++stores;
+        fit_ &= s.along.empty();
         fit_ &= lanes != nullptr && has_unit_stride(s.access, lanes->vars[0]);
       }
       // Accumulators beside the lanes want wide blocks.

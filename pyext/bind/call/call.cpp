@@ -13,7 +13,7 @@
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/numpy/new_array.h"
-#include "pyext/bind/numpy/numpy_replay.h"
+#include "pyext/bind/numpy/numpy_redo.h"
 #include "pyext/bind/numpy/request_check.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/signals.h"
@@ -165,7 +165,7 @@ bool Call::is_open() const {
 
 bool Call::is_busy() const { return is_at_work() || session_.is_computing(); }
 
-void Call::settle() {
+void Call::flush_and_share() {
   if (is_busy()) return;
   session_.mark_impure();
   session_.flush();
@@ -330,7 +330,7 @@ py::object Call::find(PyObject* object, bool fresh) {
 
 // The nearest frame whose code is `wanted`; its code object is noted.
 template <class Wanted>
-tracer::Origin Call::frame_where(Wanted wanted) {
+tracer::Site Call::frame_where(Wanted wanted) {
   PyFrameObject* frame = PyEval_GetFrame();
   py::object held;
   while (frame != nullptr) {
@@ -355,21 +355,21 @@ tracer::Origin Call::frame_where(Wanted wanted) {
 
 // Functions of this package may stand between the caller's line and the operation. Warnings name
 // the caller's line, which is often one of NumPy's own source.
-tracer::Origin Call::here() {
+tracer::Site Call::here() {
   return frame_where([](const Code& code) { return !code.ours; });
 }
 
-tracer::Origin Call::users_line() {
+tracer::Site Call::users_line() {
   return frame_where([](const Code& code) { return !code.ours && !code.library; });
 }
 
 int Call::frames_to(int level) {
   int all = 0;
-  const tracer::Origin found = frame_where([&](const Code& code) {
+  const tracer::Site found = frame_where([&](const Code& code) {
     ++all;
     return !code.ours && --level <= 0;
   });
-  return found == tracer::Origin{} ? all + level : all;
+  return found == tracer::Site{} ? all + level : all;
 }
 
 // The error state in force counts, whoever has set it: the program, a decorator, a library.
@@ -413,15 +413,15 @@ void Call::enter_method(const char* name) {
   std::int32_t last = 0;
   for (py::handle row : code.attr("co_lines")())
     last = row.cast<py::tuple>()[0].cast<std::int32_t>();
-  session_.set_origin({it->second, last});
+  session_.set_site({it->second, last});
 }
 
-Place Call::place_of(const tracer::Origin& origin) const {
-  if (origin.code >= codes_.size()) return {py::str(""), 0, py::str("<string>")};
-  const Code& known = codes_[origin.code];
-  if (origin.instruction < 0) return {py::str(""), 0, known.module_name};
+SourceLine Call::line_of(const tracer::Site& site) const {
+  if (site.code >= codes_.size()) return {py::str(""), 0, py::str("<string>")};
+  const Code& known = codes_[site.code];
+  if (site.instruction < 0) return {py::str(""), 0, known.module_name};
   auto* code = reinterpret_cast<PyCodeObject*>(known.code.ptr());
-  return {borrow(code->co_filename), PyCode_Addr2Line(code, origin.instruction), known.module_name};
+  return {borrow(code->co_filename), PyCode_Addr2Line(code, site.instruction), known.module_name};
 }
 
 void Call::record(tracer::Event::Kind kind, Reason reason, std::string detail) {
@@ -486,7 +486,7 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
   prepared_in_ += preparing;
   in_preparing_ += run.prepare_to - run.prepare_from;
   if (!run.executable) return nullptr;
-  if (!run.executable->settled()) brief_ -= std::chrono::nanoseconds(preparing);
+  if (!run.executable->is_final()) brief_ -= std::chrono::nanoseconds(preparing);
   run.fresh = run.executable->claim();
   runs_.push_back(std::move(run));
   return runs_.back().executable;
@@ -518,32 +518,32 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   if (PyErr_Occurred()) throw py::error_already_set();
   runs_[row].run_to = steady_ns();
   if (check && !status.redo && !status.stopped)
-    check->compare(runs_[row].executable, args, place_of(session.origin()));
+    check->compare(runs_[row].executable, args, line_of(session.site()));
   return status;
 }
 
-void Call::replay(tracer::Session& session, std::span<tracer::Want> targets,
-                  const std::vector<bool>& given) {
+void Call::redo(tracer::Session& session, std::span<tracer::Want> targets,
+                const std::vector<bool>& given) {
   const AtWork computing;
   const std::int64_t start = steady_ns();
-  replay_with_numpy(*this, session, targets, given);
+  redo_with_numpy(*this, session, targets, given);
   in_numpy_ += steady_ns() - start;
 }
 
-void Call::warn(const tracer::Origin& origin, const std::string& message) {
-  pyext::warn(place_of(origin), message);
+void Call::warn(const tracer::Site& site, const std::string& message) {
+  pyext::warn(line_of(site), message);
 }
 
-void warn(const Place& place, const std::string& message) {
+void warn(const SourceLine& at, const std::string& message) {
   const OwnWords own;
   py::object registry = py::none();
   PyObject* modules = PyImport_GetModuleDict();
-  if (PyObject* module = PyDict_GetItem(modules, place.module.ptr()))
+  if (PyObject* module = PyDict_GetItem(modules, at.module.ptr()))
     registry = py::object(borrow(module).attr("__dict__"))
                    .attr("setdefault")("__warningregistry__", py::dict());
   py::module_::import("warnings")
-      .attr("warn_explicit")(message, borrow(PyExc_RuntimeWarning), place.file, place.line,
-                             place.module, registry);
+      .attr("warn_explicit")(message, borrow(PyExc_RuntimeWarning), at.file, at.line, at.module,
+                             registry);
 }
 
 }  // namespace ufuse::pyext

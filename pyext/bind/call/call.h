@@ -19,7 +19,7 @@
 #include "pyext/bind/numpy/numpy_facts.h"
 #include "pyext/bind/replay/number_history.h"
 #include "pyext/bind/replay/objects.h"
-#include "pyext/bind/replay/shape.h"
+#include "pyext/bind/replay/result_tree.h"
 #include "pyext/bind/replay/signature.h"
 #include "pyext/bind/sites/frames.h"
 #include "tracer/session.h"
@@ -36,14 +36,14 @@ std::int64_t steady_ns();
 Memory memory_of(PyObject* owner, void* data);
 
 // A line of Python code.
-struct Place {
+struct SourceLine {
   py::object file;  // a str, perhaps with surrogates where the name is no UTF-8
   int line = 0;
   py::object module;  // __name__ of the module whose code it is
 };
 
 // A RuntimeWarning at a line of the user's.
-void warn(const Place& place, const std::string& message);
+void warn(const SourceLine& at, const std::string& message);
 
 class Call final : public tracer::Host, public std::enable_shared_from_this<Call> {
  public:
@@ -104,13 +104,14 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   }
   // Before and after untraced code runs, which reads and writes memory by itself: computes all that
   // is pending, and forgets what is known of memory.
-  void settle();
+  void flush_and_share();
   // Puts real objects where traced code has put lazy ones (attributes, lists, dicts), because
   // untraced code may look there.
   void show_containers();
   // The same, and takes over what untraced code has changed in the caller's lists and dicts.
   void share_containers();
-  // Whether an operation is being recorded or a request computed: the session cannot settle now.
+  // Whether an operation is being recorded or a request computed: the session cannot be flushed
+  // now.
   bool is_busy() const;
   // Whether untraced code runs now.
   bool in_untraced_code() const { return in_untraced_code_; }
@@ -177,13 +178,13 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // state. Throws Unsupported where a floating-point error shall raise an exception or call a
   // function there.
   void enter(bool scalar_operator = false);
-  tracer::Origin here();
+  tracer::Site here();
   // The line outside NumPy's and SciPy's own source, which explanations name.
-  tracer::Origin users_line();
+  tracer::Site users_line();
   // The operation stands in this function of NumPy's _methods.py, for an ndarray method that is
   // written in Python.
   void enter_method(const char* name);
-  Place place_of(const tracer::Origin& origin) const;
+  SourceLine line_of(const tracer::Site& site) const;
   void record(tracer::Event::Kind kind, Reason reason, std::string detail = {});
 
   // An array that is neither an argument nor made in the call, as an operand of the operation that
@@ -194,13 +195,13 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   LazyArray adopt_temporary(PyObject* array);
   bool take_immediate() { return std::exchange(immediate_, false); }
 
-  // Whether a dispatcher records the call of this thread. Only then is `keep_shape` called, for
-  // only the dispatcher takes the shape again.
+  // Whether a dispatcher records the call of this thread. Only then is `keep_result_tree` called,
+  // for only the dispatcher takes the tree again.
   static bool is_recording();
   // The next call of this thread is recorded for it; null: is not. Gives what was set before.
   static const Recorder* set_recorder(const Recorder* recorder);
-  void keep_shape(std::optional<Shape> shape) { shape_ = std::move(shape); }
-  std::optional<Shape> take_shape() { return std::exchange(shape_, std::nullopt); }
+  void keep_result_tree(std::optional<ResultTree> tree) { result_tree_ = std::move(tree); }
+  std::optional<ResultTree> take_result_tree() { return std::exchange(result_tree_, std::nullopt); }
   std::size_t argument_count() const { return argument_count_; }
   // A warning was given that is not the session's; `of_numbers`: by NumPy, of numbers that are no
   // lazy arrays.
@@ -241,9 +242,9 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
                                                 const ir::RunArgs& layouts) override;
   ir::RunStatus run(tracer::Session& session, std::span<const tracer::Want> wants,
                     const ir::Executable& executable, const ir::RunArgs& args) override;
-  void replay(tracer::Session& session, std::span<tracer::Want> targets,
-              const std::vector<bool>& given) override;
-  void warn(const tracer::Origin& origin, const std::string& message) override;
+  void redo(tracer::Session& session, std::span<tracer::Want> targets,
+            const std::vector<bool>& given) override;
+  void warn(const tracer::Site& site, const std::string& message) override;
 
  private:
   struct Code {
@@ -252,7 +253,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
     bool library = false;  // of NumPy or SciPy
   };
   template <class Wanted>
-  tracer::Origin frame_where(Wanted wanted);
+  tracer::Site frame_where(Wanted wanted);
   void look_at_error_state();
   // Whether recording has cost more than the loops of this call can win.
   bool is_slow() const;
@@ -266,7 +267,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   Options options_;
   bool may_stop_ = true;  // a signal may end a run
   bool stopped_ = false;  // a signal has ended the last run
-  std::optional<Shape> shape_;
+  std::optional<ResultTree> result_tree_;
   std::size_t argument_count_ = 0;
   bool asked_flags_ = false, asked_special_ = false;
   bool warned_of_numbers_ = false;

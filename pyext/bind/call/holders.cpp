@@ -43,7 +43,7 @@ void fill(PyObject* container, const Copies& copies) {
 
 }  // namespace
 
-PyObject* Holders::Place::root() const {
+PyObject* Holders::Holder::root() const {
   if (!key) return container.ptr();
   PyObject* value = PyDict_GetItemWithError(container.ptr(), key.ptr());
   if (value == nullptr) PyErr_Clear();
@@ -52,13 +52,13 @@ PyObject* Holders::Place::root() const {
 
 void Holders::add(PyObject* container, PyObject* key) {
   if (known_.insert({container, key}).second)
-    places_.push_back({borrow(container), key ? borrow(key) : py::object()});
+    holders_.push_back({borrow(container), key ? borrow(key) : py::object()});
 }
 
 py::list Holders::lazies() {
   py::list found;
-  for (const Place& place : places_) {
-    PyObject* root = Py_REFCNT(place.container.ptr()) > 1 ? place.root() : nullptr;
+  for (const Holder& holder : holders_) {
+    PyObject* root = Py_REFCNT(holder.container.ptr()) > 1 ? holder.root() : nullptr;
     if (root == nullptr) continue;
     ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())
@@ -70,10 +70,10 @@ py::list Holders::lazies() {
 // Computing may run code that puts values elsewhere: those places are kept for the next time.
 void Holders::make_real(const Copies& copies) {
   known_.clear();
-  for (const Place& place : std::exchange(places_, {})) {
-    PyObject* root = place.root();
+  for (const Holder& holder : std::exchange(holders_, {})) {
+    PyObject* root = holder.root();
     if (root == nullptr) continue;
-    if (place.key && put(place.container.ptr(), 0, place.key.ptr(), root, copies)) continue;
+    if (holder.key && put(holder.container.ptr(), 0, holder.key.ptr(), root, copies)) continue;
     std::vector<py::object> inside;
     ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())

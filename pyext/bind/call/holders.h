@@ -23,12 +23,12 @@ class Holders {
   void make_real(const Copies& copies);
 
  private:
-  struct Place {
+  struct Holder {
     py::object container, key;
     // What is looked into: the container, or one value of it; null where that is gone.
     PyObject* root() const;
   };
-  std::vector<Place> places_;
+  std::vector<Holder> holders_;
   std::set<std::pair<PyObject*, PyObject*>> known_;
 };
 

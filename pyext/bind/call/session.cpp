@@ -44,7 +44,7 @@ py::list finish(const py::list& results, py::handle returned, const py::list& ar
   if (Call::is_recording() && call.session().is_pure())
     if (const py::object outcome = call.objects().outcome(
             returned.ptr(), [&](int number) { return make_number(call, number); }))
-      call.keep_shape(shape_of(outcome.ptr(), results, arguments, call.objects()));
+      call.keep_result_tree(result_tree_of(outcome.ptr(), results, arguments, call.objects()));
   call.session().finish(lazies_in(results));
   const std::shared_ptr<Call> ended = Call::pop();
   ended->show_containers();
@@ -114,9 +114,9 @@ py::object insist(py::handle function, const py::object& argument,
 
 // A traced call from beginning to end, in one C++ function: no signal's handler runs between its
 // steps. body(None) runs the function and calls finish; where it raised, due(error) gives the
-// values that the caller will see all the same; settle(error or None) gives the result.
+// values that the caller will see all the same; conclude(error or None) gives the result.
 py::object traced(bool fast, bool debug, bool waits, py::handle body, py::handle due,
-                  py::handle settle) {
+                  py::handle conclude) {
   const auto call = std::make_shared<Call>();
   call->set_options({.fast = fast, .debug = debug, .waits = waits});
   const std::size_t depth = Call::depth();
@@ -138,7 +138,7 @@ py::object traced(bool fast, bool debug, bool waits, py::handle body, py::handle
     }
   }
   if (raised->is_there() || !error.is_none()) call->show_containers();
-  py::object result = insist(settle, error, raised);
+  py::object result = insist(conclude, error, raised);
   call->copies().clear();
   if (raised->is_there()) raised->restore();
   return result;
@@ -159,8 +159,8 @@ const char* kind_name(tracer::Event::Kind kind) {
       return "flush";
     case tracer::Event::Kind::Escape:
       return "escape";
-    case tracer::Event::Kind::Replay:
-      return "replay";
+    case tracer::Event::Kind::Redo:
+      return "redo";
     case tracer::Event::Kind::Run:
       return "run";
   }
@@ -181,13 +181,13 @@ py::list events() {
   const std::shared_ptr<Call> call = described_call();
   if (!call) return rows;
   for (const tracer::Event& event : call->session().events()) {
-    const Place place = call->place_of(event.origin);
+    const SourceLine at = call->line_of(event.site);
     py::dict row;
     row["kind"] = kind_name(event.kind);
     row["reason"] = id_or_empty(event.reason);
     row["detail"] = event.detail;
-    row["file"] = place.file;
-    row["line"] = place.line;
+    row["file"] = at.file;
+    row["line"] = at.line;
     rows.append(row);
   }
   return rows;
@@ -339,10 +339,10 @@ void bind_session(py::module_& m) {
         "Begin a traced call on this thread; finish or abort must follow. The arguments are "
         "options of jit.");
   m.def("traced", traced, py::arg("fast"), py::arg("debug"), py::arg("waits"), py::arg("body"),
-        py::arg("due"), py::arg("settle"),
+        py::arg("due"), py::arg("conclude"),
         "A traced call: body(None), which ends with finish. Where it raised, due(error) gives the "
         "lazy arrays that have to be computed all the same, and pending writes are done. Then the "
-        "result of settle(error or None). Whatever signals come, the call is closed at the end.");
+        "result of conclude(error or None). Whatever signals come, the call is closed at the end.");
   m.def(
       "frames_to",
       [](int level) {

@@ -1,6 +1,10 @@
-// Indexing of lazy arrays. Basic indices give views; index arrays and masks are calls of NumPy,
-// except the assignment of one value through a mask.
+// Indexing of lazy arrays: what stands in the key. Basic indices make views; arrays of positions
+// and masks gather elements and write to them.
+#include <algorithm>
+#include <span>
+
 #include "numpy_shim/assign.h"
+#include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/lazy/operators.h"
@@ -34,15 +38,12 @@ IndexItem item_of(PyObject* object) {
   } else if (object == Py_Ellipsis) {
     item.kind = IndexItem::Kind::Ellipsis;
   } else {
-    const bool is_mask = PyBool_Check(object) || PyArray_IsScalar(object, Bool) ||
-                         (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
-    if (is_mask) throw Unsupported(Reason::MaskIndex);
+    const bool is_truth = PyBool_Check(object) || PyArray_IsScalar(object, Bool) ||
+                          (is_lazy(object) && as_lazy(object)->array.layout.dtype == DType::Bool);
     // Python code (`__index__`) must not run while an operation is being recorded.
     const bool asks_python =
         (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !is_lazy(object) && !is_number(object);
-    if (!PyIndex_Check(object) || PyArray_Check(object) || asks_python ||
-        (is_lazy(object) && !as_lazy(object)->array.scalar))
-      throw Unsupported(Reason::AdvancedIndex);
+    if (is_truth || !PyIndex_Check(object) || asks_python) throw Unsupported(Reason::AdvancedIndex);
     const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_IndexError);
     if (value == -1 && PyErr_Occurred()) {
       PyErr_Clear();
@@ -53,16 +54,23 @@ IndexItem item_of(PyObject* object) {
   return item;
 }
 
+// What NumPy takes for an array of positions, or for a mask.
+bool is_array(PyObject* object) {
+  if (is_lazy(object)) return !as_lazy(object)->array.scalar;
+  return PyArray_Check(object) || PyList_CheckExact(object) || PyTuple_CheckExact(object);
+}
+
+std::span<PyObject* const> items_in(PyObject* const& key) {
+  if (!PyTuple_Check(key)) return {&key, 1};
+  return {reinterpret_cast<PyTupleObject*>(key)->ob_item,
+          static_cast<std::size_t>(PyTuple_GET_SIZE(key))};
+}
+
 using IndexItems = ir::SmallVector<IndexItem, 4>;
 
 IndexItems items_of(PyObject* key) {
   IndexItems items;
-  if (PyTuple_Check(key)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
-      items.push_back(item_of(PyTuple_GET_ITEM(key, i)));
-  } else {
-    items.push_back(item_of(key));
-  }
+  for (PyObject* object : items_in(key)) items.push_back(item_of(object));
   return items;
 }
 
@@ -82,6 +90,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
                [&](Call& call) {
                  call.enter();
                  if (lazy->array.scalar) throw Unsupported(Reason::AdvancedIndex);
+                 if (has_arrays(key)) return gather(call, lazy->array, key);
                  const IndexItems items = items_of(key);
                  LazyArray view = call.session().view(
                      lazy->array, numpy_shim::basic_index(lazy->array.layout, items));
@@ -98,12 +107,48 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   });
 }
 
-// x[mask] = number, for a mask of x's shape.
-bool is_mask_of(Call& call, PyObject* key, const LazyArray& target) {
-  if (!is_lazy(key) || tracing_call(key) != &call) return false;
-  const LazyArray& mask = as_lazy(key)->array;
-  return mask.layout.dtype == DType::Bool && !mask.layout.shape.empty() &&
-         mask.layout.shape == target.layout.shape && target.is_whole();
+// Whether an array may lie where the target lies.
+bool may_overlap(const LazyArray& target, PyObject* object) {
+  const bool has_memory = static_cast<bool>(target.storage->memory);
+  if (is_lazy(object)) {
+    const LazyArray& source = as_lazy(object)->array;
+    const bool both = has_memory && source.storage->memory;
+    if (source.storage != target.storage && !both) return false;
+    return source.bytes().overlaps(target.bytes());
+  }
+  return has_memory && PyArray_Check(object) &&
+         byte_range(reinterpret_cast<PyArrayObject*>(object)).overlaps(target.bytes());
+}
+
+// Where NumPy may read values or positions that it has written before.
+void check_overlap(const Call& call, const LazyArray& target, PyObject* key, PyObject* value,
+                   bool is_mask) {
+  const numpy_shim::NumpyVersion& version = call.session().version;
+  const bool copies_values = version.copies_assigned_values() && !is_mask;
+  const bool copies_positions = version.copies_positions();
+  const auto overlaps = [&](PyObject* object) { return may_overlap(target, object); };
+  if ((!copies_values && overlaps(value)) ||
+      (!copies_positions && std::ranges::any_of(items_in(key), overlaps)))
+    throw Unsupported(Reason::OverlappingAssignment);
+}
+
+// x[key] = value for a key with arrays or masks in it.
+void assign_at(Call& call, const LazyArray& x, PyObject* object, PyObject* given) {
+  const Key key = key_of(call, object);
+  const tracer::Operand value = assigned_value(call, x.layout.dtype, given);
+  const auto* mask = key.size() == 1 ? std::get_if<tracer::Operand>(&key.front()) : nullptr;
+  const bool is_mask =
+      mask && mask->layout.dtype == DType::Bool && mask->layout.shape == x.layout.shape;
+  check_overlap(call, x, object, given, is_mask);
+  if (is_mask) {
+    const ir::Dims shape = value.weak ? ir::Dims{} : value.layout.shape;
+    if (shape.size() > 1) throw Unsupported(Reason::Shape);
+    // One value for all needs no positions.
+    if (shape.empty() || shape.front() == 1) return call.session().assign_where(x, *mask, value);
+  }
+  const numpy_shim::Selection selection =
+      call.session().select(x, key, tracer::Session::Use::Write);
+  call.session().assign_at(x, selection, value);
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
@@ -115,10 +160,9 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
             [&](Call& call) -> py::object {
               call.enter();
               if (lazy->array.scalar) throw Unsupported(Reason::Arguments);
-              if (is_mask_of(call, key, lazy->array)) {
-                const tracer::Operand number = to_operand(call, value);
-                const tracer::Operand mask = call.session().operand(as_lazy(key)->array);
-                call.session().assign_where(lazy->array, mask, number);
+              if (has_arrays(key)) {
+                assign_at(call, lazy->array, key, value);
+                if (call.take_immediate()) call.session().force({&lazy->array, 1});
               } else {
                 const View view = numpy_shim::basic_index(lazy->array.layout, items_of(key));
                 assign(call, call.session().view(lazy->array, view), value);
@@ -203,26 +247,46 @@ int contains(PyObject* self, PyObject* value) {
 // Whether the elements of a value are read from memory that the assignment writes, in an order that
 // matters.
 bool depends_on_order(const LazyArray& target, PyObject* value) {
-  const bool has_memory = static_cast<bool>(target.storage->memory);
+  if (!may_overlap(target, value)) return false;
   std::int64_t stride = 0;
-  tracer::ByteRange range;
   if (is_lazy(value)) {
-    const LazyArray& source = as_lazy(value)->array;
-    const bool both = has_memory && source.storage->memory;
-    if (source.layout.shape.empty() || (source.storage != target.storage && !both)) return false;
-    stride = source.layout.shape.back() == 1 ? 0 : source.layout.strides.back();
-    range = source.bytes();
-  } else if (has_memory && PyArray_Check(value)) {
+    const Layout& source = as_lazy(value)->array.layout;
+    if (!source.shape.empty() && source.shape.back() != 1) stride = source.strides.back();
+  } else {
     auto* source = reinterpret_cast<PyArrayObject*>(value);
     const int last = PyArray_NDIM(source) - 1;
-    if (last < 0) return false;
-    stride = PyArray_DIM(source, last) == 1 ? 0 : PyArray_STRIDE(source, last);
-    range = byte_range(source);
+    if (last >= 0 && PyArray_DIM(source, last) != 1) stride = PyArray_STRIDE(source, last);
   }
-  return numpy_shim::depends_on_order(target.layout, stride) && range.overlaps(target.bytes());
+  return numpy_shim::depends_on_order(target.layout, stride);
 }
 
 }  // namespace
+
+bool has_arrays(PyObject* key) {
+  if (!PyTuple_Check(key)) return is_array(key);
+  return std::ranges::any_of(items_in(key), is_array);
+}
+
+Key key_of(Call& call, PyObject* key) {
+  Key items;
+  for (PyObject* object : items_in(key)) {
+    if (is_array(object))
+      items.emplace_back(to_operand(call, object));
+    else
+      items.emplace_back(item_of(object));
+  }
+  return items;
+}
+
+py::object gather(Call& call, const LazyArray& x, PyObject* key) {
+  return to_python(call, call.session().gather(x, call.session().select(x, key_of(call, key))));
+}
+
+tracer::Operand assigned_value(Call& call, DType dtype, PyObject* value) {
+  const tracer::Operand operand = to_operand(call, value);
+  numpy_shim::check_item(operand, dtype);
+  return operand;
+}
 
 void assign(Call& call, const LazyArray& target, PyObject* value) {
   // `x[i] += y` has written into the view already when Python stores it back.
@@ -233,8 +297,7 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
       return;
   }
   if (depends_on_order(target, value)) throw Unsupported(Reason::OverlappingAssignment);
-  const tracer::Operand operand = to_operand(call, value);
-  numpy_shim::check_item(operand, target.layout.dtype);
+  const tracer::Operand operand = assigned_value(call, target.layout.dtype, value);
   // Nobody else refers to it: it is a temporary on the interpreter's stack.
   const bool temporary =
       is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;

@@ -6,33 +6,13 @@
 #include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
 #include "pyext/bind/call/session.h"
-#include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/lazy/methods.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 
 namespace ufuse::pyext {
 namespace {
 
 using numpy_shim::View;
-
-// Arguments by position or keyword; null where one is not given. Throws Unsupported for others.
-template <std::size_t N>
-using Args = std::array<PyObject*, N>;
-template <std::size_t N>
-Args<N> parse(const std::array<const char*, N>& names, PyObject* args, PyObject* kwargs) {
-  Args<N> found{};
-  const auto given = static_cast<std::size_t>(PyTuple_GET_SIZE(args));
-  if (given > N) throw Unsupported(Reason::Arguments);
-  for (std::size_t i = 0; i < given; ++i)
-    found[i] = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);) {
-    std::size_t i = 0;
-    while (i < N && PyUnicode_CompareWithASCIIString(key, names[i]) != 0) ++i;
-    if (i == N || found[i]) throw Unsupported(Reason::Arguments);
-    found[i] = value;
-  }
-  return found;
-}
 
 char order_of(PyObject* object, char missing) {
   if (object == nullptr || object == Py_None) return missing;
@@ -42,31 +22,6 @@ char order_of(PyObject* object, char missing) {
   if (letter != 'C' && letter != 'F' && letter != 'A' && letter != 'K')
     throw Unsupported(Reason::Arguments);
   return letter;
-}
-
-// The method of the real type on real arrays.
-py::object numpy_method(PyObject* self, const char* name, PyObject* args, PyObject* kwargs,
-                        Reason reason, bool pure = true) {
-  const py::object type = steal(PyObject_GetAttrString(self, "__class__"));
-  const py::object method = steal(PyObject_GetAttrString(type.ptr(), name));
-  const py::object all = steal(PySequence_Concat(py::make_tuple(borrow(self)).ptr(), args));
-  return numpy_call(method.ptr(), all.ptr(), kwargs, reason, pure);
-}
-
-template <class Native>
-PyObject* method(PyObject* self, const char* name, PyObject* args, PyObject* kwargs,
-                 Native native) {
-  return guard([&] {
-    return native_or(
-               tracing_call(self),
-               [&](Call& call) -> py::object {
-                 call.enter();
-                 return native(call, as_lazy(self)->array);
-               },
-               [&](Reason reason) { return numpy_method(self, name, args, kwargs, reason); })
-        .release()
-        .ptr();
-  });
 }
 
 py::object view_of(Call& call, const LazyArray& array, const View& view) {
@@ -387,7 +342,20 @@ PyObject* array_ufunc(PyObject* self, PyObject* args, PyObject* kwargs) {
       const py::object bound = steal(PyObject_GetAttr(ufunc, PyTuple_GET_ITEM(args, 1)));
       return numpy_call(bound.ptr(), inputs.ptr(), kwargs, reason, name != "at").release().ptr();
     };
-    if (name != "reduce" || !tracing_call(self)) return numpy_way(Reason::NotNative);
+    if (!tracing_call(self)) return numpy_way(Reason::NotNative);
+    if (name == "at" || name == "accumulate") {
+      const auto native = [&](Call& call) -> py::object {
+        call.enter();
+        if (name == "at") return combine_at(call, ufunc, inputs.ptr(), kwargs);
+        const auto a = parse<4>({"array", "axis", "dtype", "out"}, inputs.ptr(), kwargs);
+        return accumulate(call, ufunc, {a[0], a[1], a[2], a[3]});
+      };
+      return native_or(Call::active(), native,
+                       [&](Reason reason) { return steal(numpy_way(reason)); })
+          .release()
+          .ptr();
+    }
+    if (name != "reduce") return numpy_way(Reason::NotNative);
     try {
       const auto a = parse<7>({"array", "axis", "dtype", "out", "keepdims", "initial", "where"},
                               inputs.ptr(), kwargs);
@@ -417,47 +385,45 @@ PyObject* array_function(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-template <PyObject* (*Function)(PyObject*, PyObject*, PyObject*)>
-PyMethodDef row(const char* name, const char* doc) {
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Function)),
-          METH_VARARGS | METH_KEYWORDS, doc};
-}
-
 }  // namespace
 
 std::vector<PyMethodDef> lazy_methods() {
-  return {row<sum>("sum", "As np.ndarray.sum."),
-          row<prod>("prod", "As np.ndarray.prod."),
-          row<min>("min", "As np.ndarray.min."),
-          row<max>("max", "As np.ndarray.max."),
-          row<any>("any", "As np.ndarray.any."),
-          row<all>("all", "As np.ndarray.all."),
-          row<argmin>("argmin", "As np.ndarray.argmin."),
-          row<argmax>("argmax", "As np.ndarray.argmax."),
-          row<copy>("copy", "As np.ndarray.copy."),
-          row<astype>("astype", "As np.ndarray.astype."),
-          row<transpose>("transpose", "As np.ndarray.transpose."),
-          row<swapaxes>("swapaxes", "As np.ndarray.swapaxes."),
-          row<squeeze>("squeeze", "As np.ndarray.squeeze."),
-          row<reshape>("reshape", "As np.ndarray.reshape."),
-          row<ravel>("ravel", "As np.ndarray.ravel."),
-          row<flatten>("flatten", "As np.ndarray.flatten."),
-          row<fill>("fill", "As np.ndarray.fill."),
-          row<conjugate>("conj", "As np.ndarray.conj."),
-          row<conjugate>("conjugate", "As np.ndarray.conjugate."),
-          row<item>("item", "The element as a Python number; computes it."),
-          row<tolist>("tolist", "Nested lists of Python numbers; computes them."),
-          row<format>("__format__", "Format the value."),
-          row<to_complex>("__complex__", "The value as a Python complex."),
-          row<to_bytes>("__bytes__", "The memory as bytes."),
-          row<round_scalar>("__round__", "Round the value, as its real type does."),
-          row<reduce_pickle>("__reduce__", "Pickle the value."),
-          row<module_copy>("__copy__", "A copy."),
-          row<module_copy>("__deepcopy__", "A copy."),
-          row<to_ndarray>("__array__", "The value as np.ndarray; computes it."),
-          row<array_ufunc>("__array_ufunc__", "NumPy's ufuncs come here."),
-          row<array_function>("__array_function__", "NumPy's functions come here."),
-          {nullptr, nullptr, 0, nullptr}};
+  std::vector<PyMethodDef> rows = {
+      row<sum>("sum", "As np.ndarray.sum."),
+      row<prod>("prod", "As np.ndarray.prod."),
+      row<min>("min", "As np.ndarray.min."),
+      row<max>("max", "As np.ndarray.max."),
+      row<any>("any", "As np.ndarray.any."),
+      row<all>("all", "As np.ndarray.all."),
+      row<argmin>("argmin", "As np.ndarray.argmin."),
+      row<argmax>("argmax", "As np.ndarray.argmax."),
+      row<copy>("copy", "As np.ndarray.copy."),
+      row<astype>("astype", "As np.ndarray.astype."),
+      row<transpose>("transpose", "As np.ndarray.transpose."),
+      row<swapaxes>("swapaxes", "As np.ndarray.swapaxes."),
+      row<squeeze>("squeeze", "As np.ndarray.squeeze."),
+      row<reshape>("reshape", "As np.ndarray.reshape."),
+      row<ravel>("ravel", "As np.ndarray.ravel."),
+      row<flatten>("flatten", "As np.ndarray.flatten."),
+      row<fill>("fill", "As np.ndarray.fill."),
+      row<conjugate>("conj", "As np.ndarray.conj."),
+      row<conjugate>("conjugate", "As np.ndarray.conjugate."),
+      row<item>("item", "The element as a Python number; computes it."),
+      row<tolist>("tolist", "Nested lists of Python numbers; computes them."),
+      row<format>("__format__", "Format the value."),
+      row<to_complex>("__complex__", "The value as a Python complex."),
+      row<to_bytes>("__bytes__", "The memory as bytes."),
+      row<round_scalar>("__round__", "Round the value, as its real type does."),
+      row<reduce_pickle>("__reduce__", "Pickle the value."),
+      row<module_copy>("__copy__", "A copy."),
+      row<module_copy>("__deepcopy__", "A copy."),
+      row<to_ndarray>("__array__", "The value as np.ndarray; computes it."),
+      row<array_ufunc>("__array_ufunc__", "NumPy's ufuncs come here."),
+      row<array_function>("__array_function__", "NumPy's functions come here.")};
+  const std::vector<PyMethodDef> others = position_methods();
+  rows.insert(rows.end(), others.begin(), others.end());
+  rows.push_back({nullptr, nullptr, 0, nullptr});
+  return rows;
 }
 
 }  // namespace ufuse::pyext

@@ -41,6 +41,25 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args);
 // argmin (or argmax) of x.
 py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* out,
                            PyObject* keepdims);
+// ufunc.accumulate(array, axis=0, dtype=None, out=None). Null pointers: not given. Throws
+// Unsupported.
+struct AccumulateArgs {
+  PyObject *array = nullptr, *axis = nullptr, *dtype = nullptr, *out = nullptr;
+};
+py::object accumulate(Call& call, PyObject* ufunc, const AccumulateArgs& args, bool flat = false);
+// ufunc.at(x, key, value); throws Unsupported.
+py::object combine_at(Call& call, PyObject* ufunc, PyObject* args, PyObject* kwargs);
+
+// Whether arrays or masks stand in the key of x[key].
+bool has_arrays(PyObject* key);
+using Key = std::vector<tracer::Session::KeyItem>;
+Key key_of(Call& call, PyObject* key);
+// x[key] for such a key; throws Unsupported.
+py::object gather(Call& call, const LazyArray& x, PyObject* key);
+// A value that is assigned to elements of this dtype; throws Unsupported where NumPy looks at what
+// a number is.
+tracer::Operand assigned_value(Call& call, DType dtype, PyObject* value);
+
 // An axis argument: None, an integer or a tuple; throws Unsupported.
 std::optional<ir::Dims> to_axes(PyObject* object);
 std::int64_t to_integer(PyObject* object);

@@ -55,8 +55,8 @@ py::object where(py::handle condition, py::handle x, py::handle y) {
       [&](Reason reason) { return fall_back("where", py::make_tuple(condition, x, y), reason); });
 }
 
-// np.copyto(target, source, casting); NotImplemented where that has no native form.
-py::object copyto(py::handle target, py::handle source, py::handle casting) {
+// np.copyto(target, source, casting, where); NotImplemented where that has no native form.
+py::object copyto(py::handle target, py::handle source, py::handle casting, py::handle where) {
   return native_or(
       tracing_call(target.ptr()),
       [&](Call& call) -> py::object {
@@ -77,7 +77,14 @@ py::object copyto(py::handle target, py::handle source, py::handle casting) {
           const Layout& from = to_array(call, given.ptr()).layout;
           if (!numpy_shim::can_cast(from.dtype, to, rule)) throw Unsupported(Reason::Arguments);
         }
-        assign(call, lazy->array, given.ptr());
+        if (where.ptr() == Py_True) {
+          assign(call, lazy->array, given.ptr());
+          return py::none();
+        }
+        if (!is_lazy(where.ptr())) throw Unsupported(Reason::Arguments);
+        const tracer::Operand mask = to_operand(call, where.ptr());
+        call.session().assign_where(lazy->array, mask, assigned_value(call, to, given.ptr()));
+        if (call.take_immediate()) call.session().force({&lazy->array, 1});
         return py::none();
       },
       [](Reason) { return borrow(Py_NotImplemented); });
@@ -121,6 +128,48 @@ py::object expand_dims(py::handle object, py::handle axis) {
       "expand_dims", py::make_tuple(object, axis));
 }
 
+py::object arange(std::int64_t start, std::int64_t step, std::int64_t elements, py::handle dtype) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        const std::optional<DType> type = dtype_argument(dtype.ptr());
+        if (!type) throw Unsupported(Reason::Dtype);
+        return make_lazy(call.session().arange(start, step, elements, *type));
+      },
+      [&](Reason reason) {
+        return fall_back("arange", py::make_tuple(start, start + step * elements, step, dtype),
+                         reason);
+      });
+}
+
+py::object argwhere(py::handle object) {
+  return native_or(
+      is_lazy(object.ptr()) ? tracing_call(object.ptr()) : nullptr,
+      [&](Call& call) {
+        call.enter();
+        return make_lazy(call.session().argwhere(to_operand(call, object.ptr())));
+      },
+      [&](Reason reason) { return fall_back("argwhere", py::make_tuple(object), reason); });
+}
+
+py::object bincount(py::handle list, py::handle weights, py::handle minlength) {
+  return native_or(
+      Call::active(),
+      [&](Call& call) {
+        call.enter();
+        std::optional<tracer::Operand> added;
+        if (!weights.is_none()) added = to_operand(call, weights.ptr());
+        const std::int64_t at_least = to_integer(minlength.ptr());
+        if (at_least < 0) throw Unsupported(Reason::Arguments);
+        return to_python(call,
+                         call.session().bincount(to_operand(call, list.ptr()), added, at_least));
+      },
+      [&](Reason reason) {
+        return fall_back("bincount", py::make_tuple(list, weights, minlength), reason);
+      });
+}
+
 }  // namespace
 
 void bind_primitives(py::module_& m) {
@@ -129,16 +178,22 @@ void bind_primitives(py::module_& m) {
         "before it is needed.");
   m.def("where", where, py::arg("condition"), py::arg("x"), py::arg("y"),
         "np.where with three arguments.");
-  m.def(
-      "copyto", copyto, py::arg("target"), py::arg("source"), py::arg("casting"),
-      "np.copyto(target, source, casting) for a lazy target; NotImplemented where NumPy has to be "
-      "asked.");
+  m.def("copyto", copyto, py::arg("target"), py::arg("source"), py::arg("casting"),
+        py::arg("where") = true,
+        "np.copyto(target, source, casting, where) for a lazy target; NotImplemented where NumPy "
+        "has to be "
+        "asked.");
   m.def("broadcast_to", broadcast_to, py::arg("x"), py::arg("shape"), "np.broadcast_to.");
   m.def(
       "as_array", [](py::handle object) { return as_array(object.ptr()); }, py::arg("x"),
       "A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it; "
       "anything else as it is.");
   m.def("expand_dims", expand_dims, py::arg("x"), py::arg("axis"), "np.expand_dims.");
+  m.def("arange", arange, py::arg("start"), py::arg("step"), py::arg("elements"), py::arg("dtype"),
+        "np.arange of integers that fit int64.");
+  m.def("argwhere", argwhere, py::arg("a"), "np.argwhere.");
+  m.def("bincount", bincount, py::arg("x"), py::arg("weights") = py::none(),
+        py::arg("minlength") = 0, "np.bincount.");
 }
 
 }  // namespace ufuse::pyext

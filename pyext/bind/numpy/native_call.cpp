@@ -244,9 +244,13 @@ LazyArray to_array(Call& call, PyObject* object) {
     if (!made) PyErr_Clear();
     if (made && is_supported_array(made.ptr())) {
       auto* array = reinterpret_cast<PyArrayObject*>(made.ptr());
-      call.session().mark_impure();
-      return call.session().adopt(layout_of(array), memory_of(made.ptr(), PyArray_DATA(array)),
-                                  false, tracer::Role::Captured);
+      // Numbers that the way of the call decides, like its constants.
+      const auto varies = [](PyObject* inside) {
+        return !is_plain_number(inside) && !PyBool_Check(inside) && !PyList_CheckExact(inside) &&
+               !PyTuple_CheckExact(inside);
+      };
+      if (any_inside(object, Into::Sequences, varies)) call.session().mark_impure();
+      return call.session().constant(layout_of(array), memory_of(made.ptr(), PyArray_DATA(array)));
     }
   }
   throw Unsupported(Reason::ForeignObject);

@@ -7,7 +7,7 @@
 #include "numpy_shim/layout.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/numpy/new_array.h"
-#include "pyext/bind/numpy/numpy_replay.h"
+#include "pyext/bind/numpy/numpy_redo.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -88,7 +88,7 @@ py::list RequestCheck::run_again(const ir::Executable& executable, const ir::Run
 }
 
 void RequestCheck::compare(const std::shared_ptr<const ir::Executable>& executable,
-                           const ir::RunArgs& args, const Place& place) {
+                           const ir::RunArgs& args, const SourceLine& at) {
   const py::object judge = borrow(the_judge());
   py::list operands, parameters, sources, origins;
   for (std::size_t i = 0; i < args.inputs.size(); ++i)
@@ -102,8 +102,8 @@ void RequestCheck::compare(const std::shared_ptr<const ir::Executable>& executab
     origins.append(group.origin);
   }
   py::dict row;
-  row["file"] = place.file;
-  row["line"] = place.line;
+  row["file"] = at.file;
+  row["line"] = at.line;
   row["graph"] = *report.graph;
   row["sources"] = sources;
   row["origins"] = origins;

@@ -24,7 +24,7 @@ class RequestCheck {
                const ir::RunArgs& args);
   // Afterwards. Throws what the judge raises.
   void compare(const std::shared_ptr<const ir::Executable>& executable, const ir::RunArgs& args,
-               const Place& place);
+               const SourceLine& at);
 
  private:
   // A copy of everything between the first and the last byte of an operand, so that the loops can

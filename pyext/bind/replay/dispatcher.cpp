@@ -232,25 +232,25 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
   if (!call || call == before) return result;
-  std::optional<Shape> shape = call->take_shape();
+  std::optional<ResultTree> results = call->take_result_tree();
   entry.asked_flags = call->asked_flags();
   state.warned_of_numbers |= call->warned_of_numbers();
   entry.numbers = std::move(call->numbers());
   if (!call->session().plan() || call->argument_count() != signature.arguments.size() ||
       !entry.numbers.are(signature.numbers) || !entry.error_state.is_current() ||
-      (shape && !guards_added(state, call->objects().take_functions())))
-    shape.reset();
+      (results && !guards_added(state, call->objects().take_functions())))
+    results.reset();
   if (generation != state.schemas.generation()) {
     // The call has read attributes that are not in the signatures so far.
     state.entries.clear();
     ++state.fruitless;
     return result;
   }
-  state.fruitless = shape ? 0 : state.fruitless + 1;
-  if (shape) {
+  state.fruitless = results ? 0 : state.fruitless + 1;
+  if (results) {
     ++state.unused;
     if (call->asked_special()) entry.error_state.add_special();
-    entry.recording = std::make_unique<Recording>(*call, std::move(*shape));
+    entry.recording = std::make_unique<Recording>(*call, std::move(*results));
     entry.heavy = call->session().largest_value() > kHeavyBytes;
   } else {
     entry.numbers = {};
@@ -289,8 +289,8 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
         call && call != before)
       preparing = kind.learn(*call, taken);
     if (turn.timed) {
-      const bool settled = kind.building.empty() && preparing < taken / 8;
-      kind.ledger.took(turn, taken, settled, state.account, preparing);
+      const bool is_typical = kind.building.empty() && preparing < taken / 8;
+      kind.ledger.took(turn, taken, is_typical, state.account, preparing);
     } else {
       kind.ledger.passed(turn, state.account);
       if (turn.plain) hand_on(state, kind.ledger);
@@ -334,7 +334,7 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
 void compare_recordings(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
                         std::int64_t plainly) {
   const auto kind = state.kinds.find(kind_of_call(args, PyVectorcall_NARGS(flags), keywords).hash);
-  if (kind != state.kinds.end()) kind->second.ledger.settle(plainly, state.account);
+  if (kind != state.kinds.end()) kind->second.ledger.compare_spent(plainly, state.account);
 }
 
 // Values that Python is told in calls like these are seldom the same: from now on they are traced.
@@ -404,9 +404,9 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       const std::shared_ptr<Entry> entry = state.entries.front();
       if (!entry->recording || entry->fails_mostly())
         return trace_or_plain(state, args, flags, keywords).release().ptr();
-      const bool settled = entry->recording->settled();
+      const bool is_final = entry->recording->is_final();
       const tracer::Ledger::Turn turn =
-          state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !settled)
+          state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
                       : tracer::Ledger::Turn{};
       const std::int64_t start = turn.timed ? steady_ns() : 0;
       // Allocating memory may run Python code, which may call this dispatcher again.
@@ -433,7 +433,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
       state.numbers = std::move(numbers);
       if (turn.timed && result) {
         const std::int64_t taken = steady_ns() - start;
-        entry->ledger.took(turn, taken, settled, state.account);
+        entry->ledger.took(turn, taken, is_final, state.account);
         if (turn.plain) compare_recordings(state, args, flags, keywords, taken);
       } else if (result) {
         entry->ledger.passed(turn, state.account);
@@ -448,7 +448,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
         return result.release().ptr();
       }
       if (record) break;
-      entry->failed += settled;
+      entry->failed += is_final;
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     }
     if (state.warned_of_numbers)
@@ -506,7 +506,7 @@ PyObject* stats(PyObject* self, PyObject*) {
     for (const std::shared_ptr<Entry>& entry : state.entries) {
       if (!entry->recording) continue;
       add(entry->ledger, true);
-      building += !entry->recording->settled();
+      building += !entry->recording->is_final();
     }
     for (auto& [hash, kind] : state.kinds) {
       add(kind.ledger, false);

@@ -7,7 +7,7 @@
 #include "numpy_shim/ufunc.h"
 #include "pyext/bind/call/warning_watch.h"
 #include "pyext/bind/numpy/new_array.h"
-#include "pyext/bind/numpy/numpy_replay.h"
+#include "pyext/bind/numpy/numpy_redo.h"
 #include "pyext/bind/numpy/python_number.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/waiting.h"
@@ -27,9 +27,9 @@ void copy_into(const py::object& target, const py::object& source) {
 
 }  // namespace
 
-Recording::Recording(const Call& call, Shape shape)
-    : plan_(call.session().plan()), shape_(std::move(shape)), stores_(call.objects().stores()) {
-  if (plan_->sole) sole_ = call.place_of(plan_->sole->origin);
+Recording::Recording(const Call& call, ResultTree results)
+    : plan_(call.session().plan()), results_(std::move(results)), stores_(call.objects().stores()) {
+  if (plan_->sole) sole_ = call.line_of(plan_->sole->site);
   for (const tracer::PlanRun& run : plan_->runs) {
     first_output_.push_back(output_descrs_.size());
     for (const tracer::PlanInput& input : run.inputs) bytes_ += numpy_shim::bytes_of(input.layout);
@@ -51,9 +51,9 @@ bool Recording::is_path_of(const Recording& other) const {
                             &tracer::PlanForced::outcome);
 }
 
-bool Recording::settled() const {
+bool Recording::is_final() const {
   return std::ranges::all_of(plan_->runs, [](const tracer::PlanRun& run) {
-    return !run.executable || run.executable->settled();
+    return !run.executable || run.executable->is_final();
   });
 }
 
@@ -111,6 +111,8 @@ PyObject* Replay::owner(const tracer::PlanPlace& place, const Recording& recordi
 }
 
 char* Replay::address(const tracer::PlanPlace& place, const Recording& recording) const {
+  if (place.constant)
+    return const_cast<char*>(static_cast<const char*>(place.constant)) + place.offset;
   return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(owner(place, recording))) + place.offset;
 }
 
@@ -265,7 +267,7 @@ Replay::End Replay::follow(Recording& recording, const std::vector<py::object>& 
   results.reserve(plan.results.size());
   for (const tracer::PlanResult& result : plan.results)
     results.push_back(result_of(result, recording));
-  result_ = build(recording.shape_, results, signature_.owners, numbers);
+  result_ = build(recording.results_, results, signature_.owners, numbers);
   if (recording.stores_.empty()) return End::Done;
   assign(recording.stores_, result_);
   result_ = borrow(PyTuple_GET_ITEM(result_.ptr(), 0));

@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "pyext/bind/call/call.h"
-#include "pyext/bind/replay/shape.h"
+#include "pyext/bind/replay/result_tree.h"
 #include "pyext/bind/replay/signature.h"
 
 namespace ufuse::pyext {
 
 class Recording {
  public:
-  Recording(const Call& call, Shape shape);
+  Recording(const Call& call, ResultTree results);
   const tracer::Plan& plan() const { return *plan_; }
   // How much memory the runs read and write.
   std::size_t bytes() const { return bytes_; }
   // False while loops of it are being compiled, so that its times do not count yet.
-  bool settled() const;
+  bool is_final() const;
   // Whether Python was told the same in the same order.
   bool is_path_of(const Recording& other) const;
 
@@ -39,10 +39,10 @@ class Recording {
 
   std::shared_ptr<const tracer::Plan> plan_;
   // Of what is returned; where attributes are assigned, of a tuple of that and their values.
-  Shape shape_;
+  ResultTree results_;
   std::vector<ObjectWatch::Store> stores_;
   std::size_t bytes_ = 0;
-  std::optional<Place> sole_;              // of the plan's sole operation
+  std::optional<SourceLine> sole_;         // of the plan's sole operation
   std::vector<std::size_t> first_output_;  // of each run, among those of all
   std::vector<py::object> output_descrs_;
   std::vector<std::vector<std::size_t>> needless_;  // after so many runs: outputs to be freed

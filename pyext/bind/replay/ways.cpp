@@ -33,7 +33,7 @@ Choices& choices() {
 }
 
 bool Kind::is_building() {
-  std::erase_if(building, [](const auto& each) { return each->settled(); });
+  std::erase_if(building, [](const auto& each) { return each->is_final(); });
   return !building.empty();
 }
 
@@ -43,7 +43,7 @@ std::int64_t Kind::learn(const Call& call, std::int64_t taken) {
   for (const Call::Run& run : call.runs()) {
     in_loops += run.run_to - run.run_from;
     preparing += run.prepare_to - run.prepare_from;
-    if (run.executable && !run.executable->settled()) building.push_back(run.executable);
+    if (run.executable && !run.executable->is_final()) building.push_back(run.executable);
   }
   ledger.ran_loops(!call.runs().empty());
   ledger.spent_in_loops(in_loops, taken - preparing);

@@ -131,7 +131,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
     return;
   }
   call->record(tracer::Event::Kind::NumpyCall, Reason::UserCall, Py_TYPE(object)->tp_name);
-  call->settle();
+  call->flush_and_share();
   const py::object real = unwrap(given);
   check(PyObject_SetAttr(object, name, real.ptr()));
 }

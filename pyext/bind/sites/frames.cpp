@@ -77,11 +77,11 @@ Code judged(const py::object& code) {
 
 // Computes and writes what is pending. A Python error that is set stays set, unless this raises
 // one.
-bool settle(Call& call) {
+bool flushed(Call& call) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   const bool done = guard([&]() -> PyObject* {
-                      call.settle();
+                      call.flush_and_share();
                       return Py_None;
                     }) != nullptr;
   if (done)
@@ -112,11 +112,11 @@ PyObject* evaluate(PyThreadState* state, _PyInterpreterFrame* frame, int throwin
     const Call::Aside aside;
     return go_on(state, frame, throwing);
   }
-  if (enters && !settle(*call)) throwing = 1;
+  if (enters && !flushed(*call)) throwing = 1;
   call->set_in_untraced_code(enters);
   PyObject* result = go_on(state, frame, throwing);
   call->set_in_untraced_code(!enters);
-  if (call->is_open() && !settle(*call)) Py_CLEAR(result);
+  if (call->is_open() && !flushed(*call)) Py_CLEAR(result);
   return result;
 }
 

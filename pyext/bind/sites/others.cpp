@@ -61,7 +61,22 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   PyObject* object = object_of(self);
   const bool holds_objects = PyArray_CheckExact(object) &&
                              PyArray_TYPE(reinterpret_cast<PyArrayObject*>(object)) == NPY_OBJECT;
-  if (!holds_objects) return apply("getitem", self, {index});
+  if (!holds_objects)
+    return guard([&] {
+      // Elements of a real array at positions that are lazy.
+      const bool gathers = is_supported_array(object) && has_arrays(index) &&
+                           any_inside(index, Into::Sequences, is_lazy);
+      return native_or(
+                 gathers ? Call::active() : nullptr,
+                 [&](Call& call) {
+                   call.enter();
+                   return gather(call, call.capture(reinterpret_cast<PyArrayObject*>(object)),
+                                 index);
+                 },
+                 [&](Reason) { return steal(apply("getitem", self, {index})); })
+          .release()
+          .ptr();
+    });
   return guard([&] { return PyObject_GetItem(object, unwrap(seen_number(index)).ptr()); });
 }
 
@@ -185,7 +200,7 @@ py::object value_beside(PyObject* object, PyObject* value) {
                                                      : is_other(object);
   if (!is_written) return borrow(is_array_or_number(object) ? value : seen_number(value));
   call->record(tracer::Event::Kind::NumpyCall, Reason::UserCall, Py_TYPE(object)->tp_name);
-  call->settle();
+  call->flush_and_share();
   return unwrap(seen_number(value));
 }
 

@@ -29,7 +29,7 @@ _KINDS = {
     "numpy_call": "NumPy call",
     "flush": "computed here",
     "escape": "computed here",
-    "replay": "computed anew",
+    "redo": "computed anew",
 }
 
 
@@ -39,7 +39,7 @@ class Note(NamedTuple):
     Attributes
     ----------
     kind : str
-        "force", "numpy_call", "flush", "escape" or "replay".
+        "force", "numpy_call", "flush", "escape" or "redo".
     reason : str
         Row of ``reasons.def``.
     sentence : str

@@ -17,7 +17,7 @@ import numpy as np
 from ufuse import _core
 
 
-def _settle() -> None:
+def _flush() -> None:
     """Compute all that is pending, with its warnings."""
     if _core.session_active():
         _core.call_numpy(_nothing, "flush", False)
@@ -31,11 +31,11 @@ class CatchWarnings(warnings.catch_warnings):
     """``warnings.catch_warnings`` for twins: an operation warns where it stands, not later."""
 
     def __enter__(self) -> Any:
-        _settle()
+        _flush()
         return super().__enter__()
 
     def __exit__(self, *exc_info: Any) -> None:
-        _settle()
+        _flush()
         super().__exit__(*exc_info)
 
 
@@ -57,13 +57,13 @@ class Managed:
         self._manager = manager
 
     def __enter__(self) -> Any:
-        _settle()
+        _flush()
         entered = type(self._manager).__enter__(self._manager)
-        _settle()  # others may have written before a lock was free
+        _flush()  # others may have written before a lock was free
         return entered
 
     def __exit__(self, *exc_info: Any) -> Any:
-        _settle()
+        _flush()
         return type(self._manager).__exit__(self._manager, *exc_info)
 
 

@@ -110,7 +110,7 @@ def _as_array(a: Any) -> Any:
 
 @native("array")
 def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy"}
+    plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy", "subok"}
     if not plain or not is_lazy(args[0]) or kwargs.get("copy", True) is not True:
         return NotImplemented
     dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
@@ -144,8 +144,19 @@ def _copy(real: Any, /, a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 
 @native("arange")
-def _made_by_numpy(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return NotImplemented  # NumPy makes the array, which is traced from here on
+def _arange(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    # NumPy counts in floats, which know these integers.
+    known = all(type(a) is int and abs(a) < 2**31 for a in args)
+    if not (known and 1 <= len(args) <= 3) or kwargs.keys() - {"dtype"}:
+        return NotImplemented  # NumPy makes the array, which is traced from here on
+    dtype = _dtype(int if kwargs.get("dtype") is None else kwargs["dtype"])
+    numbers = range(*args) if len(args) < 3 or args[2] else range(0)
+    first_two = (numbers.start, numbers.start + numbers.step)
+    if dtype.kind not in "iu" or not _is_number(dtype) or args[2:] == (0,):
+        return NotImplemented
+    if not all(np.iinfo(dtype).min <= number <= np.iinfo(dtype).max for number in first_two):
+        return NotImplemented
+    return _core.arange(numbers.start, numbers.step, len(numbers), dtype)
 
 
 _FILLS = {"zeros": 0, "ones": 1, "empty": None}
@@ -200,8 +211,8 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
 
 @native("copyto")
 def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
-    if is_lazy(dst) and where is True:
-        return _core.copyto(dst, src, casting)
+    if is_lazy(dst):
+        return _core.copyto(dst, src, casting, where)
     return NotImplemented
 
 
@@ -212,7 +223,21 @@ def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where:
 def _where(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     if len(args) == 3 and not kwargs and any(map(is_lazy, args)):
         return _core.where(*args)
+    if len(args) == 1 and not kwargs and is_lazy(args[0]):
+        return _as_array(args[0]).nonzero()
     return NotImplemented
+
+
+@native("argwhere")
+def _argwhere(real: Any, /, a: Any) -> Any:
+    return _core.argwhere(a) if is_lazy(a) and a.ndim > 0 else NotImplemented
+
+
+@native("bincount")
+def _bincount(real: Any, /, x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    if not is_lazy(x) or not (weights is None or is_lazy(weights)):
+        return NotImplemented
+    return _core.bincount(x, weights, minlength)
 
 
 @native("broadcast_to")

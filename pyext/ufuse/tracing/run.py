@@ -54,7 +54,7 @@ def run(
     call = _Traced(callee, args, kwargs, parameters)
     fast, waits = options.numerics == "fast", options.compile == "wait"
     try:
-        result = _core.traced(fast, options.debug, waits, call.body, call.due, call.settle)
+        result = _core.traced(fast, options.debug, waits, call.body, call.due, call.conclude)
     except BaseException as error:
         # Both hold lazy arrays, and the frames of the traceback lead to them.
         vars(call).clear()
@@ -69,8 +69,8 @@ def run(
 class _Traced:
     """The steps of one traced call, for ``_core.traced``, which calls them.
 
-    Ctrl-C may end each step at any of its instructions. ``due`` and ``settle`` are then called once
-    more, which has to do no harm.
+    Ctrl-C may end each step at any of its instructions. ``due`` and ``conclude`` are then called
+    once more, which has to do no harm.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class _Traced:
         results.collect(vars(error))
         return results.lazies
 
-    def settle(self, error: BaseException | None) -> Any:
+    def conclude(self, error: BaseException | None) -> Any:
         """After the session has ended: real objects in the result or the exception."""
         unwrap = self._results.unwrap
         if error is not None:

@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -231,7 +232,19 @@ class Program {
   void grow() {
     const NodeId x = value();
     NodeId made = x;
-    switch (pick(0, 9)) {
+    switch (pick(0, 13)) {
+      case 10:
+        made = scanned(x);
+        break;
+      case 11:
+        made = gathered(x);
+        break;
+      case 12:
+        made = scattered(x);
+        break;
+      case 13:
+        made = listed(x);
+        break;
       case 0:
         made = ir::ufunc(graph, loops, halve_, 0, {as(x, DType::Float64)});
         break;
@@ -337,6 +350,71 @@ class Program {
       if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) == axes.end())
         follow[i] = kept++;
     return ir::broadcast(graph, r, extents_, follow);
+  }
+
+  bool has_elements() const { return std::ranges::find(extents_, 0) == extents_.end(); }
+  std::int64_t axis() { return static_cast<std::int64_t>(index(extents_.size())); }
+
+  // An op that gives the dtype that it takes.
+  Op combining(DType& type) {
+    static constexpr Op kOps[] = {Op::Add, Op::Multiply, Op::Maximum, Op::Minimum, Op::Subtract};
+    const Op op = kOps[index(std::size(kOps))];
+    if (!is_accepted(type, ir::op_info(op).accepts)) type = DType::Float64;
+    return op;
+  }
+  NodeId scanned(NodeId x) {
+    if (extents_.empty()) return x;
+    DType type = graph[x].dtype;
+    const Op op = combining(type);
+    return ir::scan(graph, op, as(x, type), axis());
+  }
+
+  // Along one axis, positions that are known to lie within it; or along all, any.
+  NodeId gathered(NodeId x) {
+    if (extents_.empty() || !has_elements()) return x;
+    if (pick(0, 1) == 0)
+      return ir::gather(graph, x, anywhere(), all_axes(extents_.size()), bounds());
+    const std::int64_t along = axis(), n = extents_[static_cast<std::size_t>(along)];
+    const ir::Scalar back{{static_cast<std::uint64_t>(pick(0, static_cast<int>(n)))}};
+    const NodeId shift = ir::broadcast_to(graph, ir::constant(graph, DType::Int64, back), {n});
+    const NodeId p = ir::elementwise(graph, Op::Subtract, {ir::iota(graph, n), shift});
+    const NodeId first = ir::gather(graph, x, {p}, {along}, ir::Bounds::Signed);
+    Dims order;  // the axis was moved to the front
+    for (std::int64_t a = 0; a < static_cast<std::int64_t>(extents_.size()); ++a)
+      order.push_back(a == along ? 0 : a < along ? a + 1 : a);
+    return ir::transpose(graph, first, order);
+  }
+  ir::NodeIds anywhere() {
+    ir::NodeIds positions;
+    for (std::size_t a = 0; a < extents_.size(); ++a)
+      positions.push_back(as(value(), DType::Int64));
+    return positions;
+  }
+  ir::Bounds bounds() { return pick(0, 1) == 0 ? ir::Bounds::Wrap : ir::Bounds::Clip; }
+
+  NodeId scattered(NodeId x) {
+    if (extents_.empty() || !has_elements()) return x;
+    DType type = graph[x].dtype;
+    std::optional<Op> op;
+    if (pick(0, 1) == 0) op = combining(type);
+    const ir::NodeIds positions = anywhere();
+    return ir::scatter(graph, as(x, type), positions, as(value(), type), all_axes(extents_.size()),
+                       bounds(), op);
+  }
+
+  // Of a mask whose true elements are known: their positions, added up.
+  NodeId listed(NodeId x) {
+    if (extents_.empty() || !has_elements()) return x;
+    std::int64_t n = 1;
+    for (std::int64_t e : extents_) n *= e;
+    const auto number = [&](std::uint64_t v) {
+      return ir::broadcast_to(graph, ir::constant(graph, DType::Int64, {{v}}), {n});
+    };
+    const NodeId third = ir::elementwise(graph, Op::BitAnd, {ir::iota(graph, n), number(3)});
+    const NodeId mask = ir::elementwise(graph, Op::Equal, {third, number(0)});
+    const NodeId rows = ir::nonzero(graph, ir::reshape(graph, mask, extents_), (n + 3) / 4);
+    const NodeId sum = ir::reduce(graph, ir::Reduction::Sum, rows, {0, 1}, {});
+    return to_full(sum);
   }
 
   template <class F>

@@ -56,7 +56,7 @@ TEST_CASE("deferred: loops answer as soon as all of them are built") {
   const auto deferred = deferred_on(jit, {add_kernel(0), add_kernel(1), add_kernel(2)});
   deferred->await(patience(0));
   deferred->await(patience(60'000));
-  CHECK(deferred->settled());
+  CHECK(deferred->is_final());
   CHECK(origin(*deferred) == "loops");
   CHECK(jit.stats().compiled == 3);
   const auto none = deferred_on(jit, {});
@@ -77,7 +77,7 @@ TEST_CASE("deferred: a caller who waits looks around, and may leave") {
     if (++looks == 3) throw 42;
   };
   CHECK_THROWS_AS(deferred->await(leaving), int);
-  CHECK_FALSE(deferred->settled());
+  CHECK_FALSE(deferred->is_final());
   CHECK(origin(*deferred) == "meanwhile");
   CHECK(reason(*deferred) == Reason::Compiling);
   CHECK(deferred->run({}).fp == 1);
@@ -100,15 +100,15 @@ TEST_CASE("deferred: who waits for the disk does not wait for the compiler") {
     while (jit.may_be_near(add_kernel(0))) std::this_thread::yield();  // the compiler is found
     const auto start = Clock::now();
     first->await_load(patience(60'000));
-    CHECK_FALSE(first->settled());
+    CHECK_FALSE(first->is_final());
     CHECK(Clock::now() - start < milliseconds(1000));
     first->wait();
-    CHECK(first->settled());
+    CHECK(first->is_final());
   }
   Jit later(settings);
   const auto second = deferred_on(later, {add_kernel(0)});
   second->await_load(patience(60'000));
-  CHECK(second->settled());
+  CHECK(second->is_final());
   CHECK(later.stats().disk_hits == 1);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("deferred: nobody waits for a slow compiler") {
     const auto deferred = deferred_on(jit, {add_kernel(0)});
     deferred->await(patience(5000));
     CHECK(reason(*deferred) == Reason::SlowCompiler);
-    CHECK_FALSE(deferred->settled());
+    CHECK_FALSE(deferred->is_final());
   }
   CHECK(Clock::now() - start < milliseconds(4000));
 }
@@ -133,7 +133,7 @@ TEST_CASE("deferred: a source that cannot be compiled is asked for once") {
   Jit jit(config(folder / "cache"));
   const auto deferred = deferred_on(jit, {"no C++"});
   CHECK_THROWS_AS(deferred->wait(), CompileError);
-  CHECK(deferred->settled());
+  CHECK(deferred->is_final());
   CHECK(!reason(*deferred));
   CHECK(contains(deferred->report().groups[0].note, "the C++ compiler failed"));
   CHECK(deferred->run({}).fp == 1);

@@ -205,6 +205,16 @@ TEST_CASE("verify: an attribute that a kind's row does not name is refused") {
         return highest(g);
       case NodeKind::ArgReduce:
         return position(g);
+      case NodeKind::Iota:
+        return iota(g, 3);
+      case NodeKind::Scan:
+        return scan(g, Op::Add, x3(g), 0);
+      case NodeKind::Gather:
+        return gather(g, x3(g), {iota(g, 2)}, {0}, Bounds::Signed);
+      case NodeKind::Scatter:
+        return scatter(g, x3(g), {iota(g, 2)}, x3(g), {0}, Bounds::Signed);
+      case NodeKind::Nonzero:
+        return nonzero(g, input(g, 1, DType::Bool, {2, 3}), 4);
       case NodeKind::Elementwise:
         return add(g);
     }
@@ -220,6 +230,8 @@ TEST_CASE("verify: an attribute that a kind's row does not name is refused") {
        }},
       {kHasOrder, [](Node& n) { n.reduction = Reduction::Prod; }},
       {kHasOrder, [](Node& n) { n.order = Order::Sequential; }},
+      {kHasCombine, [](Node& n) { n.combine = Op::Multiply; }},
+      {kHasBounds, [](Node& n) { n.bounds = Bounds::Clip; }},
       {kHasNothing, [](Node& n) { n.run_axes = 1; }},  // of the pairwise order only
       {kHasNothing, [](Node& n) { n.chunk = 1; }},
   };

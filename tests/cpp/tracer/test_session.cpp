@@ -61,20 +61,20 @@ class TestHost final : public Host {
     status.fp |= pretended_flags;
     return status;
   }
-  void warn(const Origin&, const std::string& message) override { told.push_back(message); }
-  void replay(Session&, std::span<Want> wants, const std::vector<bool>&) override {
-    ++replays;
-    for (const Want& want : wants) replayed_into.push_back(want.memory.data);
+  void warn(const Site&, const std::string& message) override { told.push_back(message); }
+  void redo(Session&, std::span<Want> wants, const std::vector<bool>&) override {
+    ++redos;
+    for (const Want& want : wants) redone_into.push_back(want.memory.data);
   }
 
   ir::LoopTable loops;
   ir::Interpreter interpreter{&loops};
   struct Interrupt {};
   int interrupts = 0;  // the run that is given up; 0: none
-  int allocations = 0, copies = 0, runs = 0, replays = 0;
+  int allocations = 0, copies = 0, runs = 0, redos = 0;
   std::uint32_t pretended_flags = 0;
   std::size_t last_graph_size = 0, last_outputs = 0;
-  std::vector<void*> replayed_into;
+  std::vector<void*> redone_into;
   std::vector<std::string> told;
 };
 
@@ -135,6 +135,12 @@ struct Fixture {
 };
 
 using Values = std::vector<double>;
+
+// x[positions] for an array of positions.
+LazyArray at(Session& session, const LazyArray& x, const LazyArray& positions) {
+  const Session::KeyItem key[] = {session.operand(positions)};
+  return session.gather(x, session.select(x, key));
+}
 
 TEST_CASE_FIXTURE(Fixture, "nothing is computed before it is asked for, and then once") {
   const LazyArray x = argument(0, 4);
@@ -255,7 +261,7 @@ TEST_CASE_FIXTURE(Fixture, "an identical map is written in place") {
   CHECK(host.allocations == 0);
 }
 
-TEST_CASE("in place not where a warning may ask for a replay") {
+TEST_CASE("in place not where a warning may ask for a redo") {
   Fixture f;
   f.session.set_report_mask(15);
   const LazyArray x = f.argument(0, 4);
@@ -265,20 +271,20 @@ TEST_CASE("in place not where a warning may ask for a replay") {
   f.assign_temporary(part, value);
   CHECK(f.host.runs == 1);
   CHECK(f.host.copies == 1);
-  CHECK(f.host.replays == 0);
+  CHECK(f.host.redos == 0);
   CHECK(f.memory[1] == 4);
 }
 
-TEST_CASE("a reported flag is replayed into memory of its own") {
+TEST_CASE("a reported flag is redone into memory of its own") {
   Fixture f;
   f.session.set_report_mask(1);
   f.host.pretended_flags = 1;
   const LazyArray x = f.argument(0, 4);
   f.session.assign(x, f.session.operand(f.apply("multiply", f.apply("add", x, 1), 2)));
   f.session.finish({});
-  CHECK(f.host.replays == 1);
-  REQUIRE(f.host.replayed_into.size() == 1);
-  CHECK(f.host.replayed_into[0] != f.memory.data());
+  CHECK(f.host.redos == 1);
+  REQUIRE(f.host.redone_into.size() == 1);
+  CHECK(f.host.redone_into[0] != f.memory.data());
 }
 
 TEST_CASE("one operation tells its warnings by the flags, so it is written in place") {
@@ -289,7 +295,7 @@ TEST_CASE("one operation tells its warnings by the flags, so it is written in pl
   f.session.assign(x, f.session.operand(f.apply("add", x, 1)));
   f.session.finish({});
   CHECK(f.host.copies == 0);
-  CHECK(f.host.replays == 0);
+  CHECK(f.host.redos == 0);
   CHECK(f.memory[3] == 4);
   CHECK(f.host.told == std::vector<std::string>{"divide by zero encountered in add",
                                                 "overflow encountered in add"});
@@ -444,6 +450,74 @@ TEST_CASE("every reason has a sentence of its own") {
     CHECK(reason.sentence.ends_with('.'));
     CHECK(std::ranges::count(reasons(), reason.id, &ReasonRow::id) == 1);
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "positions are checked where they are used, elements can wait") {
+  std::vector<std::int64_t> positions = {3, -1, 0};
+  const LazyArray x = argument(0, 4);
+  const LazyArray p = session.argument({DType::Int64, {3}, {8}}, {positions.data(), nullptr}, true);
+  session.enter({0, ++line});
+  const LazyArray y = at(session, x, p);
+  CHECK(host.runs == 1);  // the check alone
+  CHECK(host.last_outputs == 1);
+  const LazyArray again = at(session, x, p);
+  CHECK(host.runs == 1);
+  CHECK(values(y) == Values{3, 3, 0});
+  CHECK(values(again) == Values{3, 3, 0});
+  // A check is nothing that a repeated call would have to do.
+  session.finish({&y, 1});
+  REQUIRE(session.plan());
+  CHECK(session.plan()->runs.size() == 1);
+  CHECK(session.plan()->forced.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a position outside of its axis is NumPy's to complain about") {
+  std::vector<std::int64_t> positions = {3, 4};
+  const LazyArray x = argument(0, 4);
+  const LazyArray p = session.argument({DType::Int64, {2}, {8}}, {positions.data(), nullptr}, true);
+  session.enter({0, ++line});
+  CHECK_THROWS_AS(at(session, x, p), Unsupported);
+  const LazyArray counted = session.arange(1, 1, 3, DType::Int64);
+  const int runs = host.runs;
+  CHECK(values(at(session, x, counted)) == Values{1, 2, 3});
+  CHECK(host.runs == runs + 1);  // what is known to be within is not looked at
+}
+
+TEST_CASE_FIXTURE(Fixture, "how much a mask picks is told, and counted once") {
+  const LazyArray x = argument(0, 6);
+  session.enter({0, ++line});
+  const Operand two[] = {session.operand(x), number(2.5)};
+  numpy_shim::Ufunc greater = ufunc("greater", 2);
+  greater.loops = {{"dd?", nullptr, nullptr}};
+  const LazyArray mask = session.call(greater, two).front();
+  const Session::KeyItem key[] = {session.operand(mask)};
+  const LazyArray picked = session.gather(x, session.select(x, key));
+  CHECK(picked.layout.shape == Dims{3});
+  const int runs = host.runs;
+  const LazyArray again = session.gather(x, session.select(x, key));
+  CHECK(host.runs == runs);
+  CHECK(values(picked) == Values{3, 4, 5});
+  session.finish({&picked, 1});
+  REQUIRE(session.plan());
+  REQUIRE(session.plan()->forced.size() == 1);
+  CHECK(session.plan()->forced[0].outcome.bits[0] == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "what is written at positions is one value, and memory is written last") {
+  std::vector<std::int64_t> positions = {1, 1, -1};
+  const LazyArray x = argument(0, 4);
+  const LazyArray p = session.argument({DType::Int64, {3}, {8}}, {positions.data(), nullptr}, true);
+  session.enter({0, ++line});
+  const Session::KeyItem key[] = {session.operand(p)};
+  const LazyArray before = at(session, x, p);
+  session.combine_at(x, session.select(x, key), ufunc("add", 2), session.as_array(number(10)));
+  CHECK(memory[1] == 1);
+  const LazyArray after = at(session, x, p);
+  CHECK(values(after) == Values{21, 21, 13});
+  CHECK(values(before) == Values{1, 1, 3});
+  CHECK(memory[1] == 21);
+  CHECK(memory[3] == 13);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// See shape.h.
-#include "pyext/bind/replay/shape.h"
+// See result_tree.h.
+#include "pyext/bind/replay/result_tree.h"
 
 #include <unordered_set>
 
@@ -20,58 +20,58 @@ bool is_constant(PyObject* object) {
 // Deeper results are traced each time.
 constexpr int kMaxDepth = 64;
 
-class ShapeReader {
+class TreeReader {
  public:
-  ShapeReader(const py::list& results, const py::list& arguments, const ObjectWatch& objects)
+  TreeReader(const py::list& results, const py::list& arguments, const ObjectWatch& objects)
       : results_(results), objects_(objects) {
     for (py::handle each : arguments)
       if (!is_lazy(each.ptr())) met_.insert(each.ptr());
   }
 
-  std::optional<Shape> of(PyObject* object, int depth = 0) {
-    Shape shape;
+  std::optional<ResultTree> of(PyObject* object, int depth = 0) {
+    ResultTree tree;
     for (std::size_t i = 0; i < results_.size(); ++i)
       if (PyList_GET_ITEM(results_.ptr(), static_cast<Py_ssize_t>(i)) == object) {
-        shape.kind = Shape::Kind::Result;
-        shape.at = static_cast<int>(i);
-        return shape;
+        tree.kind = ResultTree::Kind::Result;
+        tree.at = static_cast<int>(i);
+        return tree;
       }
     if (is_constant(object)) {
-      shape.constant = borrow(object);
-      return shape;
+      tree.constant = borrow(object);
+      return tree;
     }
     if (const int at = objects_.index_of(object); at >= 0) {
-      shape.kind = Shape::Kind::Object;
-      shape.at = at;
-      return shape;
+      tree.kind = ResultTree::Kind::Object;
+      tree.at = at;
+      return tree;
     }
     if (is_number(object)) {
-      shape.kind = Shape::Kind::Number;
-      shape.at = as_number(object)->number;
-      return shape;
+      tree.kind = ResultTree::Kind::Number;
+      tree.at = as_number(object)->number;
+      return tree;
     }
     // Not built: lists of the caller's own, and containers that stand in two places or in
     // themselves.
     if (depth == kMaxDepth || !met_.insert(object).second) return std::nullopt;
     py::object items;
     if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
-      shape.kind = PyTuple_CheckExact(object) ? Shape::Kind::Tuple : Shape::Kind::List;
+      tree.kind = PyTuple_CheckExact(object) ? ResultTree::Kind::Tuple : ResultTree::Kind::List;
       items = borrow(object);
     } else if (PyDict_CheckExact(object)) {
-      shape.kind = Shape::Kind::Dict;
-      shape.constant = steal(PySequence_Tuple(object));
-      for (py::handle key : shape.constant)
+      tree.kind = ResultTree::Kind::Dict;
+      tree.constant = steal(PySequence_Tuple(object));
+      for (py::handle key : tree.constant)
         if (!is_constant(key.ptr())) return std::nullopt;
       items = steal(PyDict_Values(object));
     } else {
       return std::nullopt;
     }
     for (py::handle item : items) {
-      std::optional<Shape> inner = of(item.ptr(), depth + 1);
+      std::optional<ResultTree> inner = of(item.ptr(), depth + 1);
       if (!inner) return std::nullopt;
-      shape.items.push_back(std::move(*inner));
+      tree.items.push_back(std::move(*inner));
     }
-    return shape;
+    return tree;
   }
 
  private:
@@ -82,39 +82,39 @@ class ShapeReader {
 
 }  // namespace
 
-std::optional<Shape> shape_of(PyObject* object, const py::list& results, const py::list& arguments,
-                              const ObjectWatch& objects) {
-  return ShapeReader(results, arguments, objects).of(object);
+std::optional<ResultTree> result_tree_of(PyObject* object, const py::list& results,
+                                         const py::list& arguments, const ObjectWatch& objects) {
+  return TreeReader(results, arguments, objects).of(object);
 }
 
-py::object build(const Shape& shape, const std::vector<py::object>& results,
+py::object build(const ResultTree& tree, const std::vector<py::object>& results,
                  const std::vector<PyObject*>& objects, const std::vector<py::object>& numbers) {
-  switch (shape.kind) {
-    case Shape::Kind::Result:
-      return results[static_cast<std::size_t>(shape.at)];
-    case Shape::Kind::Object:
-      return borrow(objects[static_cast<std::size_t>(shape.at)]);
-    case Shape::Kind::Number:
-      return numbers[static_cast<std::size_t>(shape.at)];
-    case Shape::Kind::Constant:
-      return shape.constant;
-    case Shape::Kind::Tuple:
-    case Shape::Kind::List: {
-      const bool is_list = shape.kind == Shape::Kind::List;
-      const auto size = static_cast<Py_ssize_t>(shape.items.size());
+  switch (tree.kind) {
+    case ResultTree::Kind::Result:
+      return results[static_cast<std::size_t>(tree.at)];
+    case ResultTree::Kind::Object:
+      return borrow(objects[static_cast<std::size_t>(tree.at)]);
+    case ResultTree::Kind::Number:
+      return numbers[static_cast<std::size_t>(tree.at)];
+    case ResultTree::Kind::Constant:
+      return tree.constant;
+    case ResultTree::Kind::Tuple:
+    case ResultTree::Kind::List: {
+      const bool is_list = tree.kind == ResultTree::Kind::List;
+      const auto size = static_cast<Py_ssize_t>(tree.items.size());
       py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
       for (Py_ssize_t i = 0; i < size; ++i) {
-        const Shape& inner = shape.items[static_cast<std::size_t>(i)];
+        const ResultTree& inner = tree.items[static_cast<std::size_t>(i)];
         PyObject* item = build(inner, results, objects, numbers).release().ptr();
         is_list ? PyList_SET_ITEM(made.ptr(), i, item) : PyTuple_SET_ITEM(made.ptr(), i, item);
       }
       return made;
     }
-    case Shape::Kind::Dict: {
+    case ResultTree::Kind::Dict: {
       py::dict made;
       std::size_t i = 0;
-      for (py::handle key : shape.constant)
-        made[key] = build(shape.items[i++], results, objects, numbers);
+      for (py::handle key : tree.constant)
+        made[key] = build(tree.items[i++], results, objects, numbers);
       return made;
     }
   }

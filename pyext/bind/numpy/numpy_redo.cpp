@@ -1,5 +1,5 @@
-// See numpy_replay.h.
-#include "pyext/bind/numpy/numpy_replay.h"
+// See numpy_redo.h.
+#include "pyext/bind/numpy/numpy_redo.h"
 
 #include <algorithm>
 #include <array>
@@ -52,10 +52,10 @@ std::vector<std::string> WarningLog::take() {
 
 namespace {
 
-class Replay {
+class NumpyEvaluation {
  public:
   // Counts first how often each value is needed, so that it can be freed after its last use.
-  Replay(Call& call, Session& session, std::span<const tracer::Want> wants)
+  NumpyEvaluation(Call& call, Session& session, std::span<const tracer::Want> wants)
       : call_(call), session_(session) {
     std::vector<NodeId> open;
     const auto use = [&](NodeId id) {
@@ -160,6 +160,16 @@ class Replay {
         return ufunc(id, node);
       case NodeKind::Reduce:
         return reduce(id, node);
+      case NodeKind::Iota:
+        return numpy().module.attr("arange")(node.shape[0]);
+      case NodeKind::Scan:
+        return scan(node);
+      case NodeKind::Gather:
+        return gather(node);
+      case NodeKind::Scatter:
+        return scatter(id, node);
+      case NodeKind::Nonzero:
+        return numpy().module.attr("argwhere")(operand(node, 0));
       case NodeKind::ArgReduce:
         return as_array(operand(node, 0).attr(node.id ? "argmax" : "argmin")(node.ints[0]));
       case NodeKind::Elementwise:
@@ -302,6 +312,67 @@ class Replay {
     return as_array(numpy().module.attr(name.c_str()).attr("reduce")(x, **kwargs));
   }
 
+  py::object scan(const Node& node) {
+    const py::object function = numpy().module.attr(ir::op_info(*node.combine).name.data());
+    return function.attr("accumulate")(operand(node, 0), node.ints[0], descr_of(node.dtype));
+  }
+
+  // Views of an operand with its indexed axes first, and the positions of all of them; a position
+  // that NumPy's own indexing does not know becomes one that it does.
+  struct Places {
+    py::object x;
+    py::tuple key;
+  };
+  Places places(const Node& node, const py::object& x) {
+    py::list order;
+    for (const std::int64_t axis : node.ints) order.append(axis);
+    for (int a = 0; a < PyArray_NDIM(reinterpret_cast<PyArrayObject*>(x.ptr())); ++a)
+      if (std::ranges::find(node.ints, a) == node.ints.end()) order.append(a);
+    Places made{x.attr("transpose")(order), py::tuple(node.ints.size())};
+    for (std::size_t k = 0; k < node.ints.size(); ++k) {
+      const py::object extent = made.x.attr("shape")[py::int_(k)];
+      py::object positions = operand(node, k + 1);
+      if (node.bounds == ir::Bounds::Wrap)
+        positions = numpy().module.attr("remainder")(positions, extent);
+      if (node.bounds == ir::Bounds::Clip)
+        positions = numpy().module.attr("minimum")(numpy().module.attr("maximum")(positions, 0),
+                                                   extent - py::int_(1));
+      // In C order, which is that of the elements.
+      made.key[k] = steal(
+          PyArray_NewCopy(reinterpret_cast<PyArrayObject*>(as_array(positions).ptr()), NPY_CORDER));
+    }
+    return made;
+  }
+
+  py::object gather(const Node& node) {
+    const Places from = places(node, operand(node, 0));
+    return as_array(from.x[from.key]);
+  }
+
+  // NumPy's words depend on whether positions, values and what is written to have one axis.
+  py::object scatter(NodeId id, const Node& node) {
+    const py::object made = steal(
+        PyArray_NewCopy(reinterpret_cast<PyArrayObject*>(operand(node, 0).ptr()), NPY_KEEPORDER));
+    const Places to = places(node, made);
+    const NodeId values = ir::scattered_values(node);
+    if (!node.combine) {
+      to.x[to.key] = steal(PyArray_NewCopy(
+          reinterpret_cast<PyArrayObject*>(values_.at(values.value).ptr()), NPY_CORDER));
+      return made;
+    }
+    const py::object at = numpy().module.attr(ir::op_info(*node.combine).name.data()).attr("at");
+    py::object x = to.x, key = to.key, added = values ? values_.at(values.value) : py::none();
+    if (session_.node_info(id).named_at) {
+      key = to.key[0].attr("reshape")(-1);
+      if (values) added = added.attr("reshape")(-1);
+    } else {
+      x = x[py::none()];
+      key = py::make_tuple(numpy().module.attr("zeros_like")(to.key[0])) + to.key;
+    }
+    values ? at(x, key, added) : at(x, key);
+    return made;
+  }
+
   py::object laid_out(const py::object& x, const Layout& layout) {
     auto* array = reinterpret_cast<PyArrayObject*>(x.ptr());
     if (layout_of(array) == layout) return x;
@@ -345,7 +416,7 @@ bool is_own_array(PyObject* object, const Layout& layout) {
          layout_of(array) == layout;
 }
 
-void note(Session& session, const std::vector<Replay::Raised>& raised) {
+void note(Session& session, const std::vector<NumpyEvaluation::Raised>& raised) {
   for (std::size_t i = 0; i < raised.size();) {
     const NodeId node = raised[i].node;
     std::vector<std::string> messages;
@@ -358,15 +429,15 @@ void note(Session& session, const std::vector<Replay::Raised>& raised) {
 
 std::vector<py::object> numpy_values(Call& call, Session& session,
                                      std::span<const tracer::Want> wants) {
-  return Replay(call, session, wants).values(wants);
+  return NumpyEvaluation(call, session, wants).values(wants);
 }
 
-void replay_with_numpy(Call& call, Session& session, std::span<tracer::Want> targets,
-                       const std::vector<bool>& given) {
+void redo_with_numpy(Call& call, Session& session, std::span<tracer::Want> targets,
+                     const std::vector<bool>& given) {
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (!given[i]) targets[i].memory = {};  // NumPy makes its own
-  Replay replay(call, session, targets);
-  std::vector<py::object> values = replay.values(targets);
+  NumpyEvaluation evaluation(call, session, targets);
+  std::vector<py::object> values = evaluation.values(targets);
   keep_from(targets, values);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (!given[i] && is_own_array(values[i].ptr(), targets[i].layout)) {
@@ -381,7 +452,7 @@ void replay_with_numpy(Call& call, Session& session, std::span<tracer::Want> tar
                          reinterpret_cast<PyArrayObject*>(values[i].ptr())) < 0)
       throw py::error_already_set();
   }
-  note(session, replay.raised);
+  note(session, evaluation.raised);
 }
 
 }  // namespace ufuse::pyext

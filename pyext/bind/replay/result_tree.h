@@ -12,21 +12,21 @@
 namespace ufuse::pyext {
 
 // Such a tree: which result of the plan stands where, and what is the same in each call.
-struct Shape {
+struct ResultTree {
   enum class Kind { Result, Object, Number, Constant, Tuple, List, Dict } kind = Kind::Constant;
   int at = -1;          // of a Result among the plan's, of an Object among the signature's
   py::object constant;  // Constant; of a Dict: the keys, as a tuple
-  std::vector<Shape> items;
+  std::vector<ResultTree> items;
 };
 
-// The shape of what a call returned; unset where what other calls return cannot be built like it.
+// The tree of what a call returned; unset where what other calls return cannot be built like it.
 // `results`: the lazy arrays in it. `arguments`: what stands for the caller's own objects.
 // `objects`: those of the call's signature.
-std::optional<Shape> shape_of(PyObject* object, const py::list& results, const py::list& arguments,
-                              const ObjectWatch& objects);
+std::optional<ResultTree> result_tree_of(PyObject* object, const py::list& results,
+                                         const py::list& arguments, const ObjectWatch& objects);
 
-// A value of this shape. A result that stands in two places is one object.
-py::object build(const Shape& shape, const std::vector<py::object>& results,
+// A value like this tree. A result that stands in two places is one object.
+py::object build(const ResultTree& tree, const std::vector<py::object>& results,
                  const std::vector<PyObject*>& objects, const std::vector<py::object>& numbers);
 
 }  // namespace ufuse::pyext

@@ -28,8 +28,8 @@ class WarningLog {
 
 // Computes the targets into their memory, and tells the session what its nodes warn of. A target
 // that is not `given` may get other new memory.
-void replay_with_numpy(Call& call, tracer::Session& session, std::span<tracer::Want> targets,
-                       const std::vector<bool>& given);
+void redo_with_numpy(Call& call, tracer::Session& session, std::span<tracer::Want> targets,
+                     const std::vector<bool>& given);
 
 // What NumPy gives for the wants. The arrays may be views of the operands' memory. The session is
 // told nothing.
