@@ -140,7 +140,7 @@ def test_stacks_too_large_for_many():
 
 
 # The loop is compiled, and run by one thread, before what it needs is taken away.
-FIRST = "forks = False\nufuse.set_num_threads(1)\nf(x)\nufuse.set_num_threads(4)\n"
+FIRST = "forks = False\nufuse.set_num_threads(1)\nf.warmup(x)\nf(x)\nufuse.set_num_threads(4)\n"
 
 
 def test_no_thread_at_all():
