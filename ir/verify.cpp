@@ -64,7 +64,7 @@ void verify(const Graph& g, const LoopTable* loops) {
       if (operand.value >= i) fail("an operand does not come before its user");
     check_unused(node, fail);
     if (node.op == Op::Const) check_constant(node, fail);
-    if (is_leaf(node.op) && node.op != Op::Const) {
+    if (is_leaf(node.op) && op_info(node.op).attributes & kHasId) {
       const std::uint64_t key = (std::uint64_t{node.op == Op::Input} << 32) | node.id;
       if (!leaves.emplace(key, i).second) fail("two nodes of different type share an id");
     }

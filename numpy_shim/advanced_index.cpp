@@ -195,6 +195,9 @@ Walk walk_of(const Selection& selection, const Operand& value, std::size_t ndim)
   return walk;
 }
 
+// NumPy 1 iterates over so many at once; NumPy 2 over more.
+constexpr std::size_t kMostArrays = 31;
+
 }  // namespace
 
 Selection select(const Layout& x, std::span<const KeyItem> key) {
@@ -235,6 +238,8 @@ Selection select(const Layout& x, std::span<const KeyItem> key) {
     view_axis += axes;
     axis += one.kind == Kind::NewAxis ? 0 : axes;
   }
+  if (selection.arrays.size() > kMostArrays)
+    throw Unsupported(Reason::AdvancedIndex, "more index arrays than every NumPy takes");
   selection.place = place.place();
   selection.view = basic_index(x, basic);
   selection.index_shape = broadcast_shapes(layouts_of(selection));

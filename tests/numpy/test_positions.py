@@ -348,6 +348,16 @@ def test_warnings_of_what_is_gathered(dtype):
     check_all(function, [(array(dtype, shape=(7,)), np.array([1, 1, 3]))])
 
 
+@pytest.mark.parametrize("count", [31, 32])
+def test_most_arrays(count):
+    """NumPy 1 raises where there are 32."""
+
+    def function(x):
+        return x[(np.array([0]),) * count]
+
+    check_all(function, [(np.ones((1,) * count),)])
+
+
 def random_key(rng, shape):
     """A key of an array of this shape, at random: arrays in all layouts among other items."""
     index_shape = tuple(int(n) for n in rng.choice([1, 2, 3, 4], rng.integers(1, 4)))

@@ -12,6 +12,14 @@
 
 namespace ufuse::ir {
 
+TEST_CASE("verify: leaves without ids stand beside those that have some") {
+  Graph g;
+  param(g, 0, DType::Int64);
+  iota(g, 3);
+  iota(g, 4);
+  CHECK_NOTHROW(verify(g, nullptr));
+}
+
 TEST_CASE("infer: every row accepts the kinds of its table and no others") {
   for (Op op : testing::all_rows()) {
     const OpInfo& row = op_info(op);
