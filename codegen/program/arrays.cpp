@@ -171,7 +171,8 @@ void ArrayPrinter::in_rows(const Step& s) {
 }
 
 void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
-  const std::string size = n_.length(s.target, 0);
+  std::string size = "1";
+  for (int axis = 0; axis < n_.rank(s.target); ++axis) size += " * " + n_.length(s.target, axis);
   std::string operands, strides, odd;
   const auto operand = [&](const std::string& at, const std::string& stride) {
     operands += (operands.empty() ? "" : ", ") + at;
@@ -183,14 +184,31 @@ void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
       operand("(char*)&" + n_.name(s.args[i]), "0");
       continue;
     }
-    operand(n_.array_name(a), n_.stride(a, 0));
-    odd += "rt::is_odd(" + size + ", " + n_.stride(a, 0) + ", " +
-           std::to_string(ir::size_of(n_.element_type(a))) + ") || ";
+    const std::string bytes = std::to_string(ir::size_of(n_.element_type(a)));
+    const bool in_one_row = n_.rank(a) > 1 || is_in(n_.element_type(a), ir::kComplex);
+    operand(n_.array_name(a), in_one_row ? bytes : n_.stride(a, 0));
+    odd += in_one_row ? "!rt::lies_in_one_row(" + part(a) + ", " + bytes + ") || "
+                      : "rt::is_odd(" + size + ", " + n_.stride(a, 0) + ", " + bytes + ") || ";
   }
-  operand(n_.array_name(s.target), n_.stride(s.target, 0));
+  operand(n_.array_name(s.target), std::to_string(ir::size_of(n_.element_type(s.target))));
   line_("char* operands[] = {" + operands + "};");
   line_("const rt::Index strides[] = {" + strides + "};");
   exit_where_(odd + "rt::loop_over(" + loop + ", operands, " + size + ", strides)", s.exit);
+}
+
+void ArrayPrinter::reduce(const Step& s, const std::string& loop) {
+  const std::string r = n_.name(s.result);
+  if (!s.args.empty()) line_(r + " = " + n_.operand(s.args[0]) + ";");
+  exit_where_("rt::reduce(" + loop + ", " + part(s.arrays[0]) + ", " +
+                  (s.args.empty() ? "true" : "false") + ", " + r + ")",
+              s.exit);
+}
+
+void ArrayPrinter::gather(const Step& s) {
+  exit_where_("rt::gather<" + ProgramNames::memory_type(n_.element_type(s.target)) + ", " +
+                  ProgramNames::memory_type(n_.element_type(s.arrays[0])) + ">(" + part(s.array) +
+                  ", " + part(s.arrays[0]) + ", " + n_.array_name(s.target) + ")",
+              s.exit);
 }
 
 void ArrayPrinter::product(const Step& s, const std::string& loop) {

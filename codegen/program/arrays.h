@@ -24,6 +24,8 @@ class ArrayPrinter {
   void in_rows(const ir::program::Step& s);
   // `loop`: NumPy's inner loop.
   void loop_over(const ir::program::Step& s, const std::string& loop);
+  void reduce(const ir::program::Step& s, const std::string& loop);
+  void gather(const ir::program::Step& s);
   void product(const ir::program::Step& s, const std::string& loop);
 
   // The functions that the lines call.

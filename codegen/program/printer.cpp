@@ -222,6 +222,10 @@ class ProgramPrinter : private ProgramNames {
         return arrays_.in_rows(s);
       case LoopOver:
         return in_block([&] { arrays_.loop_over(s, loop_of(s)); });
+      case Reduce:
+        return in_block([&] { arrays_.reduce(s, loop_of(s)); });
+      case Gather:
+        return arrays_.gather(s);
       case Product:
         return arrays_.product(s, loop_of(s));
       case Guard:

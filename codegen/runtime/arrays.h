@@ -225,6 +225,50 @@ inline bool is_odd(i64 size, i64 stride, i64 bytes) {
   return stride <= 0 || (size == 1 && stride != bytes);
 }
 
+// Whether the elements, more than one, stand side by side in the order of their indices.
+template <int N>
+inline bool lies_in_one_row(const Part<N>& x, i64 bytes) {
+  i64 size = 1;
+  for (int axis = N - 1; axis >= 0; --axis) {
+    if (x.length[axis] != 1 && x.stride[axis] != size * bytes) return false;
+    size *= x.length[axis];
+  }
+  return size > 1;
+}
+
+// r = NumPy's reduction of all elements, from r on, or from the first one on. True where a flag has
+// been raised that NumPy reports, or NumPy would call its loop in another way.
+template <class T, int N>
+inline bool reduce(const Loop& loop, const Part<N>& x, bool from_first, T& r) {
+  const i64 bytes = sizeof(T), size = x.size();
+  const bool is_vector = N == 1 && x.stride[0] > 0;
+  if (size == 0 && from_first) return true;
+  if (size > kMostProducts || (size > 1 && !is_vector && !lies_in_one_row(x, bytes))) return true;
+  const i64 step = is_vector ? x.stride[0] : bytes, n = size - (from_first ? 1 : 0);
+  if (from_first) r = *(const T*)x.at;
+  if (n == 0) return false;
+  T all = r;
+  char* operands[] = {(char*)&all, from_first ? x.at + step : x.at, (char*)&all};
+  const Index strides[] = {0, step, 0};
+  Flags flags;
+  loop.call(operands, &n, strides, loop.data);
+  r = all;
+  return is_reported(flags);
+}
+
+// The elements of a vector at the integers of another, counted from the end where negative. True
+// where one is not there.
+template <class T, class I>
+inline bool gather(const Part<1>& x, const Part<1>& index, char* to) {
+  for (i64 i = 0; i < index.length[0]; ++i) {
+    i64 at = *(const I*)(index.at + i * index.stride[0]);
+    at += at < 0 ? x.length[0] : 0;
+    if ((u64)at >= (u64)x.length[0]) return true;
+    ((T*)to)[i] = *(const T*)(x.at + at * x.stride[0]);
+  }
+  return false;
+}
+
 // ---- Matrix products ----
 
 // The operands of matmul's inner loop as NumPy gives them to it: an axis that an operand lacks, or

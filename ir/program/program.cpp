@@ -172,6 +172,11 @@ class Printer {
       case LoopOver:
         return line(array(s.target) + " = loop " + std::to_string(s.row) + " over " +
                     arrays(s.arrays) + " with " + list(s.args) + at);
+      case Reduce:
+        return line(result + "reduce " + std::to_string(s.row) + " " + arrays(s.arrays) + " from " +
+                    list(s.args) + at);
+      case Gather:
+        return line(array(s.target) + " = " + array(s.array) + " at " + arrays(s.arrays) + at);
       case Product:
         return line((s.target == kNone ? result : array(s.target) + " = ") + "product " +
                     std::to_string(s.row) + " " + arrays(s.arrays) + at);
@@ -345,6 +350,15 @@ class Checker {
         return exits(s);
       case LoopOver:
         return loop_over(s);
+      case Reduce:
+        return reduce(s);
+      case Gather: {
+        for (ArrayReg a : {s.arrays[0], s.array, s.target}) array(a);
+        need(dtype_of(s.array) == dtype_of(s.target) && is_in(dtype_of(s.arrays[0]), kInteger),
+             "a vector of one dtype at integers");
+        need(rank(s.array) == 1 && rank(s.arrays[0]) == 1 && rank(s.target) == 1, "vectors");
+        return exits(s);
+      }
       case Product:
         return product(s);
       case Guard:
@@ -397,17 +411,26 @@ class Checker {
     array(s.target);
     need(s.arrays.size() == entry.inputs.size() && s.args.size() == s.arrays.size(),
          "a loop with its operands");
-    need(entry.outputs.size() == 1 && dtype_of(s.target) == entry.outputs[0] && rank(s.target) == 1,
-         "the loop's result");
+    need(entry.outputs.size() == 1 && dtype_of(s.target) == entry.outputs[0], "the loop's result");
     for (std::size_t i = 0; i < s.arrays.size(); ++i) {
       if (s.arrays[i] == kNone) {
         is(s.args[i], entry.inputs[i]);
         continue;
       }
       array(s.arrays[i]);
-      need(dtype_of(s.arrays[i]) == entry.inputs[i] && rank(s.arrays[i]) == 1,
-           "vectors of the loop's dtypes");
+      need(dtype_of(s.arrays[i]) == entry.inputs[i] && rank(s.arrays[i]) == rank(s.target),
+           "arrays of the loop's dtypes and the result's rank");
     }
+    exits(s);
+  }
+
+  void reduce(const Step& s) {
+    const LoopEntry& entry = loops_[s.row];
+    need(s.arrays.size() == 1 && s.args.size() <= 1, "one array, and where it begins");
+    array(s.arrays[0]);
+    need(dtype_of(s.arrays[0]) == entry.inputs[1], "elements of the loop's dtype");
+    for (Reg r : s.args) is(r, entry.outputs[0]);
+    is(s.result, entry.outputs[0]);
     exits(s);
   }
 

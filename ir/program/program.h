@@ -129,8 +129,13 @@ struct Step {
     NewArray,  // target = a new array of the lengths args, without values; exits where that is
                // large
     InRows,    // exits where NumPy would not lay out what is computed of the arrays in rows
-    LoopOver,  // target = NumPy's inner loop `row` over `arrays`, vectors of target's length,
-               // or over the number of args where an array is kNone; exits at a flag
+    LoopOver,  // target = NumPy's inner loop `row` over `arrays`, of target's shape, or over the
+               // number of args where an array is kNone; exits at a flag, and where NumPy would
+               // call the loop in another way
+    Reduce,  // result = NumPy's inner loop `row` over all elements of `arrays[0]`, from args[0] on;
+             // without args from the first element on. Exits as LoopOver does
+    Gather,  // target = the elements of the vector `array` at the integers of `arrays[0]`; exits
+             // where there is none
     Product,   // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
     Guard,     // exits where args[0] is false
     Poll,      // asks from time to time whether to go on

@@ -64,6 +64,19 @@ const char* ufunc_of(Operator op) {
 
 constexpr int kMostAxes = 4;  // of a new array
 
+// The functions and methods that reduce an array of any shape to a number.
+struct ReductionName {
+  std::string_view name;
+  ir::Reduction reduction;
+  bool is_arithmetic;
+};
+constexpr ReductionName kReductions[] = {
+    {"sum", ir::Reduction::Sum, true},   {"mean", ir::Reduction::Sum, true},
+    {"prod", ir::Reduction::Prod, true}, {"min", ir::Reduction::Min, false},
+    {"max", ir::Reduction::Max, false},  {"amin", ir::Reduction::Min, false},
+    {"amax", ir::Reduction::Max, false},
+};
+
 bool is_plain(DType t) { return t != DType::Float16 && ir::real_part(t) != DType::LongDouble; }
 
 // Whether an element of an array may be assigned to one of another array of this dtype, as far as
@@ -76,6 +89,10 @@ bool is_assigned(DType from, DType to) {
 }
 
 }  // namespace
+
+bool Writer::is_reduction(const std::string& name) {
+  return std::ranges::find(kReductions, name, &ReductionName::name) != std::end(kReductions);
+}
 
 bool Writer::is_array(const Value& v) {
   return v.kind == Value::Kind::Array || v.kind == Value::Kind::Elements;
@@ -167,35 +184,40 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
   return result;
 }
 
-// What no row of ops.def does: NumPy's inner loop, over vectors with the strides that NumPy gives
-// it. Of complex numbers the loops round by their strides, and NumPy has several ways to call them.
+// What no row of ops.def does: NumPy's inner loop, with the strides that NumPy gives it. Of complex
+// numbers the loops round by their strides, and arrays of other dtypes reach them in several ways.
 Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
                           const std::vector<Value>& given) {
   Step step;
   step.kind = Step::Kind::LoopOver;
-  Reg size = kNone;
+  std::vector<Reg> lengths;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const DType to = resolved.inputs[i];
-    if (is_in(to, ir::kComplex)) fail("`" + f.name + "` of arrays of complex numbers");
+    if (is_in(to, ir::kComplex) && given[i].dtype != to)
+      fail("`" + f.name + "` of complex numbers and others");
     if (given[i].is_number()) {
       step.arrays.push_back(kNone);
       step.args.push_back(as(given[i], to));
       continue;
     }
-    if (given[i].rank != 1) fail("`" + f.name + "` of arrays of several axes");
     const Elements& work = *given[i].elements;
     Value operand = given[i];
     if (work.body.empty() && operand.dtype == to) {
       operand.kind = Value::Kind::Array;
       operand.array = work.arrays[0];
     } else {
-      operand = in_memory(as_elements_of(operand, to));
+      operand = as_numpy_lays_out(as_elements_of(operand, to));
     }
-    const Reg one = length(operand, 0);
-    if (size == kNone)
-      size = one;
-    else
-      guard(compute(Op::Equal, DType::Bool, {size, one}));
+    if (!lengths.empty() && operand.rank != static_cast<int>(lengths.size()))
+      fail("`" + f.name + "` of arrays of several shapes");
+    for (int axis = 0; axis < operand.rank; ++axis) {
+      const Reg one = length(operand, axis);
+      const auto known = static_cast<std::size_t>(axis);
+      if (known == lengths.size())
+        lengths.push_back(one);
+      else
+        guard(compute(Op::Equal, DType::Bool, {lengths[known], one}));
+    }
     step.arrays.push_back(operand.array);
     step.args.push_back(kNone);
   }
@@ -205,7 +227,7 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
                                  {resolved.outputs.begin(), resolved.outputs.end()},
                                  loop.loop,
                                  loop.data});
-  const Value result = new_array(resolved.outputs[0], {size});
+  const Value result = new_array(resolved.outputs[0], lengths);
   step.target = result.array;
   step.exit = exit();
   emit(std::move(step));
@@ -285,11 +307,19 @@ void Writer::in_rows(ArrayReg array) {
   emit(std::move(step));
 }
 
-// ---- Products ----
+// The elements as an array, where NumPy would lay it out in rows. The order in which NumPy adds or
+// multiplies depends on the layout.
+Value Writer::as_numpy_lays_out(const Value& v) {
+  if (v.kind == Value::Kind::Elements && v.rank > 1)
+    for (ArrayReg a : v.elements->arrays) in_rows(a);
+  return in_memory(v);
+}
+
+// ---- Products and reductions ----
 
 Value Writer::product(const std::string& name, const Value& left, const Value& right) {
   if (!is_array(left) || !is_array(right)) fail("a matrix product of something else than arrays");
-  const Value a = in_memory(left), b = in_memory(right);
+  const Value a = as_numpy_lays_out(left), b = as_numpy_lays_out(right);
   const bool is_dot = name == "dot";
   const bool fits = a.rank >= 1 && a.rank <= 2 && b.rank >= 1 && b.rank <= 2;
   if (!fits || a.dtype != b.dtype) fail("a matrix product of such arrays");
@@ -320,6 +350,44 @@ Value Writer::product(const std::string& name, const Value& left, const Value& r
   step.target = result.array;
   emit(std::move(step));
   return result;
+}
+
+// Of all elements, from the identity on where the reduction has one.
+Value Writer::reduction(const std::string& name, const Value& v) {
+  if (!is_array(v) || v.rank == 0) fail("`" + name + "` of something else than an array");
+  if (!is_plain(v.dtype)) fail("an array of " + std::string(ir::info(v.dtype).name));
+  const bool is_mean = name == "mean";
+  const auto& row = *std::ranges::find(kReductions, name, &ReductionName::name);
+  // NumPy adds small integers up in larger ones, and casts them in pieces.
+  if (row.is_arithmetic && ir::size_of(v.dtype) < sizeof(std::int64_t) &&
+      !is_in(v.dtype, ir::kInexact))
+    fail("`" + name + "` of " + std::string(ir::info(v.dtype).name));
+  if (is_mean && !is_in(v.dtype, ir::kFloat))
+    fail("`mean` of " + std::string(ir::info(v.dtype).name));
+  const Value array = as_numpy_lays_out(v);
+  const Ufunc& f = world_.ufunc(std::string(ir::reduction_info(row.reduction).name));
+  const std::string types(3, ir::info(v.dtype).code);
+  const auto loop = std::ranges::find(f.loops, types, &UfuncLoop::types);
+  if (loop == f.loops.end()) fail("`" + name + "` of " + std::string(ir::info(v.dtype).name));
+  Step step;
+  step.kind = Step::Kind::Reduce;
+  step.row = world_.loops().add({f.name, {v.dtype, v.dtype}, {v.dtype}, loop->loop, loop->data});
+  step.arrays = {array.array};
+  if (ir::reduction_info(row.reduction).identity != ir::Identity::None)
+    step.args = {constant(v.dtype, ir::identity_bits(row.reduction, v.dtype))};
+  step.result = fresh(v.dtype);
+  step.exit = exit();
+  const Reg all = emit(std::move(step)).result;
+  if (!is_mean) return numpy_number(v.dtype, all);
+  // As numpy's own Python does it: by an integer scalar, and back to the array's dtype.
+  Reg count = integer(1);
+  for (int axis = 0; axis < array.rank; ++axis)
+    count = compute(Op::Multiply, DType::Int64, {count, length(array, axis)});
+  guard(compute(Op::Greater, DType::Bool, {count, integer(0)}));
+  const std::vector<Reg> parts = {cast_to(all, DType::Float64), cast_to(count, DType::Float64)};
+  const Reg mean = compute(Op::Divide, DType::Float64, parts);
+  finite(mean, parts);
+  return numpy_number(v.dtype, cast_to(mean, v.dtype));
 }
 
 // np.flip of all axes: a view.

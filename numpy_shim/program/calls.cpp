@@ -204,6 +204,7 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   std::vector<Value> given;
   for (std::size_t i = 1; i < e.parts.size(); ++i) given.push_back(value(e.parts[i]));
   if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
+  if (is_reduction(name) && given.size() == 1) return reduction(name, given[0]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
   const bool has_dtype = given.size() == 2;
   if ((name == "zeros" || name == "ones" || name == "empty") && (given.size() == 1 || has_dtype)) {
@@ -257,6 +258,7 @@ Value Writer::method(const Value& array, const std::string& name, const Expr& e)
     keeps_ = keeps;
     return made;
   }
+  if (is_reduction(name) && count == 0) return reduction(name, array);
   if (name == "dot" && count == 1) return product("dot", array, value(e.parts[1]));
   fail("`" + name + "` of an array");
 }

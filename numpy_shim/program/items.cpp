@@ -17,7 +17,9 @@ Value Writer::item(const Expr& e) {
         .parts[static_cast<std::size_t>(*index.known < 0 ? *index.known + count : *index.known)];
   }
   if (base.kind != Value::Kind::Array) fail("something else than an array or a tuple is indexed");
-  const At where = at(base, e.parts[1]);
+  const std::vector<Value> parts = indices(e.parts[1]);
+  if (parts.size() == 1 && is_array(parts[0])) return gathered(base, parts[0]);
+  const At where = at(base, parts);
   return where.is_element ? load(base, where.args) : view(base, where);
 }
 
@@ -39,17 +41,20 @@ Reg Writer::index_of(const Value& index, Reg length) {
                    {wide, length});
 }
 
-Writer::At Writer::at(const Value& array, const Expr& index) {
+// What stands between the brackets.
+std::vector<Value> Writer::indices(const Expr& e) {
   std::vector<Value> parts;
-  if (index.kind == Expr::Kind::Tuple) {
-    for (const Expr& part : index.parts) parts.push_back(value(part));
-  } else {
-    Value one = value(index);
-    if (one.kind == Value::Kind::Tuple)
-      parts = std::move(one.parts);
-    else
-      parts.push_back(std::move(one));
+  if (e.kind == Expr::Kind::Tuple) {
+    for (const Expr& part : e.parts) parts.push_back(value(part));
+    return parts;
   }
+  Value one = value(e);
+  if (one.kind == Value::Kind::Tuple) return one.parts;
+  parts.push_back(std::move(one));
+  return parts;
+}
+
+Writer::At Writer::at(const Value& array, const std::vector<Value>& parts) {
   const auto indices = std::ranges::count_if(
       parts, [](const Value& part) { return part.kind != Value::Kind::Nothing; });
   if (indices > array.rank) fail("too many indices");
@@ -126,6 +131,22 @@ Value Writer::view(const Value& array, const At& where) {
   step.axes = where.axes;
   emit(std::move(step));
   return v;
+}
+
+// A new vector of the elements at an array's integers.
+Value Writer::gathered(const Value& array, const Value& index) {
+  if (!is_in(index.dtype, ir::kInteger) || index.dtype == DType::UInt64)
+    fail("an array of something else than signed integers as an index");
+  if (array.rank != 1 || index.rank != 1) fail("an index that is an array, of several axes");
+  const Value at = in_memory(index), made = new_array(array.dtype, {length(at, 0)});
+  Step step;
+  step.kind = Step::Kind::Gather;
+  step.array = array.array;
+  step.target = made.array;
+  step.arrays = {at.array};
+  step.exit = exit();
+  emit(std::move(step));
+  return made;
 }
 
 void Writer::copy_array(ArrayReg to, ArrayReg from) {

@@ -587,7 +587,7 @@ void Writer::augment(const Statement& s) {
   // The array and the index are looked up once, before the value.
   const Value array = value(target.parts[0]);
   if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
-  const At where = at(array, target.parts[1]);
+  const At where = at(array, indices(target.parts[1]));
   if (!where.is_element) return augment_array(s.op, view(array, where), value(s.value));
   const Value old = load(array, where.args);
   Target made;
@@ -621,7 +621,7 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       if (scope_.instance != 0) fail("a function that it calls changes an array");
       if (array.kind != Value::Kind::Array)
         fail("an item of something else than an array is assigned");
-      const At where = at(array, target.parts[1]);
+      const At where = at(array, indices(target.parts[1]));
       Target made;
       if (!where.is_element) {
         const Value part = view(array, where);

@@ -202,6 +202,7 @@ class Writer {
 
   // ---- Whole arrays (arrays.cpp) ----
   static bool is_array(const Value& v);
+  static bool is_reduction(const std::string& name);
   Value elements(const Value& v);
   static void take_in(Elements& into, const Value& v);
   void check_numbers(const std::vector<Operand>& operands);
@@ -212,7 +213,9 @@ class Writer {
   Value new_array(DType dtype, const std::vector<Reg>& lengths);
   Value filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number);
   void in_rows(ArrayReg array);
+  Value as_numpy_lays_out(const Value& v);
   Value product(const std::string& name, const Value& left, const Value& right);
+  Value reduction(const std::string& name, const Value& v);
   Value flipped(const Value& v);
   Value assigned_elements(const Value& v, DType dtype);
   Value as_elements_of(const Value& v, DType dtype);
@@ -230,7 +233,9 @@ class Writer {
     std::size_t left = 0;  // axes of the result
   };
   Value item(const Expr& e);
-  At at(const Value& array, const Expr& index);
+  std::vector<Value> indices(const Expr& e);
+  At at(const Value& array, const std::vector<Value>& parts);
+  Value gathered(const Value& array, const Value& index);
   void whole_axis(const Value& array, int axis, At& where);
   void slice(const Value& array, int axis, const Value& slice, At& where);
   Reg index_of(const Value& index, Reg length);

@@ -22,6 +22,7 @@ V = RNG.random(24)
 M = RNG.normal(size=(7, 7)) + 7 * np.eye(7)
 SPD = M @ M.T
 T3 = RNG.random((4, 5, 6))
+C = RNG.normal(size=(4, 3, 3)) + 1j * RNG.normal(size=(4, 3, 3))
 
 
 def lu(a):
@@ -253,6 +254,51 @@ def by_steps(v, step):
     return w
 
 
+def sparse_product(starts, columns, values, x, y):
+    for i in range(starts.size - 1):
+        part = columns[starts[i] : starts[i + 1]]
+        y[i] = values[starts[i] : starts[i + 1]] @ x[part]
+        last = x[part - 1]
+    return last
+
+
+def gathers(v, n):
+    for i in range(1, 6):
+        w = v[n[i:]] * 2
+        v[:i] = v[n[:i] // 2]
+        n[i] = n[n[:i]][0]
+        v[i] = v[::-1][n[::-2]][0]
+    return w
+
+
+def reduced(v, m):
+    for i in range(1, 6):
+        v[i] = np.sum(v[:i]) + v[i:].sum() - (v[:i] * v[i]).sum()
+        m[i, 0] = np.max(m[i]) - m.min() + np.amin(m[:, i]) * m[i].max()
+        m[0, i] = np.sum(m) / 49 + np.sum(m * 2) - np.prod(m[i, :3])
+        v[0] = np.mean(v[i:]) + m.mean() + v[::2].sum() + np.sum(v[:0])
+        total = m[i:, i].sum() + m[1:, 1:].sum()
+    return total
+
+
+def reversed_sums(v, m):
+    for i in range(1, 4):
+        v[i] = v[::-1].sum() + np.sum(m.T) + (m.T * 2).sum() + (m[::-1] + m).sum()
+        v[0] = m[::2, ::2].max() + v[i:i].max()
+    return v
+
+
+def self_energies(g, h, d, s):
+    for i in range(g.shape[0]):
+        for j in range(h.shape[0]):
+            a = g[i] @ h[j]
+            b = h[j] * d[i, j]
+            c = d[j, i] * h[j] * h[i]
+            s[i] += a @ b + abs(c)
+            s[i, 0] *= s[i, :, 0] * g[i, 0]
+    return c
+
+
 CASES = [
     (lu, M),
     (cholesky, SPD),
@@ -291,6 +337,21 @@ CASES = [
     (made_anew, 5, M),
     (gives_back, V),
     (conjugate_gradients, SPD, V[:7]),
+    (sparse_product, np.array([0, 3, 3, 8]), np.arange(8) * 5 % 7, V[:8], V, V[:3]),
+    (sparse_product, np.array([0, 3, 3, 8], "i4"), np.arange(8) * 9, V[:8], V, V[:3]),
+    (gathers, V, np.arange(12) * 5 % 7 - 3),
+    (gathers, V.astype("f4"), (np.arange(12) * 5 % 7).astype("i4")),
+    (gathers, V, np.arange(12) * 5),
+    (reduced, V, M),
+    (reduced, V * 1e308, M * 1e300),
+    (reduced, V.astype("f4"), M.astype("f4")),
+    (reduced, V, np.where(M > 7, np.nan, M)),
+    (reversed_sums, V, M),
+    (reversed_sums, V, np.asfortranarray(M)),
+    (self_energies, C[:3], C[1:], C[0], C[1:]),
+    (self_energies, C[:3].astype("c8"), C[1:].astype("c8"), C[0].astype("c8"), C[1:].astype("c8")),
+    (self_energies, C[:3].transpose(0, 2, 1), C[1:].transpose(0, 2, 1), C[0], C[1:]),
+    (self_energies, C[:3, :1, :1], C[1:, :1, :1], C[0], C[1:, :1, :1]),
     (by_steps, V, 2),
     (by_steps, V, -2),
     (by_steps, V, 0),
@@ -377,6 +438,8 @@ class Writer:
             return f"{function}({self.array(part, axes, depth + 1)})"
         if kind < 0.5 and axes == 1:
             return f"(m[{part}, {part}] @ {self.part(part, 1)})"
+        if kind < 0.55 and axes == 1:
+            return f"{self.pick('x', 'y', 'm[i]')}[k[{part}]]"
         one = self.array(part, axes, depth + 1)
         other = self.number() if self.rng.random() < 0.4 else self.array(part, axes, depth + 1)
         pair = [one, other]
@@ -399,7 +462,12 @@ class Writer:
             "np.float32(1.5)",
             "True",
             dot.format("x[:i]"),
+            f"{self.pick('x[i:]', 'm[i]', 'n[:, i]', 'm', '(m * n)')}.{self.reduction()}()",
+            f"np.{self.reduction()}({self.pick('y', 'x[:i]', 'n', 'm[i] * y', 'n.T')})",
         )
+
+    def reduction(self):
+        return self.pick("sum", "max", "min", "prod", "mean")
 
     def statement(self):
         part = self.rng.choice(SLICES)
@@ -422,7 +490,7 @@ class Writer:
 
     def text(self):
         lines = [
-            "def f(x, y, m, n, a):",
+            "def f(x, y, m, n, k, a):",
             "    v = w = x",
             f"    for i in range(1, {self.rng.randint(3, 6)}):",
         ]
@@ -449,7 +517,8 @@ def arguments(seed):
         return np.asfortranarray(made) if pick.random() < 0.2 else made
 
     numbers = [1, -2, 0.5, np.float64(0.25), np.int64(3)]
-    return array(8), array(8), array(8, 8), array(8, 8), pick.choice(numbers)
+    index = rng.integers(-8, 8, 8).astype(pick.choice(["i8", "i4", "u1"]) if seed % 9 else "f8")
+    return array(8), array(8), array(8, 8), array(8, 8), index, pick.choice(numbers)
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))

@@ -26,8 +26,9 @@ constexpr std::array kBuiltins = {"abs", "bool", "complex", "float", "int",
                                   "len", "max",  "min",     "range"};
 
 // Functions of NumPy's that are no ufuncs, likewise.
-constexpr std::array kOfNumPy = {"dot",  "empty",     "empty_like", "flip",
-                                 "ones", "ones_like", "zeros",      "zeros_like"};
+constexpr std::array kOfNumPy = {"amax",      "amin", "dot",  "empty", "empty_like",
+                                 "flip",      "max",  "mean", "min",   "ones",
+                                 "ones_like", "prod", "sum",  "zeros", "zeros_like"};
 
 bool is_math(PyObject* object) {
   if (!PyCFunction_Check(object)) return false;
