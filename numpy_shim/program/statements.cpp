@@ -21,6 +21,12 @@ bool is_never_false(const Expr& e) {
   return (e.kind == Bool || e.kind == Int) && e.integer != 0;
 }
 
+// Whether an expression has a part of this kind.
+template <class Is>
+bool has(const Expr& e, const Is& is) {
+  return is(e) || std::ranges::any_of(e.parts, [&](const Expr& part) { return has(part, is); });
+}
+
 bool jumps(const Statements& list) {
   return std::ranges::any_of(list, [](const Statement& s) {
     using enum Statement::Kind;
@@ -617,6 +623,7 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       return;
     }
     case Expr::Kind::Item: {
+      check_order(target, into);
       const Value array = this->value(target.parts[0]);
       if (scope_.instance != 0) fail("a function that it calls changes an array");
       if (array.kind != Value::Kind::Array)
@@ -643,6 +650,23 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
     default:
       fail("an attribute is assigned");
   }
+}
+
+// Python assigns one target after the other, here all are looked up before the first is assigned:
+// refuses `i, x[i] = ...`, and `x[0], y[x[0]] = ...`.
+void Writer::check_order(const Expr& target, const std::vector<Target>& before) const {
+  const bool changes_arrays =
+      std::ranges::any_of(before, [](const Target& each) { return each.array != kNone; });
+  const auto depends = [&](const Expr& e) {
+    const bool reads_elements = e.kind == Expr::Kind::Item || e.kind == Expr::Kind::Call;
+    const bool is_assigned =
+        e.kind == Expr::Kind::Local && std::ranges::any_of(before, [&](const Target& each) {
+          return each.array == kNone && each.expr->integer == e.integer;
+        });
+    return is_assigned || (reads_elements && changes_arrays);
+  };
+  if (std::ranges::any_of(target.parts, [&](const Expr& part) { return has(part, depends); }))
+    fail("a target of an assignment depends on one before it");
 }
 
 void Writer::mark_written(const Value& array) {

@@ -149,6 +149,7 @@ class Writer {
   void assign(const Statement& s);
   void augment(const Statement& s);
   void plan_target(const Expr& target, const Value& value, std::vector<Target>& into);
+  void check_order(const Expr& target, const std::vector<Target>& before) const;
   void commit(const std::vector<Target>& targets);
   void mark_written(const Value& array);
   void set(int variable, const Value& value);

@@ -299,6 +299,14 @@ def self_energies(g, h, d, s):
     return c
 
 
+def depend_on_each_other(v, w):
+    i = 0
+    for k in range(1, 4):
+        i, v[i] = k, 7.0
+        v[0], w[int(v[0])] = k, 9.0
+    return i
+
+
 CASES = [
     (lu, M),
     (cholesky, SPD),
@@ -358,6 +366,10 @@ CASES = [
 ]
 
 
+# What they do is left to Python.
+REFUSED = [(depend_on_each_other, V, V + 1)]
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
 def test_native_arrays(case):
     function, *args = case
@@ -367,6 +379,12 @@ def test_native_arrays(case):
     )
     native = known and not (function is products and args[0].dtype == int)
     check(function, *args, native=native, most=40, name=__file__)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[0].__name__)
+def test_arrays_that_are_left_to_python(case):
+    function, *args = case
+    check(function, *args, native=False, most=20, name=__file__)
 
 
 def test_one_array_in_two_places():
