@@ -64,14 +64,14 @@ void ArrayPrinter::elements(const Step& s) {
     given += ", " + x;
     std::string one =
         "rt::overlap(to, " + bytes(s.target) + ", " + x + ", " + bytes(s.arrays[i]) + ")";
-    // What is read where it is written does no harm, unless it must be there afterwards.
-    if (!s.raises && n_.element_type(s.arrays[i]) == n_.element_type(s.target))
+    // What is read where it is written does no harm.
+    if (n_.element_type(s.arrays[i]) == n_.element_type(s.target))
       one = "(" + one + " && !rt::same(to, " + x + "))";
     overlaps += (overlaps.empty() ? "" : " || ") + one;
   }
   for (Reg r : numbers) given += ", " + n_.name(r);
-  if (overlaps.empty()) return exit_where_(name + "(to" + given + ")", s.exit);
-  line_("const bool aside = to.size() != 0 && (" + overlaps + ");");
+  if (overlaps.empty() && !s.aside) return exit_where_(name + "(to" + given + ")", s.exit);
+  line_("const bool aside = to.size() != 0" + (s.aside ? "" : " && (" + overlaps + ")") + ";");
   line_("const rt::Part<" + rank + "> made = aside ? rt::made(" + room() + ", to, " +
         bytes(s.target) + ") : to;");
   exit_where_("made.at == nullptr || " + name + "(made" + given + ")", s.exit);

@@ -161,7 +161,8 @@ class Printer {
       case Fit:
         return line("fit " + arrays(s.arrays) + " to " + array(s.target) + at);
       case Elements: {
-        line("elements " + list(s.args) + " of " + arrays(s.arrays) + at);
+        line("elements " + list(s.args) + " of " + arrays(s.arrays) + (s.aside ? " aside" : "") +
+             at);
         steps(s.body);
         return line("to " + array(s.target) + " = " + reg(s.result));
       }

@@ -125,7 +125,8 @@ struct Step {
                // it share memory
     Elements,  // body once for each element of target, with those of `arrays` in args, matched from
                // the last axis on; then target = result. What overlaps target is read before. Where
-               // it `raises`, exits at a flag: target may have been written, nothing else has
+               // it `raises`, exits at a flag: where it is computed `aside`, nothing has been
+               // written then, else target may have been, and nothing else
     NewArray,  // target = a new array of the lengths args, without values; exits where that is
                // large
     InRows,    // exits where NumPy would not lay out what is computed of the arrays in rows
@@ -160,7 +161,7 @@ struct Step {
   std::vector<ArrayReg> arrays;
   // Elements: whether a flag may be raised that NumPy reports. Product: whether NumPy reports flags
   // of it (`@` does, `np.dot` does not).
-  bool raises = false;
+  bool raises = false, aside = false;
   // View: what args have of each axis of `array`, one index, or start, step and length; and where
   // there is a new axis.
   std::vector<Axis> axes;

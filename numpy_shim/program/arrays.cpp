@@ -266,7 +266,7 @@ Value Writer::in_memory(const Value& v) {
     lengths.push_back(all);
   }
   const Value made = new_array(v.dtype, lengths);
-  assign_elements(made.array, v);
+  assign_elements(made.array, v, true);
   return made;
 }
 
@@ -294,7 +294,7 @@ Value Writer::filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t 
   content.dtype = dtype;
   content.elements =
       std::make_shared<Elements>(Elements{{}, {}, {}, cast_to(integer(number), dtype), false});
-  assign_elements(v.array, content);
+  assign_elements(v.array, content, true);
   return v;
 }
 
@@ -447,7 +447,7 @@ void Writer::fit(ArrayReg target, const Value& v) {
   emit(std::move(step));
 }
 
-void Writer::assign_elements(ArrayReg target, const Value& v) {
+void Writer::assign_elements(ArrayReg target, const Value& v, bool is_new) {
   const Elements& work = *v.elements;
   Step step;
   step.kind = Step::Kind::Elements;
@@ -457,6 +457,7 @@ void Writer::assign_elements(ArrayReg target, const Value& v) {
   step.body = work.body;
   step.result = work.result;
   step.raises = work.raises;
+  step.aside = work.raises && !is_new;
   step.exit = exit();
   program_.computes_arrays = true;
   emit(std::move(step));
@@ -471,7 +472,7 @@ void Writer::augment_array(Operator op, const Value& array, const Value& v) {
     fail("the result is of another kind than the array that is changed");
   mark_written(array);
   fit(array.array, made);
-  assign_elements(array.array, made);
+  assign_elements(array.array, made, false);
 }
 
 }  // namespace ufuse::numpy_shim::program

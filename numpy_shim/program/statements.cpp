@@ -570,7 +570,10 @@ void Writer::assign(const Statement& s) {
   std::vector<Target> targets;
   for (const Expr& target : s.targets) plan_target(target, v, targets);
   const bool changes_parts = std::ranges::any_of(targets, &Target::is_part);
-  if (targets.size() > 1 && changes_parts && !(v.is_number() || v.is_new))
+  const bool may_raise = std::ranges::any_of(targets, [](const Target& target) {
+    return target.is_part && target.value.elements->raises;
+  });
+  if (targets.size() > 1 && changes_parts && (may_raise || !(v.is_number() || v.is_new)))
     fail("parts of several arrays are assigned at once");
   // One of several may be read by the next: `a, b = b, a`.
   if (targets.size() > 1)
@@ -681,7 +684,7 @@ void Writer::commit(const std::vector<Target>& targets) {
       continue;
     }
     if (target.is_part) {
-      assign_elements(target.array, target.value);
+      assign_elements(target.array, target.value, false);
       continue;
     }
     Step store;

@@ -221,7 +221,7 @@ class Writer {
   Value assigned_elements(const Value& v, DType dtype);
   Value as_elements_of(const Value& v, DType dtype);
   void fit(ArrayReg target, const Value& v);
-  void assign_elements(ArrayReg target, const Value& v);
+  void assign_elements(ArrayReg target, const Value& v, bool is_new);
   void augment_array(Operator op, const Value& array, const Value& v);
 
   // ---- Items and attributes (items.cpp) ----

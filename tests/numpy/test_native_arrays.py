@@ -8,10 +8,12 @@ seed on.
 import linecache
 import os
 import random
+import warnings
 
 import numpy as np
 import pytest
-from test_native_loops import check
+from test_native_loops import alike, check, outcome, told
+from ufuse.tracing.twin import looped
 
 BACKENDS = ["compiled"]
 COUNT = int(os.environ.get("UFUSE_ARRAY_LOOPS", "20"))
@@ -299,6 +301,14 @@ def self_energies(g, h, d, s):
     return c
 
 
+def read_again(v, w):
+    """A flag is raised behind what a statement has read of the array that it assigns."""
+    for _ in range(3):
+        w[:] = v * w[1] * 1e200
+        v[1:] = np.exp(-v[1:]) * 1e308 * 10
+        v[:] = w * (v @ v)
+
+
 def depend_on_each_other(v, w):
     i = 0
     for k in range(1, 4):
@@ -308,6 +318,8 @@ def depend_on_each_other(v, w):
 
 
 CASES = [
+    (read_again, V, V + 1),
+    (read_again, V * 1e150, V),
     (lu, M),
     (cholesky, SPD),
     (rank_k, 1.5, 1.2, M, M + 1),
@@ -413,6 +425,28 @@ def test_arrays_whose_elements_share_memory(strides):
         return base
 
     check(f, np.arange(40.0), name=__file__)
+
+
+def test_warnings_that_are_errors():
+    """NumPy raises before it assigns anything."""
+
+    def f(v, w):
+        for i in range(1, 4):
+            v[1:] = w[1:] + 1
+            v[i:] = w[i:] * 1e300 * v[i]
+
+    def strict(v, w):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return native(v, w)
+
+    native = f
+    expected = outcome(strict, (V, V * 1e10))
+    native = looped(f)
+    with told(eager=True):
+        ours = outcome(strict, (V, V * 1e10))
+    assert ours[0][:2] == expected[0][:2]
+    alike(ours[1:], expected[1:])
 
 
 def test_large_arrays_are_left_to_numpy():
