@@ -163,6 +163,32 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   functions_ += "\n";
 }
 
+void ArrayPrinter::save(const Step& s) {
+  saved_.push_back(s.array);
+  exit_where_(n_.array_name(s.array) + "_saved.save(" + part(s.array) + ")", s.exit);
+}
+
+void ArrayPrinter::release(const Step& s) {
+  for (ArrayReg a : s.arrays) line_(n_.array_name(a) + "_saved.release();");
+}
+
+std::vector<std::string> ArrayPrinter::declarations() const {
+  std::vector<std::string> lines;
+  for (int i = 0; i < rooms_; ++i) lines.push_back("rt::Room room" + std::to_string(i) + ";");
+  for (ArrayReg a : saved_)
+    lines.push_back("rt::Saved<" + ProgramNames::memory_type(n_.element_type(a)) + ", " +
+                    std::to_string(n_.rank(a)) + "> " + n_.array_name(a) + "_saved;");
+  return lines;
+}
+
+// Copies that share memory: the oldest one is put back last.
+std::vector<std::string> ArrayPrinter::endings() const {
+  std::vector<std::string> lines;
+  for (auto a = saved_.rbegin(); a != saved_.rend(); ++a)
+    lines.push_back(n_.array_name(*a) + "_saved.put_back();");
+  return lines;
+}
+
 void ArrayPrinter::in_rows(const Step& s) {
   std::string none;
   for (ArrayReg a : s.arrays)

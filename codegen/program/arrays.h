@@ -27,11 +27,14 @@ class ArrayPrinter {
   void reduce(const ir::program::Step& s, const std::string& loop);
   void gather(const ir::program::Step& s);
   void product(const ir::program::Step& s, const std::string& loop);
+  void save(const ir::program::Step& s);
+  void release(const ir::program::Step& s);
 
-  // The functions that the lines call.
+  // The functions that the lines call, the variables that they use, and what has to be done where
+  // the program exits.
   const std::string& functions() const { return functions_; }
-  // How many rt::Rooms the lines use: room0, room1 ...
-  int rooms() const { return rooms_; }
+  std::vector<std::string> declarations() const;
+  std::vector<std::string> endings() const;
 
  private:
   std::string room() { return "room" + std::to_string(rooms_++); }
@@ -44,6 +47,7 @@ class ArrayPrinter {
   ExitWhere exit_where_;
   std::string functions_;
   int rooms_ = 0, element_functions_ = 0;
+  std::vector<ir::program::ArrayReg> saved_;  // in the order of the text
 };
 
 }  // namespace ufuse::codegen

@@ -45,11 +45,12 @@ class ProgramPrinter : private ProgramNames {
     read();
     std::string before = std::exchange(text_, {});
     steps(p_.body);
-    for (int i = 0; i < arrays_.rooms(); ++i)
-      before += std::string(2 * depth_, ' ') + "rt::Room room" + std::to_string(i) + ";\n";
+    for (const std::string& each : arrays_.declarations())
+      before += std::string(2 * depth_, ' ') + each + "\n";
     text_ = arrays_.functions() + before + text_;
     // Every way through the body ends at an exit.
     line("leave:");
+    for (const std::string& each : arrays_.endings()) line(each);
     write();
     line("return exit;");
     --depth_;
@@ -228,6 +229,10 @@ class ProgramPrinter : private ProgramNames {
         return arrays_.gather(s);
       case Product:
         return arrays_.product(s, loop_of(s));
+      case Save:
+        return arrays_.save(s);
+      case Release:
+        return arrays_.release(s);
       case Guard:
         return exit_where("!" + name(s.args[0]), s.exit);
       case Poll:

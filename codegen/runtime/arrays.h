@@ -203,6 +203,10 @@ inline bool lies_in_rows(const Part<N>& x) {
 template <class T, int N>
 inline void copy(Part<N> to, Part<N> from) {
   if constexpr (N == 1) {
+    if (to.stride[0] == sizeof(T) && from.stride[0] == sizeof(T)) {
+      __builtin_memcpy(to.at, from.at, (unsigned long)to.length[0] * sizeof(T));
+      return;
+    }
     for (i64 i = 0; i < to.length[0]; ++i)
       *(T*)(to.at + i * to.stride[0]) = *(const T*)(from.at + i * from.stride[0]);
   } else {
@@ -219,6 +223,31 @@ inline void copy(Part<N> to, Part<N> from) {
     }
   }
 }
+
+// The elements of an array as they were.
+template <class T, int N>
+class Saved {
+ public:
+  // True where they are many, or there is no memory.
+  bool save(const Part<N>& array) {
+    if (array.size() > kMostElements) return true;
+    if (array.size() == 0) return false;
+    array_ = array;
+    copy_ = made(room_, array, sizeof(T));
+    is_saved_ = copy_.at != nullptr;
+    if (is_saved_) copy<T>(copy_, array_);
+    return !is_saved_;
+  }
+  void release() { is_saved_ = false; }
+  void put_back() {
+    if (is_saved_) copy<T>(array_, copy_);
+  }
+
+ private:
+  Room room_;
+  Part<N> array_{}, copy_{};
+  bool is_saved_ = false;
+};
 
 // Strides that NumPy gives to its inner loops in another form.
 inline bool is_odd(i64 size, i64 stride, i64 bytes) {

@@ -2,6 +2,7 @@
 #include "ir/program/program.h"
 
 #include <array>
+#include <set>
 
 #include "ir/print.h"
 #include "ir/support/error.h"
@@ -181,6 +182,10 @@ class Printer {
       case Product:
         return line((s.target == kNone ? result : array(s.target) + " = ") + "product " +
                     std::to_string(s.row) + " " + arrays(s.arrays) + at);
+      case Save:
+        return line("save " + array(s.array) + at);
+      case Release:
+        return line("release " + arrays(s.arrays));
       case Guard:
         return line("guard " + reg(s.args[0]) + at);
       case Poll:
@@ -362,6 +367,13 @@ class Checker {
       }
       case Product:
         return product(s);
+      case Save:
+        array(s.array);
+        need(rank(s.array) > 0 && saved_.insert(s.array).second, "an array that is saved once");
+        return exits(s);
+      case Release:
+        for (ArrayReg a : s.arrays) need(saved_.contains(a), "an array that has been saved");
+        return;
       case Guard:
         is(s.args[0], DType::Bool);
         return exits(s);
@@ -464,6 +476,7 @@ class Checker {
   const Program& p_;
   const LoopTable& loops_;
   int nesting_ = 0;
+  std::set<ArrayReg> saved_;
 };
 
 }  // namespace

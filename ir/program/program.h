@@ -9,7 +9,8 @@
 // What a program cannot do as Python would (an exception, a warning, an integer beyond 64 bits) it
 // leaves to Python: it *exits* before the statement in question has had any effect, and tells where
 // each variable is. So every statement of the user's first computes and checks, and only then
-// assigns and stores.
+// assigns and stores. Functions that it calls stand in its place with their own statements, and may
+// change arrays before: these are saved, and put back where the program exits.
 #pragma once
 
 #include <cstdint>
@@ -138,13 +139,16 @@ struct Step {
     Gather,  // target = the elements of the vector `array` at the integers of `arrays[0]`; exits
              // where there is none
     Product,   // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
-    Guard,     // exits where args[0] is false
-    Poll,      // asks from time to time whether to go on
-    Chance,    // for tests: exits where so many of these steps have been passed
-    If,        // where args[0]: body, else other
-    Count,     // for result from 0 below args[0]: body
-    Repeat,    // for ever: body
-    Break,     // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
+    Save,     // keeps the elements of `array` aside: wherever the program exits before the Release,
+              // they are put back; exits where they are many
+    Release,  // `arrays`, which have been saved, stay as they are
+    Guard,    // exits where args[0] is false
+    Poll,     // asks from time to time whether to go on
+    Chance,   // for tests: exits where so many of these steps have been passed
+    If,       // where args[0]: body, else other
+    Count,    // for result from 0 below args[0]: body
+    Repeat,   // for ever: body
+    Break,    // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
     Continue,  // the next round of that loop
     Block,     // body, once
     Exit,      // always

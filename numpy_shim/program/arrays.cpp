@@ -457,7 +457,8 @@ void Writer::assign_elements(ArrayReg target, const Value& v, bool is_new) {
   step.body = work.body;
   step.result = work.result;
   step.raises = work.raises;
-  step.aside = work.raises && !is_new;
+  // What a function changes is put back where a flag is raised.
+  step.aside = work.raises && !is_new && scope_.instance == 0;
   step.exit = exit();
   program_.computes_arrays = true;
   emit(std::move(step));
@@ -465,7 +466,6 @@ void Writer::assign_elements(ArrayReg target, const Value& v, bool is_new) {
 
 // `a[i:j] += v`, or `a += v` of a whole one.
 void Writer::augment_array(Operator op, const Value& array, const Value& v) {
-  if (scope_.instance != 0) fail("a function that it calls changes an array");
   if (array.is_new || op == Operator::MatrixMultiply) fail("such an array is changed");
   const Value made = elements(array_operator(op, {array, v}));
   if (made.dtype != array.dtype)

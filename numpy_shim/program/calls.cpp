@@ -9,6 +9,8 @@
 namespace ufuse::numpy_shim::program {
 namespace {
 
+constexpr std::size_t kMostParameters = 64;  // of a function, a bit for each
+
 // Functions of math that take and give one float.
 const std::map<std::string, Primitive>& of_one_float() {
   static const std::map<std::string, Primitive> rows = {
@@ -153,8 +155,7 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   if (f.nout != 1 || e.parts.size() != static_cast<std::size_t>(f.nin) + 1)
     fail("`" + f.name + "` is called in another way than with numbers");
   std::vector<Operand> operands;
-  std::vector<Value> given;
-  for (std::size_t i = 1; i < e.parts.size(); ++i) given.push_back(value(e.parts[i]));
+  std::vector<Value> given = values(e, 1);
   if (std::ranges::any_of(given, is_array)) return elementwise(f, std::move(given));
   for (Value& v : given) {
     if (!v.is_number()) fail("a function is called with something else than a number");
@@ -201,8 +202,7 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
 
 // A function of NumPy's that is no ufunc.
 Value Writer::of_numpy(const std::string& name, const Expr& e) {
-  std::vector<Value> given;
-  for (std::size_t i = 1; i < e.parts.size(); ++i) given.push_back(value(e.parts[i]));
+  const std::vector<Value> given = values(e, 1);
   if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
   if (is_reduction(name) && given.size() == 1) return reduction(name, given[0]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
@@ -259,7 +259,10 @@ Value Writer::method(const Value& array, const std::string& name, const Expr& e)
     return made;
   }
   if (is_reduction(name) && count == 0) return reduction(name, array);
-  if (name == "dot" && count == 1) return product("dot", array, value(e.parts[1]));
+  if (name == "dot" && count == 1) {
+    const Value left = before(array, e.parts[1]);
+    return product("dot", left, value(e.parts[1]));
+  }
   fail("`" + name + "` of an array");
 }
 
@@ -271,43 +274,165 @@ Value Writer::cast(DType dtype, const Expr& e) {
   return numpy_number(dtype, to_store(number(e.parts[1]), dtype));
 }
 
+// ---- Functions whose text is known ----
+
 // The function's text in the place of the call. What cannot be done in it is done by Python from
-// the beginning of the statement with the call, so it may not have changed anything.
+// the beginning of the loop's own statement with the call: what it has changed of the arguments is
+// put back then.
 Value Writer::inlined(const std::shared_ptr<const Function>& function, const Expr& e) {
-  if (std::ranges::find(inlining_, function.get()) != inlining_.end())
+  if (std::ranges::find(inlining_, function.get(), &Scope::function) != inlining_.end())
     fail("a function calls itself");
   if (e.parts.size() - 1 != function->parameters)
     fail("a function is called with another number of arguments than it has");
+  const bool keeps = std::exchange(keeps_, true);  // the function may keep its arguments
   std::vector<Value> arguments;
   for (std::size_t i = 1; i < e.parts.size(); ++i) arguments.push_back(own_copy(value(e.parts[i])));
+  keeps_ = false;
   const int instance =
       marks_.instances
           .try_emplace({&e, scope_.instance}, static_cast<int>(marks_.instances.size()) + 1)
           .first->second;
+  const bool first = scope_.instance == 0;
+  if (first) {
+    save_arguments(instance, arguments);
+    caller_ = env_;
+  }
   const Scope scope = std::exchange(
       scope_, Scope{instance, function.get(), &function->variables, &function->outside});
   Env outer = std::exchange(env_, Env(function->variables.size()));
-  const bool first = scope.instance == 0;
-  if (first) caller_ = outer;
   auto jumps = std::exchange(jumps_, {});
   auto returns = std::exchange(returns_, Returns{});
-  inlining_.push_back(function.get());
+  inlining_.push_back(scope_);
   for (std::size_t i = 0; i < arguments.size(); ++i) set(static_cast<int>(i), arguments[i]);
   Step block;
   block.kind = Step::Kind::Block;
   returns_->depth = ++nesting_;
   bool ends = false;
-  block.body = written([&] { ends = statements(function->body); });
+  block.body = written([&] {
+    ends = statements(function->body);
+    if (!ends) return;
+    Value nothing;
+    nothing.kind = Value::Kind::Nothing;
+    put_result(nothing);
+  });
   --nesting_;
   emit(std::move(block));
-  if (ends || !returns_->result) fail("a function that it calls gives no number");
+  if (!returns_->result) fail("a function that it calls never returns");
   Value result = *returns_->result;
   inlining_.pop_back();
   returns_ = std::move(returns);
   jumps_ = std::move(jumps);
   env_ = std::move(outer);
   scope_ = scope;
+  keeps_ = keeps;
+  if (first) set_origin(result, 0, false);
   return result;
+}
+
+// What the function at hand gives back, in registers that all its returns share.
+void Writer::put_result(const Value& v) {
+  std::optional<Value>& result = returns_->result;
+  if (!result) result = place_like(v);
+  put(*result, v);
+}
+
+Value Writer::place_like(const Value& v) {
+  Value place = v;
+  switch (v.kind) {
+    case Value::Kind::Number:
+      place.reg = fresh(v.dtype);
+      place.known.reset();
+      break;
+    case Value::Kind::Array:
+      place.array = array_register(-1, v.dtype, v.rank);
+      break;
+    case Value::Kind::Tuple:
+      for (Value& part : place.parts) part = place_like(part);
+      break;
+    case Value::Kind::Nothing:
+      break;
+    default:
+      fail("a function that it calls gives something else than numbers and arrays");
+  }
+  return place;
+}
+
+void Writer::put(Value& place, const Value& v) {
+  const bool same_tag = place.box != Box::Either || place.numpy == v.numpy;
+  if (place.kind != v.kind || place.dtype != v.dtype || place.box != v.box || !same_tag ||
+      place.rank != v.rank || place.parts.size() != v.parts.size())
+    fail("a function that it calls gives values of several types");
+  place.non_negative &= v.non_negative;
+  place.writeable &= v.writeable;
+  place.is_new &= v.is_new;
+  place.arguments |= v.arguments;
+  place.is_outside |= v.is_outside;
+  if (v.kind == Value::Kind::Number) copy(place.reg, v.reg);
+  if (v.kind == Value::Kind::Array) copy_array(place.array, v.array);
+  for (std::size_t i = 0; i < v.parts.size(); ++i) put(place.parts[i], v.parts[i]);
+}
+
+// ---- Functions that change arrays ----
+
+void Writer::set_origin(Value& v, std::uint64_t arguments, bool is_outside) {
+  v.arguments = arguments;
+  v.is_outside = is_outside;
+  for (Value& part : v.parts) set_origin(part, arguments, is_outside);
+}
+
+// Before a call in the loop's own text: copies of those arguments that the function changes. All
+// are made before the first is changed, since they may share memory.
+void Writer::save_arguments(int instance, std::vector<Value>& arguments) {
+  if (arguments.size() > kMostParameters) fail("a function of so many parameters");
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    set_origin(arguments[i], std::uint64_t{1} << i, false);
+    if (marks_.changed.contains({instance, i})) save(arguments[i]);
+  }
+}
+
+void Writer::save(const Value& v) {
+  for (const Value& part : v.parts) save(part);
+  if (v.kind != Value::Kind::Array || !v.writeable) return;
+  if (v.rank == 0) fail("a function that it calls changes an array without axes");
+  Step step;
+  step.kind = Step::Kind::Save;
+  step.array = v.array;
+  step.exit = exit();
+  program_.computes_arrays = true;
+  emit(std::move(step));
+  saved_.push_back(v.array);
+}
+
+// A statement of the loop's own text has been done.
+void Writer::release() {
+  if (scope_.instance != 0 || saved_.empty()) return;
+  Step step;
+  step.kind = Step::Kind::Release;
+  step.arrays = std::exchange(saved_, {});
+  emit(std::move(step));
+}
+
+// An array is written: where a function does it, the calls on the way to it are known to change
+// something, and the outermost of them to change its arguments.
+void Writer::mark_changed(const Value& array) {
+  if (inlining_.empty()) return;
+  if (array.is_outside)
+    fail("a function that it calls changes an array that it has not been given");
+  bool is_known = true;
+  for (const Scope& scope : inlining_) is_known &= !marks_.changing.insert(scope.instance).second;
+  for (std::size_t i = 0; i < kMostParameters; ++i)
+    if ((array.arguments >> i & 1) != 0)
+      is_known &= !marks_.changed.insert({inlining_[0].instance, i}).second;
+  if (!is_known) throw Restart();
+}
+
+// Whether a function that an expression calls changes arrays.
+bool Writer::may_change(const Expr& e) const {
+  if (e.kind == Expr::Kind::Call) {
+    const auto call = marks_.instances.find({&e, scope_.instance});
+    if (call != marks_.instances.end() && marks_.changing.contains(call->second)) return true;
+  }
+  return std::ranges::any_of(e.parts, [&](const Expr& part) { return may_change(part); });
 }
 
 }  // namespace ufuse::numpy_shim::program

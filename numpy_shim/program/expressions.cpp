@@ -43,8 +43,8 @@ Value Writer::value(const Expr& e) {
       }
       return unary(e.op, value(e.parts[0]));
     case Binary: {
-      const Value a = value(e.parts[0]);
-      return binary(e.op, a, value(e.parts[1]));
+      const std::vector<Value> operands = values(e, 0);
+      return binary(e.op, operands[0], operands[1]);
     }
     case Compare:
       return compare(e);
@@ -64,7 +64,7 @@ Value Writer::value(const Expr& e) {
     case Tuple: {
       Value v;
       v.kind = Value::Kind::Tuple;
-      for (const Expr& part : e.parts) v.parts.push_back(value(part));
+      v.parts = values(e, 0);
       return v;
     }
     case Call:
@@ -73,17 +73,37 @@ Value Writer::value(const Expr& e) {
   throw InternalError("an expression of unknown kind");
 }
 
+// Of the parts of an expression, from this one on.
+std::vector<Value> Writer::values(const Expr& e, std::size_t first) {
+  std::vector<Value> made;
+  for (std::size_t i = first; i < e.parts.size(); ++i) {
+    for (Value& v : made) v = before(v, e.parts[i]);
+    made.push_back(value(e.parts[i]));
+  }
+  return made;
+}
+
+// A value that is used behind another expression: what is only noted of it is computed now, where
+// that expression may change what it is computed of.
+Value Writer::before(const Value& v, const Expr& next) {
+  return may_change(next) ? own_copy(v) : v;
+}
+
 // What a global name stands for. Numbers and arrays are handed in like variables.
 Value Writer::outside(const Given& given, const std::string& name) {
   if (given.kind == Given::Kind::Unbound) fail("`" + name + "` has no value");
   if (given.kind != Given::Kind::Number && given.kind != Given::Kind::Array &&
       given.kind != Given::Kind::Tuple)
     return value_of(given, -1);
-  const auto known = outsiders_.find(given.object);
-  if (known != outsiders_.end()) return known->second;
-  const Value v = value_of(given, -1);
-  program_.inputs.push_back({ir::program::Input::From::Outside, given.object, where(v)});
-  return outsiders_.emplace(given.object, v).first->second;
+  auto known = outsiders_.find(given.object);
+  if (known == outsiders_.end()) {
+    Value v = value_of(given, -1);
+    set_origin(v, 0, true);
+    known = outsiders_.emplace(given.object, std::move(v)).first;
+    program_.inputs.push_back(
+        {ir::program::Input::From::Outside, given.object, where(known->second)});
+  }
+  return known->second;
 }
 
 // ---- Truth ----
@@ -165,9 +185,12 @@ void Writer::merge(Value& into, const Value& v) {
 
 // Each side is computed once, and none behind the first comparison that is false.
 Value Writer::compare(const Expr& e) {
-  Value left = value(e.parts[0]);
-  if (e.ops.size() == 1) return relation(e.ops[0], left, value(e.parts[1]));
-  Value right = own_copy(value(e.parts[1]));
+  if (e.ops.size() == 1) {
+    const std::vector<Value> sides = values(e, 0);
+    return relation(e.ops[0], sides[0], sides[1]);
+  }
+  const Value left = value(e.parts[0]);
+  const Value right = own_copy(value(e.parts[1]));
   if (is_array(left) || is_array(right)) fail("arrays in a chain of comparisons");
   Value result = relation(e.ops[0], left, right);
   result.reg = own_register(result);

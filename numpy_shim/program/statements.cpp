@@ -1,7 +1,8 @@
 // Statements: what does each do to the variables, and where does it go on?
 //
 // A statement first computes and checks all it needs, and only then assigns and stores, so that
-// Python can do it from its beginning wherever a check fails.
+// Python can do it from its beginning wherever a check fails. What functions that it calls have
+// changed is put back then (calls.cpp).
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -146,6 +147,7 @@ void Writer::outer_for(const Statement& s) {
     std::vector<Target> targets;
     plan_target(s.targets[0], element(over, head.position), targets);
     commit(targets);
+    release();
   });
 }
 
@@ -154,6 +156,7 @@ void Writer::outer_while(const Statement& s) {
     Step test;
     test.kind = Step::Kind::If;
     test.args = {truth(s.value)};
+    release();
     test.other = written([&] { leave(exit(Exit::Kind::Exhausted, s.number)); });
     emit(std::move(test));
   });
@@ -215,7 +218,7 @@ void Writer::enter_statement(const Statement& s) {
 
 bool Writer::statement(const Statement& s) {
   enter_statement(s);
-  if (entered_.has_chances && scope_.instance == 0) {
+  if (entered_.has_chances && may_exit_) {
     Step chance;
     chance.kind = Step::Kind::Chance;
     chance.exit = exit();
@@ -225,10 +228,18 @@ bool Writer::statement(const Statement& s) {
   switch (s.kind) {
     case Assign:
       assign(s);
-      return true;
+      break;
     case Augment:
       augment(s);
-      return true;
+      break;
+    case Assert:
+      guard(truth(s.value));
+      break;
+    case Evaluate:
+      own_copy(value(s.value));  // it may warn
+      break;
+    case Pass:
+      break;
     case For:
       inner_for(s);
       return true;
@@ -236,25 +247,18 @@ bool Writer::statement(const Statement& s) {
       return inner_while(s);
     case If:
       return branch(s);
-    case Assert:
-      guard(truth(s.value));
-      return true;
     case Break:
       return jump(true);
     case Continue:
       return jump(false);
     case Return:
       return give_back(s);
-    case Pass:
-      return true;
     case Raise:
       leave(exit());
       return false;
-    case Evaluate:
-      in_memory(value(s.value));  // it may warn
-      return true;
   }
-  throw InternalError("a statement of unknown kind");
+  release();
+  return true;
 }
 
 bool Writer::branch(const Statement& s) {
@@ -262,6 +266,7 @@ bool Writer::branch(const Statement& s) {
   step.kind = Step::Kind::If;
   step.line = s.line;
   step.args = {truth(s.value)};
+  release();
   const Env before = env_;
   bool first = false, second = false;
   step.body = written([&] { first = statements(s.body); });
@@ -296,25 +301,14 @@ bool Writer::give_back(const Statement& s) {
   if (s.value.kind != Expr::Kind::Nothing) result = own_copy(value(s.value));
   keeps_ = false;
   if (!returns_) {
+    release();
     leave(exit(Exit::Kind::Returned, s.number, where(result)));
     return false;
   }
-  Returns& back = *returns_;
-  if (!result.is_number()) fail("a function that it calls gives something else than a number");
-  if (!back.result) {
-    back.result = result;
-    back.result->reg = fresh(result.dtype);
-    back.result->known.reset();
-  } else {
-    if (back.result->dtype != result.dtype || back.result->box != result.box ||
-        result.box == Box::Either)
-      fail("a function that it calls gives numbers of several types");
-    back.result->non_negative &= result.non_negative;
-  }
-  copy(back.result->reg, result.reg);
+  put_result(result);
   Step step;
   step.kind = Step::Kind::Break;
-  step.depth = nesting_ - back.depth;
+  step.depth = nesting_ - returns_->depth;
   emit(std::move(step));
   return false;
 }
@@ -375,6 +369,7 @@ Value Writer::element(const Iteration& over, Reg position) {
 void Writer::inner_for(const Statement& s) {
   if (jumps(s.other)) fail("`break` or `continue` in the `else` of a loop");
   const Iteration over = iteration(s.value);
+  release();
   const Rounds rounds{s.number,   fresh(DType::Int64), over.count,
                       over.start, over.step,           over.array.array};
   copy(rounds.position, integer(0));
@@ -508,6 +503,7 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
         Step test;
         test.kind = Step::Kind::If;
         test.args = {truth(s.value)};
+        release();
         test.other = written([&] {
           const Env before = env_;
           if (statements(s.other)) {
@@ -565,6 +561,7 @@ void Writer::assign(const Statement& s) {
   keeps_ = std::ranges::any_of(s.targets, [](const Expr& e) { return e.kind != Expr::Kind::Item; });
   Value v = value(s.value);
   keeps_ = false;
+  for (const Expr& target : s.targets) v = before(v, target);
   // Several targets get what has been computed before the first of them changes.
   if (s.targets.size() > 1 && v.kind == Value::Kind::Elements) v = in_memory(v);
   std::vector<Target> targets;
@@ -592,7 +589,6 @@ void Writer::augment(const Statement& s) {
     return commit(targets);
   }
   if (target.kind != Expr::Kind::Item) fail("an attribute is assigned");
-  if (scope_.instance != 0) fail("a function that it calls changes an array");
   // The array and the index are looked up once, before the value.
   const Value array = value(target.parts[0]);
   if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
@@ -628,7 +624,6 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
     case Expr::Kind::Item: {
       check_order(target, into);
       const Value array = this->value(target.parts[0]);
-      if (scope_.instance != 0) fail("a function that it calls changes an array");
       if (array.kind != Value::Kind::Array)
         fail("an item of something else than an array is assigned");
       const At where = at(array, indices(target.parts[1]));
@@ -675,6 +670,7 @@ void Writer::check_order(const Expr& target, const std::vector<Target>& before) 
 void Writer::mark_written(const Value& array) {
   if (!array.writeable) fail("an array that cannot be written is assigned to");
   program_.arrays[static_cast<std::size_t>(array.array)].written = true;
+  mark_changed(array);
 }
 
 void Writer::commit(const std::vector<Target>& targets) {

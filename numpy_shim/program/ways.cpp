@@ -50,6 +50,7 @@ bool Writer::same_value(const Value& a, const Value& b) {
   }
   return a.kind == b.kind && a.box == b.box && a.numpy == b.numpy &&
          a.non_negative == b.non_negative && a.known == b.known && a.writeable == b.writeable &&
+         a.arguments == b.arguments && a.is_outside == b.is_outside &&
          a.parts.size() == b.parts.size() && std::ranges::equal(a.parts, b.parts, same_value);
 }
 
@@ -87,6 +88,8 @@ Value Writer::joined(int variable, const Value& a, const Value& b) {
     v.non_negative = a.non_negative && b.non_negative;
     if (a.known != b.known) v.known.reset();
     v.writeable = a.writeable && b.writeable;
+    v.arguments = a.arguments | b.arguments;
+    v.is_outside = a.is_outside || b.is_outside;
     if (a.box == b.box) return v;
     const bool has_twin = v.dtype == DType::Int64 || v.dtype == DType::Float64 ||
                           v.dtype == DType::Complex128 || v.dtype == DType::Bool;

@@ -67,6 +67,10 @@ struct Value {
   int rank = 0;
   bool writeable = false;
   bool is_new = false;  // the program has made it, and no variable holds it yet
+  // In the text of a function: which arguments of the call in the loop's own text it may be part of
+  // (a bit each), and whether it may be part of an array that a global name holds.
+  std::uint64_t arguments = 0;
+  bool is_outside = false;
   std::shared_ptr<const Elements> elements;
   std::vector<Value> parts;
   Given given;
@@ -94,6 +98,9 @@ class Writer {
     std::set<Key> tagged, selected;
     // Places where functions are called: the call, and the place around it.
     std::map<std::pair<const Expr*, int>, int> instances;
+    // Those where arrays are changed, and which arguments are, of calls in the loop's own text.
+    std::set<int> changing;
+    std::set<std::pair<int, std::size_t>> changed;
   };
   struct Restart {};
 
@@ -172,6 +179,8 @@ class Writer {
 
   // ---- Expressions (expressions.cpp) ----
   Value value(const Expr& e);
+  std::vector<Value> values(const Expr& e, std::size_t first);
+  Value before(const Value& v, const Expr& next);
   Value outside(const Given& given, const std::string& name);
   Value compare(const Expr& e);
   void chain(const Expr& e, std::size_t at, const Value& left, Value& result);
@@ -261,6 +270,15 @@ class Writer {
   DType dtype_given(const Value& v);
   Value cast(DType dtype, const Expr& e);
   Value inlined(const std::shared_ptr<const Function>& function, const Expr& e);
+  void put_result(const Value& v);
+  Value place_like(const Value& v);
+  void put(Value& place, const Value& v);
+  static void set_origin(Value& v, std::uint64_t arguments, bool is_outside);
+  void save_arguments(int instance, std::vector<Value>& arguments);
+  void save(const Value& v);
+  void release();
+  void mark_changed(const Value& array);
+  bool may_change(const Expr& e) const;
 
   // ---- Steps (steps.cpp) ----
   Reg fresh(DType dtype);
@@ -314,14 +332,15 @@ class Writer {
   };
   Scope scope_;
   Env env_;
-  Env caller_;  // the loop's own, while a function's text is being written
-  std::vector<const Function*> inlining_;
+  Env caller_;                   // the loop's own, while a function's text is being written
+  std::vector<Scope> inlining_;  // the functions whose text is being written, outermost first
 
   // The statement of the loop's own text that is being written, its exit once it needs one, and the
   // line for messages.
   const Statement* statement_ = nullptr;
   int exit_ = kNone, line_ = 0;
-  bool keeps_ = false;    // the statement may keep an array that it makes in a variable
+  std::vector<ArrayReg> saved_;  // functions that it calls change them
+  bool keeps_ = false;           // the statement may keep an array that it makes in a variable
   bool may_exit_ = true;  // unset where a round of an inner loop has begun, and no statement of it
 
   // Where `break` and `continue` go.
