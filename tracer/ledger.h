@@ -42,7 +42,7 @@ class Ledger {
   // says that it could win; it may need much memory. `building`: loops of ours are being compiled.
   Turn next(const Account& account, bool asks, bool building) {
     ++calls_;
-    if (is_idle()) return {calls_ < kFirstLook || !std::has_single_bit(calls_), false};
+    if (is_idle()) return idle_turn(account);
     if (building && asks) return {true, true};  // NumPy stands in for them anyway
     if (!plain_.known()) {
       const bool due = calls_ > kBefore || spent_ >= kLong;
@@ -120,8 +120,12 @@ class Ledger {
     overhead_ = nanoseconds < of / kLoopShare;
   }
   // Whether a call of ours ran loops. One without is the plain function with overhead, of any size.
-  // Where one did, others may: they are then not called idle.
-  void ran_loops(bool any) { (any ? has_run_loops_ : has_run_none_) = true; }
+  // Where one did, others may: they are then not called idle, and what those without took says
+  // nothing of them.
+  void ran_loops(bool any) {
+    if (any && is_idle()) ours_ = plain_ = {};
+    (any ? has_run_loops_ : has_run_none_) = true;
+  }
 
   bool plain_wins() const { return is_idle() || plain_is_faster(); }
   // The best of the last times; 0 where there is none.
@@ -132,6 +136,7 @@ class Ledger {
   class Times {
    public:
     bool known() const { return count_ > 0; }
+    bool complete() const { return count_ >= last_.size(); }
     std::int64_t best() const { return *std::ranges::min_element(last_); }
     void add(std::int64_t time) { last_[count_++ % last_.size()] = time; }
 
@@ -158,6 +163,12 @@ class Ledger {
   static constexpr std::int64_t kAsking = 50'000'000, kAskingShare = 20;
 
   bool is_idle() const { return has_run_none_ && !has_run_loops_; }
+  // The plain function, of which a few times are enough; now and then ours, which may find loops.
+  Turn idle_turn(const Account& account) const {
+    const bool due = calls_ >= kFirstLook && std::has_single_bit(calls_);
+    if (due && (!plain_.known() || account.affords(last_ - plain_.best()))) return {false, true};
+    return {true, !plain_.complete()};
+  }
   bool plain_is_faster() const {
     if (!plain_.known()) return false;
     if (!ours_.known()) return last_ > plain_.best();

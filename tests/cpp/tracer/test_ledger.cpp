@@ -136,4 +136,18 @@ TEST_CASE("ledger: where ours has no loops to run the plain function answers") {
   CHECK(calls.make(160) == 0);
 }
 
+TEST_CASE("ledger: where ours has no loops to run it is known what the plain function takes") {
+  Calls calls{900, 500};
+  calls.ledger.ran_loops(false);
+  calls.make(1);
+  CHECK(calls.ledger.plain() == 500);
+}
+
+TEST_CASE("ledger: ours, which has no loops to run, is looked at as long as that can be afforded") {
+  Calls calls{300 * kMs, kMs / 100};
+  calls.ledger.ran_loops(false);
+  CHECK(calls.make(100'000) >= 99'998);
+  CHECK(calls.taken <= calls.plainly + calls.plainly / 10 + calls.ours);
+}
+
 }  // namespace ufuse::tracer
