@@ -22,6 +22,7 @@
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
 #include "pyext/bind/replay/ways.h"
+#include "tracer/unseen.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -32,11 +33,6 @@ constexpr std::size_t kMaxPlans = 64, kMostRuns = 16384;
 // At most so many recordings of one signature, which differ in values that Python was told. Where
 // they have answered fewer than kWorthwhile calls each, such calls are not recorded any more.
 constexpr std::size_t kMaxPaths = 16, kWorthwhile = 4;
-// Where the plain function answers and takes less than kShort (nanoseconds), looking at its
-// arguments would cost too much. kUnseen calls in a row are handed to it without that, unless one
-// of them takes kLonger times as long.
-constexpr std::int64_t kShort = 50'000, kLonger = 8;
-constexpr std::uint32_t kUnseen = 64, kMostSeen = 1 << 20;
 // A recording is not replayed any more when so many replays have failed, and more than have
 // succeeded.
 constexpr std::uint64_t kFailures = 16;
@@ -109,10 +105,7 @@ struct State {
   tracer::Account account;
   std::unordered_map<std::uint64_t, Kind> kinds;  // by the hash of CallKind
   std::uint64_t replayed = 0, traced = 0, plainly = 0;
-  std::uint32_t unseen = 0;       // calls that are still handed to the plain function unseen,
-  std::int64_t unseen_limit = 0;  // unless one takes longer than this
-  // Then the next `seen` calls are looked at in any case; the next time twice as many.
-  std::uint32_t seen = 0, seen_next = kUnseen;
+  tracer::Unseen unseen;
   // Calls in a row that left no recording; calls with a new signature that were not recorded.
   std::uint32_t fruitless = 0, skipped = 0;
   std::uint32_t unused = 0;  // recordings since one has answered a call
@@ -168,30 +161,34 @@ PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyOb
   return result;
 }
 
-// After the plain function has answered because it is faster: whether to hand it the next calls
+// After the plain function has answered because it is faster: the next calls may be handed to it
 // unseen.
 void hand_on(State& state, const tracer::Ledger& ledger) {
-  if (state.seen > 0) {
-    --state.seen;
-    return;
-  }
-  if (choices().by != Choices::Clock || ledger.plain() == 0 || ledger.plain() > kShort) return;
-  state.unseen = kUnseen;
-  state.unseen_limit = kLonger * ledger.plain();
+  if (choices().by == Choices::Clock) state.unseen.begin(ledger.plain());
+}
+
+// Whether the plain function answers a call with such arguments, were they looked at, because it
+// was measured to be faster.
+bool plain_wins(State& state, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  if (state.records && state.read(args, count, keywords))
+    for (const std::shared_ptr<Entry>& entry : state.entries)
+      if (entry->recording && !entry->fails_mostly() &&
+          entry->matches(state.signature, state.numbers) && entry->error_state.is_current())
+        return entry->ledger.plain_wins();
+  const auto kind = state.kinds.find(kind_of_call(args, count, keywords).hash);
+  return kind != state.kinds.end() && kind->second.ledger.plain_wins();
 }
 
 PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
-  --state.unseen;
   const std::int64_t start = steady_ns();
-  PyObject* result = run_plain(state, args, flags, keywords);
+  auto result = py::reinterpret_steal<py::object>(run_plain(state, args, flags, keywords));
   const std::int64_t taken = steady_ns() - start;
   state.account.add(taken, taken);
-  if (taken > state.unseen_limit) {
-    state.unseen = 0;
-    state.seen = state.seen_next;
-    state.seen_next = std::min(2 * state.seen_next, kMostSeen);
+  if (state.unseen.is_long(taken)) {
+    const py::error_scope raised;
+    if (!plain_wins(state, args, PyVectorcall_NARGS(flags), keywords)) state.unseen.was_wrong();
   }
-  return result;
+  return result.release().ptr();
 }
 
 // The reference is good until Python runs, for the function may be called again and drop the kinds.
@@ -387,7 +384,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     if (Call::active()) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
-    if (state.unseen > 0) return run_unseen(state, args, flags, keywords);
+    if (state.unseen.takes_next()) return run_unseen(state, args, flags, keywords);
     if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
     if (!state.guards.hold()) {
@@ -479,12 +476,7 @@ PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    const auto kind = state.kinds.find(kind_of_call(args, count, keywords).hash);
-    bool found = kind != state.kinds.end() && kind->second.ledger.plain_wins();
-    if (state.records && state.read(args, count, keywords))
-      for (const std::shared_ptr<Entry>& entry : state.entries)
-        if (entry->matches(state.signature, state.numbers)) found |= entry->ledger.plain_wins();
-    return py::bool_(found).release().ptr();
+    return py::bool_(plain_wins(state, args, count, keywords)).release().ptr();
   });
 }
 
@@ -599,7 +591,7 @@ int clear(PyObject* self) {
   state->observe = py::object();
   state->trace = py::none();
   state->plain = py::object();
-  state->unseen = 0;
+  state->unseen.stop();
   return 0;
 }
 

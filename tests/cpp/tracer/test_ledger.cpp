@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "tracer/ledger.h"
+#include "tracer/unseen.h"
 
 namespace ufuse::tracer {
 namespace {
@@ -148,6 +149,46 @@ TEST_CASE("ledger: ours, which has no loops to run, is looked at as long as that
   calls.ledger.ran_loops(false);
   CHECK(calls.make(100'000) >= 99'998);
   CHECK(calls.taken <= calls.plainly + calls.plainly / 10 + calls.ours);
+}
+
+namespace {
+
+// Hands on what may be; gives how many of so many calls were.
+int hand_on(Unseen& unseen, int count, std::int64_t plain) {
+  int handed = 0;
+  for (int i = 0; i < count; ++i) {
+    if (unseen.takes_next())
+      ++handed;
+    else
+      unseen.begin(plain);
+  }
+  return handed;
+}
+
+}  // namespace
+
+TEST_CASE("unseen: calls are handed on in rows, where the plain function takes microseconds") {
+  Unseen unseen;
+  CHECK(hand_on(unseen, 6500, 3000) == 6400);
+  unseen.stop();
+  CHECK(hand_on(unseen, 6500, 0) == 0);
+  CHECK(hand_on(unseen, 6500, 60'000) == 0);
+}
+
+TEST_CASE("unseen: only calls that take much longer are looked at afterwards") {
+  Unseen unseen;
+  unseen.begin(3000);
+  CHECK_FALSE(unseen.is_long(10'000));
+  CHECK(unseen.is_long(40'000));
+}
+
+TEST_CASE("unseen: after a wrong answer calls are looked at, each time twice as many") {
+  Unseen unseen;
+  for (const int seen : {64, 128, 256}) {
+    CHECK(hand_on(unseen, 2, 3000) == 1);
+    unseen.was_wrong();
+    CHECK(hand_on(unseen, seen, 3000) == 0);
+  }
 }
 
 }  // namespace ufuse::tracer
