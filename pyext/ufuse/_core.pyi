@@ -52,9 +52,15 @@ class Dispatcher:
         plain: Callable[..., Any] | None = None,
         numbers: tuple[Iterable[int], Iterable[str], Iterable[tuple[CodeType, int]]] = ...,
         observe: Callable[
-            [list[Any]], list[tuple[dict[str, Any] | CellType, str, Any]] | None
+            [list[Any]],
+            tuple[
+                list[tuple[dict[str, Any] | CellType, str, Any]],
+                list[tuple[FunctionType, CodeType, Any, Any]],
+            ]
+            | None,
         ] = ...,
         before: Dispatcher | None = None,
+        codes: Iterable[tuple[FunctionType, CodeType, Any, Any]] = ...,
     ) -> None: ...
     @property
     def counts(self) -> tuple[int, int, int]: ...
@@ -167,6 +173,9 @@ def numpy_call(
 def call_numpy(
     func: Callable[..., Any], reason: str, pure: bool, /, *args: Any, **kwargs: Any
 ) -> Any: ...
+
+watchers: list[Callable[[Any], None]]
+
 def call_jitted(function: Any, /, *args: Any, **kwargs: Any) -> Any: ...
 def call_real(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
 def call_late(resolve: Callable[[], Callable[..., Any]], /, *args: Any, **kwargs: Any) -> Any: ...

@@ -147,7 +147,8 @@ class Function:
         # Answers calls: with a recording, without Python, or by the plain function where that is
         # measured to be faster. None where plain NumPy answers all of them.
         self._dispatcher: _core.Dispatcher | None = None
-        self._codes: list[_Code] = []
+        # What answers calls without a look at this object. None: ``answering`` finds out.
+        self._at_once: _core.Dispatcher | _core.Untraced | None = None
         self._parameters: Parameters | None = None  # numbers that may differ in replays
         self._renewals = 0  # how often a guard did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
@@ -257,14 +258,15 @@ class Function:
         else:
             plan = Plan(callees.callee(function), None, "", 0, False)
         # Other threads may be here as well, so nothing is seen half made.
-        dispatcher, numbers, codes = None, None, []
+        dispatcher, numbers = None, None
+        codes = _codes_of(made) if made is not None else []
         guards = made.guards(set()) if plan.pure else None
         if plan.reason is None and guards is None:
             dispatcher = _core.Dispatcher(
-                self._trace, None, self._alternative(), before=self._dispatcher
+                self._trace, None, self._alternative(), before=self._dispatcher, codes=codes
             )
         elif guards is not None:
-            numbers, codes = parameters(function), _codes_of(made)
+            numbers = parameters(function)
             dispatcher = _core.Dispatcher(
                 self._trace,
                 guards,
@@ -272,20 +274,26 @@ class Function:
                 numbers,
                 self._observed,
                 self._dispatcher,
+                codes,
             )
-        self._parameters, self._codes = numbers, codes
+        self._parameters = numbers
         self._dispatcher, self._untraced = dispatcher, untraced
+        asks = self._is_joined or "answering" in self.__dict__
+        self._at_once = None if asks else dispatcher or untraced
         self._plan = (made, plan)
         return plan
 
-    def _observed(self, functions: list[Any]) -> list[twin.Guard] | None:
-        """Guards of functions that a recorded call has run; None where one of them is not pure.
+    def _observed(self, functions: list[Any]) -> tuple[list[twin.Guard], list[_Code]] | None:
+        """Guards and codes of functions that a recorded call has run.
+
+        None where one of them is not pure.
 
         Most of them are known already, because names lead to them. To methods of objects no name
         leads, so they are found only when a call has run them.
         """
-        known = {id(function) for function, *_ in self._codes}
+        known = {id(function) for function in twin.twin_of(self._function).functions(set())}
         rows: list[twin.Guard] = []
+        codes: list[_Code] = []
         for given in functions:
             function = given._function if isinstance(given, Function) else given
             is_joined = isinstance(given, Function) and given._is_joined
@@ -298,8 +306,8 @@ class Function:
             if more is None:
                 return None
             rows += more
-            self._codes = [*self._codes, *_codes_of(made)]
-        return rows
+            codes += _codes_of(made)
+        return rows, codes
 
     def _alternative(self) -> Callable[..., Any] | None:
         """The plain function, which may answer calls as well where it gives the same bits."""
@@ -322,7 +330,7 @@ class Function:
             self._forget_plan()
 
     def _forget_plan(self) -> None:
-        self._plan = self._dispatcher = self._untraced = None
+        self._plan = self._dispatcher = self._untraced = self._at_once = None
 
     def joined(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -347,17 +355,7 @@ class Function:
             return self._function if plainly.running else self._watched
         if self._plan is None:
             self.plan()
-        dispatcher = self._dispatcher
-        if dispatcher is None:
-            return self._untraced or self.way()
-        for function, code, defaults, named in self._codes:
-            if (
-                function.__code__ is not code
-                or function.__defaults__ is not defaults
-                or function.__kwdefaults__ is not named
-            ):
-                return self.way()
-        return dispatcher
+        return self._dispatcher or self._untraced or self.way()
 
     def way(self) -> Callable[..., Any]:
         """What runs a call through Python, whether or not it has been recorded."""

@@ -43,7 +43,8 @@ def counted(f):
 
     jitted.plan()
     if jitted._dispatcher is not None and jitted._dispatcher.records:
-        jitted._dispatcher = ufuse._core.Dispatcher(trace, [(d, n, v) for d, n, v in _guards_of(f)])
+        dispatcher = ufuse._core.Dispatcher(trace, [(d, n, v) for d, n, v in _guards_of(f)])
+        jitted._dispatcher = jitted._at_once = dispatcher
     return jitted, runs
 
 

@@ -39,6 +39,36 @@ def test_stats_count_the_ways(by_clock):
     assert "NumPy" in text
 
 
+@pytest.mark.parametrize("is_pure", [True, False])
+def test_new_code_and_defaults_where_the_plain_function_answers(by_clock, is_pure):
+    seen = []
+
+    def total(x, by=1.0):
+        if not is_pure:
+            seen.append(by)
+        for i in range(len(x)):
+            by += x[i]
+        return by
+
+    def product(x, by=1.0):
+        if not is_pure:
+            seen.append(by)
+        for i in range(len(x)):
+            by *= x[i]
+        return by
+
+    x = np.array([2.0, 3.0])
+    f = ufuse.jit(total)
+    for _ in range(200):
+        same(f(x), total(x))
+    total.__defaults__ = (10.0,)
+    for _ in range(100):
+        same(f(x), np.float64(15.0))
+    total.__code__ = product.__code__
+    for _ in range(100):
+        same(f(x), np.float64(60.0))
+
+
 def test_warmup_leaves_everything_ready():
     f = ufuse.jit(double)
     x = np.arange(7.0)

@@ -93,12 +93,13 @@ struct State {
   // once, and then a further recording would not notice it; so no more calls are recorded.
   bool warned_of_numbers = false;
   Guards guards;
-  py::object observe;  // gives the guards of functions that recorded calls have run
+  Codes codes;
+  py::object observe;  // gives guards and codes of functions that recorded calls have run
   std::vector<py::object> observed;
   ObjectSchemas schemas;
   NumberPlaces number_places;
   NumberSites number_sites;
-  std::vector<py::object> codes;              // that the sites are in
+  std::vector<py::object> site_codes;         // that the sites are in
   std::list<std::shared_ptr<Entry>> entries;  // those used last come first
   Signature signature;              // of the present call; here so that its memory is used again
   std::vector<py::object> numbers;  // the same of its numbers
@@ -207,7 +208,9 @@ bool guards_added(State& state, const std::vector<py::object>& functions) {
   if (fresh.empty() || !state.observe) return true;
   const py::object rows = state.observe(fresh);
   if (rows.is_none()) return false;
-  state.guards.add(rows);
+  const auto [guards, codes] = rows.cast<std::pair<py::object, py::object>>();
+  state.guards.add(guards);
+  state.codes.add(codes);
   for (py::handle function : fresh) state.observed.push_back(borrow(function.ptr()));
   return true;
 }
@@ -383,7 +386,8 @@ py::object go_elsewhere(State& state, const Signature& signature, Replay& replay
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    if (Call::active()) return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+    if (Call::active() || !state.codes.hold())
+      return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
     if (state.unseen.takes_next()) return run_unseen(state, args, flags, keywords);
     if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
@@ -529,19 +533,19 @@ void read_numbers(State& state, const py::tuple& rows) {
   for (py::handle name : rows[1]) state.number_places.names.push_back(borrow(name.ptr()));
   for (py::handle site : rows[2]) {
     const auto pair = site.cast<py::tuple>();
-    state.codes.push_back(pair[0]);
-    state.number_sites.insert({state.codes.back().ptr(), pair[1].cast<int>()});
+    state.site_codes.push_back(pair[0]);
+    state.number_sites.insert({state.site_codes.back().ptr(), pair[1].cast<int>()});
   }
 }
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
     static const char* names[] = {"trace",   "guards", "plain", "numbers",
-                                  "observe", "before", nullptr};
+                                  "observe", "before", "codes", nullptr};
     PyObject *callable, *guards = nullptr, *plain = Py_None, *numbers = nullptr, *observe = nullptr,
-                        *before = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOOO", const_cast<char**>(names), &callable,
-                                     &guards, &plain, &numbers, &observe, &before))
+                        *before = Py_None, *codes = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOOOO", const_cast<char**>(names), &callable,
+                                     &guards, &plain, &numbers, &observe, &before, &codes))
       throw py::error_already_set();
     if (before != Py_None && Py_TYPE(before) != type)
       throw py::type_error("before is a Dispatcher or None");
@@ -551,6 +555,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (observe) state->observe = borrow(observe);
     state->records = guards != Py_None;
     if (guards && state->records) state->guards.add(borrow(guards));
+    if (codes) state->codes.add(borrow(codes));
     if (numbers) read_numbers(*state, borrow(numbers).cast<py::tuple>());
     if (before != Py_None) state->take_over(*reinterpret_cast<DispatcherObject*>(before)->state);
     auto* self = reinterpret_cast<DispatcherObject*>(type->tp_alloc(type, 0));
@@ -578,6 +583,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(state->observe.ptr());
   for (const py::object& function : state->observed) Py_VISIT(function.ptr());
   if (const int stop = state->schemas.traverse(visit, arg); stop != 0) return stop;
+  if (const int stop = state->codes.traverse(visit, arg); stop != 0) return stop;
   return state->guards.traverse(visit, arg);
 }
 
@@ -586,6 +592,7 @@ int clear(PyObject* self) {
   if (state == nullptr) return 0;
   state->entries.clear();
   state->guards.clear();
+  state->codes.clear();
   state->observed.clear();
   state->schemas.clear();
   state->observe = py::object();
@@ -645,7 +652,7 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_getset, kAttributes},
       {Py_tp_doc, const_cast<char*>(
                       "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()), observe=..., "
-                      "before=None)\n\n"
+                      "before=None, codes=())\n\n"
                       "Calls "
                       "trace(*args, **kwargs), "
                       "which must be pure, and replays the plan that such a "
@@ -657,9 +664,11 @@ void bind_dispatcher(py::module_& m) {
                       "answered by `plain` where that is measured to be faster. `numbers` are "
                       "the positions and names of arguments that are operands and nothing else "
                       "when they are Python numbers, and the places (code, offset) whose results "
-                      "are. observe(functions) gives the guards of functions that a recorded "
-                      "call has run, or None where they are not pure. `before`: the function's "
-                      "dispatcher until now, whose counts and regret go on.")},
+                      "are. observe(functions) gives the guards and codes of functions that a "
+                      "recorded call has run, or None where they are not pure. `before`: the "
+                      "function's dispatcher until now, whose counts and regret go on. `codes`: "
+                      "(function, code, defaults, keyword defaults) of what the function runs; "
+                      "where one has others, `trace` answers.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

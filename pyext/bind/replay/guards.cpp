@@ -52,4 +52,33 @@ int Guards::traverse(visitproc visit, void* arg) const {
   return 0;
 }
 
+void Codes::add(const py::object& rows) {
+  for (py::handle row : rows) {
+    const auto parts = row.cast<py::tuple>();
+    if (parts.size() != 4 || !PyFunction_Check(parts[0].ptr()))
+      throw py::type_error("a code is (function, code, defaults, keyword defaults)");
+    rows_.push_back({parts[0], parts[1], parts[2], parts[3]});
+  }
+}
+
+bool Codes::Row::holds() const {
+  const auto is = [](PyObject* held, const py::object& known) {
+    return held == (known.is_none() ? nullptr : known.ptr()) || held == known.ptr();
+  };
+  PyObject* f = function.ptr();
+  return PyFunction_GET_CODE(f) == code.ptr() && is(PyFunction_GET_DEFAULTS(f), defaults) &&
+         is(PyFunction_GET_KW_DEFAULTS(f), named);
+}
+
+bool Codes::hold() const { return std::ranges::all_of(rows_, &Row::holds); }
+
+int Codes::traverse(visitproc visit, void* arg) const {
+  for (const Row& row : rows_) {
+    Py_VISIT(row.function.ptr());
+    Py_VISIT(row.defaults.ptr());
+    Py_VISIT(row.named.ptr());
+  }
+  return 0;
+}
+
 }  // namespace ufuse::pyext

@@ -43,4 +43,22 @@ class Guards {
   std::vector<Place> places_;
 };
 
+// The code and default values of functions.
+class Codes {
+ public:
+  // Rows (function, code, defaults, keyword defaults), with None where there are no defaults.
+  void add(const py::object& rows);
+  bool hold() const;
+  void clear() { rows_.clear(); }
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  struct Row {
+    py::object function, code, defaults, named;
+    bool holds() const;
+  };
+
+  std::vector<Row> rows_;
+};
+
 }  // namespace ufuse::pyext

@@ -120,26 +120,45 @@ void drop_own_frames() {
                 users.is_none() ? nullptr : users.inc_ref().ptr());
 }
 
+// Who is told of calls; see ufuse/tracing/watchers.py.
+PyObject* watchers() {
+  static PyObject* const list = PyList_New(0);
+  return list;
+}
+
+// A call of ufuse.jit.Function that asks it what is to answer.
+py::object call_answering(PyObject* function, PyObject* const* args, std::size_t count,
+                          PyObject* keywords) {
+  static PyObject* const joins = PyUnicode_InternFromString("_is_joined");
+  static PyObject* const joined = PyUnicode_InternFromString("joined");
+  static PyObject* const answering = PyUnicode_InternFromString("answering");
+  const auto asked = [&] { return steal(PyObject_CallMethodNoArgs(function, answering)); };
+  if (steal(PyObject_GetAttr(function, joins)).ptr() != Py_True)
+    return steal(PyObject_Vectorcall(asked().ptr(), args, count, keywords));
+  py::tuple rest(count);
+  for (std::size_t i = 0; i < count; ++i) rest[i] = borrow(args[i]);
+  py::dict named;
+  const Py_ssize_t names = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < names; ++i)
+    named[PyTuple_GET_ITEM(keywords, i)] = borrow(args[static_cast<Py_ssize_t>(count) + i]);
+  const py::tuple both =
+      steal(PyObject_CallMethodObjArgs(function, joined, rest.ptr(), named.ptr(), nullptr));
+  return steal(PyObject_Call(asked().ptr(), py::object(both[0]).ptr(), py::object(both[1]).ptr()));
+}
+
 // A call of ufuse.jit.Function. There is no Python frame between the caller and what answers.
-PyObject* call_jitted(PyObject*, PyObject* args, PyObject* kwargs) {
+PyObject* call_jitted(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guard([&]() -> PyObject* {
-    static PyObject* const joins = PyUnicode_InternFromString("_is_joined");
-    static PyObject* const joined = PyUnicode_InternFromString("joined");
-    static PyObject* const answering = PyUnicode_InternFromString("answering");
-    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_jitted needs a function");
-    PyObject* function = PyTuple_GET_ITEM(args, 0);
+    static PyObject* const at_once = PyUnicode_InternFromString("_at_once");
+    if (count < 1) throw py::type_error("call_jitted needs a function");
+    const auto rest = static_cast<std::size_t>(count - 1);
     try {
-      py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
-      py::object named = kwargs ? borrow(kwargs) : py::object();
-      if (steal(PyObject_GetAttr(function, joins)).ptr() == Py_True) {
-        if (!named) named = py::dict();
-        const py::tuple both =
-            steal(PyObject_CallMethodObjArgs(function, joined, rest.ptr(), named.ptr(), nullptr));
-        rest = both[0];
-        named = both[1];
-      }
-      const py::object runs = steal(PyObject_CallMethodNoArgs(function, answering));
-      return steal(PyObject_Call(runs.ptr(), rest.ptr(), named.ptr())).release().ptr();
+      const py::object runs = steal(PyObject_GetAttr(args[0], at_once));
+      const py::object result =
+          runs.is_none() || PyList_GET_SIZE(watchers()) > 0
+              ? call_answering(args[0], args + 1, rest, keywords)
+              : steal(PyObject_Vectorcall(runs.ptr(), args + 1, rest, keywords));
+      return result.inc_ref().ptr();
     } catch (py::error_already_set& error) {
       error.restore();
     }
@@ -150,8 +169,9 @@ PyObject* call_jitted(PyObject*, PyObject* args, PyObject* kwargs) {
 
 PyMethodDef kFunctions[] = {
     {"call_jitted", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_jitted)),
-     METH_VARARGS | METH_KEYWORDS,
-     "call_jitted(function, /, *args, **kwargs): function.answering()(*args, **kwargs)."},
+     METH_FASTCALL | METH_KEYWORDS,
+     "call_jitted(function, /, *args, **kwargs): function._at_once, or else "
+     "function.answering(), called with (*args, **kwargs)."},
     {"call_numpy", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_numpy)),
      METH_VARARGS | METH_KEYWORDS,
      "call_numpy(func, reason, pure, /, *args, **kwargs): numpy_call with the arguments in a row."},
@@ -225,6 +245,7 @@ py::object into_array(const py::object& result) {
 
 void bind_caller(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
+  m.attr("watchers") = borrow(watchers());
   m.def("numpy_methods", numpy_methods,
         "The methods of arrays that run as NumPy's own calls, by name, for the lazy array.");
   m.def(

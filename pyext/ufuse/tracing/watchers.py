@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
+from ufuse import _core
+
 # Who is told of each call (as ``logs.Seen``): nobody but while there are logs or profiles.
-watchers: list[Callable[[Any], None]] = []
+watchers = _core.watchers
 
 
 class _Plainly(threading.local):
