@@ -65,6 +65,24 @@ assert _core.jit_statistics()["compiled"] == 1
     )
 
 
+def test_tracing_stops_where_the_loops_that_would_pay_for_it_do_not_come(slow):
+    slow(50).program(
+        BEGIN
+        + """
+def halved(x, rounds):
+    for _ in rounds:
+        x = x * 0.5 + 1.0
+        if x.sum() < 0:
+            break
+    return x
+
+x, rounds = np.linspace(0, 1, 20_000), [None] * 6000
+same(ufuse.jit(halved)(x, rounds), halved(x, rounds))
+assert 500 < len(_core.reports()) < 5000, len(_core.reports())
+"""
+    )
+
+
 def test_long_work_waits_for_its_loops(slow):
     slow(0.3).program(
         BEGIN

@@ -248,15 +248,15 @@ bool Call::is_slow() const {
   // Measured: recording an operation costs up to 2.5 us more than running NumPy's, and a run 10 us.
   constexpr std::int64_t kOperation = 2'500, kRun = 10'000;
   // Less than 50 ms is not worth stopping for. Fusing operations is taken to save at most twice the
-  // time that their loops take.
+  // time that their loops take; nothing is saved by what answers until these are compiled.
   constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
   constexpr std::int64_t kLookEach = 32;
   if (operations_ % kLookEach != 0) return false;
   // Of a call that may leave a recording the runs are counted, not timed: whether it is recorded
   // should not depend on how busy the machine is.
-  const std::int64_t runs =
-      session_.is_pure() ? static_cast<std::int64_t>(runs_.size()) * kRun
-                         : session_.in_requests().count() - in_preparing_ - in_loops_ - in_numpy_;
+  const std::int64_t runs = session_.is_pure() ? static_cast<std::int64_t>(runs_.size()) * kRun
+                                               : session_.in_requests().count() - in_preparing_ -
+                                                     in_loops_ - in_meanwhile_ - in_numpy_;
   // A program that waits for its loops wants all of them.
   const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
   const std::int64_t overhead = operations_ * kOperation + runs + preparing;
@@ -498,6 +498,7 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   const std::size_t row = runs_.size() - 1;
   std::optional<RequestCheck> check;
   if (has_request_judge() && !options_.fast) check.emplace(*this, session, wants, args);
+  const bool is_compiled = executable.is_final();
   runs_[row].run_from = steady_ns();
   ir::RunStatus status;
   {
@@ -513,7 +514,7 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
     }
   }
   stopped_ = status.stopped;
-  in_loops_ += steady_ns() - runs_[row].run_from;
+  (is_compiled ? in_loops_ : in_meanwhile_) += steady_ns() - runs_[row].run_from;
   // A signal's handler may have raised it, or an inner loop of some library.
   if (PyErr_Occurred()) throw py::error_already_set();
   runs_[row].run_to = steady_ns();

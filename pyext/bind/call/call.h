@@ -283,6 +283,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::vector<Run> runs_;
   std::int64_t operations_ = 0;    // that have been recorded
   std::int64_t in_loops_ = 0;      // nanoseconds
+  std::int64_t in_meanwhile_ = 0;  // in what runs until loops are compiled
   std::int64_t in_preparing_ = 0;  // preparing loops
   std::int64_t prepared_in_ = 0;   // the same, at most kLongestPreparing for each request
   std::int64_t in_numpy_ = 0;      // requests that NumPy computed
