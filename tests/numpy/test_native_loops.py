@@ -7,6 +7,7 @@ Results, arguments, warnings and exceptions are compared.
 
 import contextlib
 import math
+import time
 import warnings
 
 import numpy as np
@@ -336,6 +337,14 @@ def else_of_while(n):
     return i, s
 
 
+def halves_and_adds(n):
+    i, s = 0, 0.0
+    while i < n:
+        s = s * 0.5 + i
+        i += 1
+    return s
+
+
 def through_integers(x, whole):
     for i in range(len(x)):
         x[i] = float(int(x[i])) + float(np.int32(x[i]))
@@ -386,3 +395,17 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0].__name__}")
 def test_it_is_what_python_does(case):
     check(*case)
+
+
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+def test_a_while_loop_is_native_in_later_calls_as_well():
+    """Nobody knows how many rounds it will have: it has to begin as Python's."""
+    made = looped(halves_and_adds)
+    [loop] = heads.loops_of(made.__code__)
+    end = time.monotonic() + 60
+    while not any(each["ready"] for each in loop.facts["versions"]):
+        made(30_000)
+        assert time.monotonic() < end, loop.facts
+    before = loop.facts["versions"][0]["native_ns"]
+    alike([made(30_000)], [halves_and_adds(30_000)])
+    assert loop.facts["versions"][0]["native_ns"] > before

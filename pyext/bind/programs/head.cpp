@@ -58,7 +58,7 @@ struct HeadObject {
   PyObject* lazy;              // Iterator: over this lazy array; else null
   std::int64_t operations;     // that the call had recorded at the beginning
   // Rounds until the next look, how many there are between two, and since the beginning; when it
-  // was looked last.
+  // was looked last, 0 where nobody has to know.
   std::int64_t countdown, rounds, all_rounds, counted;
   bool enters;  // the program runs the rest
   Version* version;
@@ -186,8 +186,10 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
 bool look(HeadObject& head) {
   LoopState& loop = loop_state(head.loop);
   const std::int64_t now = steady_ns();
-  loop.python_ns += now - head.counted;
-  loop.python_rounds += head.rounds;
+  if (head.counted != 0) {
+    loop.python_ns += now - head.counted;
+    loop.python_rounds += head.rounds;
+  }
   // So many rounds as take about kLookEach.
   const std::int64_t rounds = head.all_rounds += head.rounds;
   const std::int64_t round =
@@ -514,8 +516,10 @@ PyObject* run_loop(PyObject*, PyObject* self) {
   HeadObject& head = *head_of(self);
   LoopState& loop = loop_state(head.loop);
   if (!head.enters) {
-    loop.python_ns += steady_ns() - head.counted;
-    loop.python_rounds += head.rounds - head.countdown;
+    if (head.counted != 0) {
+      loop.python_ns += steady_ns() - head.counted;
+      loop.python_rounds += head.rounds - head.countdown;
+    }
     Py_RETURN_NONE;
   }
   return guard([&] { return Run(head, loop).result().release().ptr(); });
@@ -566,24 +570,28 @@ bool read_range(PyObject* range, HeadObject& head) {
   return true;
 }
 
-// After how many rounds a new head looks for the first time: at once where the program is there,
-// and all rounds would take Python longer than it takes to begin the program.
+// After how many rounds a new head looks for the first time. Where the program is there: at once if
+// all rounds would take Python longer than it takes to begin the program, and if nobody knows how
+// many there are, after as many as take so long.
 std::int64_t first_look(const HeadObject& head) {
   const LoopState& loop = loop_state(head.loop);
   if (program_tests().eager) return 0;
   if (!loop.is_ready || loop.python_rounds == 0) return kFirstLook;
   const std::int64_t round = std::max<std::int64_t>(loop.python_ns / loop.python_rounds, 1);
   const std::int64_t worth = kBeginning / round;
-  const std::int64_t left = head.over == HeadObject::Range ? head.left
-                            : head.over == HeadObject::Array
-                                ? PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0)
-                                : worth;
+  if (head.over == HeadObject::While || head.over == HeadObject::Iterator) return worth;
+  const std::int64_t left = head.over == HeadObject::Range
+                                ? head.left
+                                : PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0);
   return left > worth ? 0 : kMostRounds;
 }
 
+// Of a loop whose program is there, or that has none, it is known what Python's rounds take, or
+// does not matter: telling the time would take longer than some loops.
 void begin_counting(HeadObject& head) {
+  const LoopState& loop = loop_state(head.loop);
   look_again_after(head, first_look(head));
-  head.counted = steady_ns();
+  head.counted = loop.is_ready || !loop.why_not.empty() ? 0 : steady_ns();
 }
 
 }  // namespace
