@@ -138,7 +138,7 @@ struct Step {
              // without args from the first element on. Exits as LoopOver does
     Gather,  // target = the elements of the vector `array` at the integers of `arrays[0]`; exits
              // where there is none
-    Product,   // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
+    Product,  // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
     Save,     // keeps the elements of `array` aside: wherever the program exits before the Release,
               // they are put back; exits where they are many
     Release,  // `arrays`, which have been saved, stay as they are

@@ -782,12 +782,12 @@ class Writer:
             return self.pick("x", "x", "y", "y", "m[i]", "x[::-1]", "m[:, i]", "w")
 
         square = self.pick("m, n", "n, m", "m, m", "m.T, n")
-        return f"g({vector()}, {vector()}, {square}, {self.pick('i', 'i', '1')}, a)"
+        return f"g({vector()}, {vector()}, {square}, k, {self.pick('i', 'i', '1')}, a)"
 
     def function(self):
         """The text of g."""
         gives = self.pick("number", "number", "array", "array", "both", "nothing")
-        lines = ["def g(x, y, m, n, i, a):", "    v = w = y"]
+        lines = ["def g(x, y, m, n, k, i, a):", "    v = w = y"]
         results = {
             "number": ["x[i]", "m[i, 1] * 2"],
             "array": ["w", "x[i:]", "x * 2", "v"],
@@ -852,9 +852,8 @@ class Writer:
 
     def text(self):
         lines = [
-            "def f(x, y, m, n, k, a):",
             *(self.function() if self.rng.random() < 0.7 else ()),
-            "def f(x, y, m, n, a):",
+            "def f(x, y, m, n, k, a):",
             "    v = w = x",
             f"    for i in range(1, {self.rng.randint(3, 6)}):",
         ]
