@@ -570,14 +570,16 @@ bool read_range(PyObject* range, HeadObject& head) {
   return true;
 }
 
-// After how many rounds a new head looks for the first time. Where the program is there: at once if
-// all rounds would take Python longer than it takes to begin the program, and if nobody knows how
-// many there are, after as many as take so long.
+// After how many rounds a new head looks for the first time: after fewer where a round is known to
+// take long, for there may be few of them. Where the program is there: at once if all rounds would
+// take Python longer than it takes to begin the program, and if nobody knows how many there are,
+// after as many as take so long.
 std::int64_t first_look(const HeadObject& head) {
   const LoopState& loop = loop_state(head.loop);
   if (program_tests().eager) return 0;
-  if (!loop.is_ready || loop.python_rounds == 0) return kFirstLook;
+  if (loop.python_rounds == 0) return kFirstLook;
   const std::int64_t round = std::max<std::int64_t>(loop.python_ns / loop.python_rounds, 1);
+  if (!loop.is_ready) return std::min(kFirstLook, kLookEach / round);
   const std::int64_t worth = kBeginning / round;
   if (head.over == HeadObject::While || head.over == HeadObject::Iterator) return worth;
   const std::int64_t left = head.over == HeadObject::Range
