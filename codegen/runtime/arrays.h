@@ -1,6 +1,7 @@
 // What do programs do with whole arrays?
 //
-// Programs start with this text, behind scalars.h. It includes nothing.
+// Programs start with this text, behind scalars.h. It includes nothing. What is long and called
+// from many places is not inlined: it would take the compiler as long as all the rest.
 #ifndef UFUSE_CODEGEN_RUNTIME_ARRAYS_H_
 #define UFUSE_CODEGEN_RUNTIME_ARRAYS_H_
 
@@ -54,7 +55,7 @@ inline bool broadcasts(const Part<M>& x, const Part<N>& to) {
 // Whether each element of a part of an array has a place of its own. Else it matters in which order
 // they are written.
 template <int N>
-inline bool is_apart(const Part<N>& x, i64 bytes) {
+[[gnu::noinline]] inline bool is_apart(const Part<N>& x, i64 bytes) {
   i64 reach[N], step[N];
   for (int axis = 0; axis < N; ++axis) {
     i64 own = x.stride[axis] < 0 ? -x.stride[axis] : x.stride[axis];
@@ -77,7 +78,7 @@ inline bool is_apart(const Part<N>& x, i64 bytes) {
 }
 
 template <class T, int N, int... M>
-inline bool does_not_fit(const Part<N>& to, const Part<M>&... x) {
+[[gnu::noinline]] inline bool does_not_fit(const Part<N>& to, const Part<M>&... x) {
   return to.size() > kMostElements || !is_apart(to, sizeof(T)) || !(true & ... & broadcasts(x, to));
 }
 
@@ -110,7 +111,8 @@ inline i64 common_divisor(i64 x, i64 y) {
 // Whether an element of one may lie where one of the other does. They have the same lengths, and
 // are not empty.
 template <int N>
-inline bool overlap(const Part<N>& a, i64 a_bytes, const Part<N>& b, i64 b_bytes) {
+[[gnu::noinline]] inline bool overlap(const Part<N>& a, i64 a_bytes, const Part<N>& b,
+                                      i64 b_bytes) {
   i64 low_a = 0, high_a = a_bytes, low_b = 0, high_b = b_bytes, common = 0;
   for (int axis = 0; axis < N; ++axis) {
     const i64 reach_a = (a.length[axis] - 1) * a.stride[axis];
@@ -150,7 +152,7 @@ inline i64 put_in_rows(Part<N>& x, i64 bytes) {
 
 // An array in memory of its own, in rows; without an address where there is no memory.
 template <int N>
-inline Part<N> made(Room& room, const Part<N>& like, i64 bytes) {
+[[gnu::noinline]] inline Part<N> made(Room& room, const Part<N>& like, i64 bytes) {
   Part<N> r = like;
   r.at = room.take(put_in_rows(r, bytes));
   return r;
@@ -163,7 +165,8 @@ inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewA
 // Memory for an array in rows: of one that nobody holds any more, or new. Without an address where
 // there is none, or where NumPy's layout is not known.
 template <class T, int N, int M>
-inline Part<N> new_array(NewArray*& first, const u64 (&held)[M], Index dtype, Part<N> shape) {
+[[gnu::noinline]] inline Part<N> new_array(NewArray*& first, const u64 (&held)[M], Index dtype,
+                                           Part<N> shape) {
   const i64 bytes = put_in_rows(shape, sizeof(T));
   if (N > 1 && bytes == 0) return shape;
   NewArray* found = nullptr;
@@ -201,7 +204,7 @@ inline bool lies_in_rows(const Part<N>& x) {
 }
 
 template <class T, int N>
-inline void copy(Part<N> to, Part<N> from) {
+[[gnu::noinline]] inline void copy(Part<N> to, Part<N> from) {
   if constexpr (N == 1) {
     if (to.stride[0] == sizeof(T) && from.stride[0] == sizeof(T)) {
       __builtin_memcpy(to.at, from.at, (unsigned long)to.length[0] * sizeof(T));

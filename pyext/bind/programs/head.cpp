@@ -579,7 +579,8 @@ std::int64_t first_look(const HeadObject& head) {
   if (program_tests().eager) return 0;
   if (loop.python_rounds == 0) return kFirstLook;
   const std::int64_t round = std::max<std::int64_t>(loop.python_ns / loop.python_rounds, 1);
-  if (!loop.is_ready) return std::min(kFirstLook, kLookEach / round);
+  // Rounds that are traced take long once only.
+  if (!loop.is_ready) return Call::active() ? kFirstLook : std::min(kFirstLook, kLookEach / round);
   const std::int64_t worth = kBeginning / round;
   if (head.over == HeadObject::While || head.over == HeadObject::Iterator) return worth;
   const std::int64_t left = head.over == HeadObject::Range
