@@ -37,7 +37,6 @@ using ArrayReg = int;
 struct ArrayRegister {
   DType dtype = DType::Float64;
   int rank = 0;
-  bool written = false;
   std::string name;
 };
 

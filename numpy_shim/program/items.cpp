@@ -43,15 +43,8 @@ Reg Writer::index_of(const Value& index, Reg length) {
 
 // What stands between the brackets.
 std::vector<Value> Writer::indices(const Expr& e) {
-  std::vector<Value> parts;
-  if (e.kind == Expr::Kind::Tuple) {
-    for (const Expr& part : e.parts) parts.push_back(value(part));
-    return parts;
-  }
-  Value one = value(e);
-  if (one.kind == Value::Kind::Tuple) return one.parts;
-  parts.push_back(std::move(one));
-  return parts;
+  Value v = value(e);
+  return v.kind == Value::Kind::Tuple ? std::move(v.parts) : std::vector<Value>{std::move(v)};
 }
 
 Writer::At Writer::at(const Value& array, const std::vector<Value>& parts) {

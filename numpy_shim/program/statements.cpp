@@ -669,7 +669,6 @@ void Writer::check_order(const Expr& target, const std::vector<Target>& before) 
 
 void Writer::mark_written(const Value& array) {
   if (!array.writeable) fail("an array that cannot be written is assigned to");
-  program_.arrays[static_cast<std::size_t>(array.array)].written = true;
   mark_changed(array);
 }
 
@@ -705,7 +704,6 @@ void Writer::set(int variable, const Value& v) {
     case Value::Kind::Array:
       kept.array = array_register(variable, v.dtype, v.rank);
       copy_array(kept.array, made);
-      program_.arrays[static_cast<std::size_t>(kept.array)].written |= kept.writeable;
       break;
     case Value::Kind::Tuple:
       kept = own_copy(v);
@@ -732,7 +730,6 @@ Value Writer::own_copy(const Value& given) {
   } else if (v.kind == Value::Kind::Array) {
     own.array = array_register(-1, v.dtype, v.rank);
     copy_array(own.array, v.array);
-    program_.arrays[static_cast<std::size_t>(own.array)].written |= v.writeable;
   }
   for (Value& part : own.parts) part = own_copy(part);
   return own;

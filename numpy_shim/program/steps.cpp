@@ -28,7 +28,7 @@ Reg Writer::register_of(int variable, DType dtype) {
 // A variable's own, or a new one where there is no variable.
 ArrayReg Writer::array_register(int variable, DType dtype, int rank) {
   const auto made = [&](std::string name) {
-    program_.arrays.push_back({dtype, rank, false, std::move(name)});
+    program_.arrays.push_back({dtype, rank, std::move(name)});
     return static_cast<ArrayReg>(program_.arrays.size() - 1);
   };
   if (variable < 0) return made({});
