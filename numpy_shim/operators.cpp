@@ -52,6 +52,12 @@ void check_scalar_operator(std::string_view ufunc, std::span<const Operand> oper
   const bool complex = std::ranges::any_of(operands, [](const Operand& x) {
     return !x.weak && ir::is_in(x.layout.dtype, ir::kComplex);
   });
+  // Beside a real scalar Python's complex numbers answer themselves (1j * np.float64), or the
+  // ufunc.
+  if (!complex && std::ranges::any_of(operands, [](const Operand& x) {
+        return x.weak && x.weak->kind == WeakScalar::Kind::Complex;
+      }))
+    throw Unsupported(Reason::ScalarOperator);
   // A product of complex scalars is rounded twice, where the loops may fuse one product with the
   // sum. A comparison of scalars never warns, but that of the loops for complex numbers does.
   if (complex && ufunc != "add" && ufunc != "subtract" && ufunc != "divide")

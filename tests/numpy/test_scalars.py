@@ -128,6 +128,23 @@ def test_warnings_of_scalars():
     check(lambda x: np.int8(100) + x[0], np.array([100], np.int8))
 
 
+# Python's complex numbers take np.float64 for a float of theirs, and the ufunc answers for the
+# other real scalars. Warnings tell which it was.
+@pytest.mark.parametrize("number", [0.5, 2, 1j, True, np.float64(0.5)])
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_which_operator_answers(dtype, number):
+    values = [np.nan, np.inf, 0, 1e308, 2]
+    if dtype in "FD":
+        values += [complex(np.inf, np.nan), complex(np.inf, np.inf), complex(1e308, 1e308)]
+    given = [(np.full(3, value).astype(dtype), number) for value in values if dtype in "dD"]
+    given = given or [(np.full(3, np.inf, dtype), number), (np.ones(3, dtype), number)]
+    check_all(lambda x, n: (x.max() + n, x.max() - n, x.max() * n), given)
+    check_all(lambda x, n: (x.max() / n, x.max() ** n, x.max() == n), given)
+    check_all(lambda x, n: (x[0] * n, x[0] / n, np.multiply(x.max(), n)), given)
+    check_all(lambda x, n: (n + x.max(), n - x.max(), n * x.max()), given)
+    check_all(lambda x, n: (n / (x.max() + 1), n ** x[0]), given)
+
+
 def test_warnings_and_their_lines():
     def f(x):
         a = x / 0
@@ -143,6 +160,11 @@ def test_warnings_and_their_lines():
     check(lambda x: np.nanmean(x), np.full(3, np.nan))
     check(lambda x: x.std(ddof=5), np.arange(3.0))
     check(lambda x: x.astype(int), np.array([np.nan, 1e300]))
+    bad = np.array([np.nan, 1e300])
+    check(lambda x: np.full_like(x, x.max(), dtype=int), bad)
+    check(lambda x: np.full_like(x, x.max().item(), dtype=np.int8), bad)
+    check(lambda x: np.full(3, x[1], np.float32), bad)
+    check(lambda x: np.full(3, 1e300, np.float32) + x[0], bad)
 
 
 # NumPy puts its scalars into signed integers by way of Python's int, and so raises where the value

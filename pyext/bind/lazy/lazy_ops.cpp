@@ -88,19 +88,6 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
 
 thread_local PyObject* named_ufunc = nullptr;
 
-// The operator that a ufunc call stands for where a NumPy scalar has made it, as in
-// `np.float64(2) + lazy scalar`; null for any other call.
-PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
-  if (std::exchange(named_ufunc, nullptr) == ufunc) return nullptr;
-  if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
-    return nullptr;
-  if (!scalar_dtype(args[0]) || !is_lazy(args[1]) || !as_lazy(args[1])->array.scalar)
-    return nullptr;
-  for (const BinaryOperator& row : kBinary)
-    if (numpy_ufunc(row.ufunc) == ufunc) return operator_function(row.function);
-  return numpy_ufunc("power") == ufunc ? operator_function("pow") : nullptr;
-}
-
 // Throws Unsupported where a result cannot be written to its output; before any is written.
 void check_written(const std::vector<LazyArray>& results, const std::vector<PyObject*>& outs,
                    bool same_kind) {
@@ -166,6 +153,17 @@ py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kin
 NamedUfunc::NamedUfunc(PyObject* called)
     : before_(std::exchange(named_ufunc, Py_TYPE(called) == &PyUFunc_Type ? called : nullptr)) {}
 NamedUfunc::~NamedUfunc() { named_ufunc = before_; }
+
+PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
+  if (std::exchange(named_ufunc, nullptr) == ufunc) return nullptr;
+  if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
+    return nullptr;
+  const bool scalar = is_lazy(args[1]) ? as_lazy(args[1])->array.scalar : is_number(args[1]);
+  if (!scalar_dtype(args[0]) || !scalar) return nullptr;
+  for (const BinaryOperator& row : kBinary)
+    if (numpy_ufunc(row.ufunc) == ufunc) return operator_function(row.function);
+  return numpy_ufunc("power") == ufunc ? operator_function("pow") : nullptr;
+}
 
 py::object answer_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
   return call_ufunc(ufunc, args, kwargs, operator_of_scalars(ufunc, args, kwargs));

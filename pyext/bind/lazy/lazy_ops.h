@@ -13,9 +13,12 @@ namespace ufuse::pyext {
 // is_temporary.
 py::object call_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs = nullptr,
                       PyObject* numpy = nullptr, std::array<bool, 2> temporaries = {});
-// The same for what NumPy hands to __array_ufunc__. Operators of NumPy's scalars come here as ufunc
-// calls, too, but warn and round in another way; they are told apart by the call site, which notes
-// the ufunc that it calls.
+// The operator that a ufunc call stands for where a NumPy scalar has made it, as in
+// `np.float64(2) + x` with a lazy scalar or recorded number x; null for any other call. Such
+// operators come to __array_ufunc__ as ufunc calls, but warn and round in another way; they are
+// told apart by the call site, which notes the ufunc that it calls.
+PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs);
+// call_ufunc for what NumPy hands to __array_ufunc__.
 py::object answer_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs);
 // While one lives, this ufunc is called by its name.
 class NamedUfunc {

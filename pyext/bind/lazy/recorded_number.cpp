@@ -127,6 +127,8 @@ PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
       return call_ufunc(ufunc, {first, count}, kwargs).release().ptr();
     py::tuple real(count);
     for (std::size_t i = 0; i < count; ++i) real[i] = borrow(seen_number(first[i]));
+    if (PyObject* function = is_call ? operator_of_scalars(ufunc, {first, count}, kwargs) : nullptr)
+      return PyObject_CallObject(function, real.ptr());
     const py::object bound = steal(PyObject_GetAttr(ufunc, PyTuple_GET_ITEM(args, 1)));
     return PyObject_Call(bound.ptr(), real.ptr(), kwargs);
   });

@@ -181,6 +181,11 @@ def _ndarray(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _core.call_real(real, *args, **kwargs)
 
 
+def _casts_in_silence(value: Any, dtype: np.dtype[Any]) -> bool:
+    # Warnings of casts name a line of NumPy's own function, which is traced where there may be any.
+    return np.can_cast(value.dtype if is_lazy(value) else np.asarray(value).dtype, dtype)
+
+
 @native("full")
 def _full(
     real: Any, /, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **kwargs: Any
@@ -190,6 +195,8 @@ def _full(
         return NotImplemented
     if dtype is None:
         dtype = fill_value.dtype if is_lazy(fill_value) else np.asarray(fill_value).dtype
+    elif not _casts_in_silence(fill_value, _dtype(dtype)):
+        return NotImplemented
     return _core.full(shape, fill_value, _dtype(dtype))
 
 
@@ -206,7 +213,10 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
     if np.ndim(fill) if not is_lazy(fill) else fill.ndim:
         return NotImplemented
     dtype = args[0] if args else kwargs.get("dtype")
-    return _core.full(a.shape, fill, _dtype(a.dtype if dtype is None else dtype))
+    dtype = _dtype(a.dtype if dtype is None else dtype)
+    if real.__name__ == "full_like" and not _casts_in_silence(fill, dtype):
+        return NotImplemented
+    return _core.full(a.shape, fill, dtype)
 
 
 @native("copyto")
