@@ -398,6 +398,18 @@ def test_it_is_what_python_does(case):
 
 
 @pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+def test_one_kind_of_arguments_does_not_close_the_loop_to_others():
+    made = looped(total)
+    (loop,) = heads.loops_of(made.__code__)
+    with told(eager=True):
+        assert made(np.array([1, 2], object)) == 3
+        assert loop.facts["why_not"]
+        assert not loop.facts["versions"]
+        assert made(X) == total(X)
+    assert loop.facts["versions"]
+    assert not loop.facts["why_not"]
+
+
 def test_a_while_loop_is_native_in_later_calls_as_well():
     """Nobody knows how many rounds it will have: it has to begin as Python's."""
     made = looped(halves_and_adds)

@@ -198,7 +198,7 @@ bool look(HeadObject& head) {
   look_again_after(head,
                    eager ? 0 : std::clamp<std::int64_t>(kLookEach / (round + 1), 1, kMostRounds));
   head.counted = now;
-  if (!loop.why_not.empty() || (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
+  if (loop.is_closed || (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
     look_again_after(head, kMostRounds);
     return false;
   }
@@ -214,7 +214,7 @@ bool look(HeadObject& head) {
       version->kernel = version->build.get().kernel;
       loop.is_ready = true;
     } catch (const CompileError& error) {
-      loop.why_not = error.what();
+      loop.close(error.what());
       return false;
     }
   }
@@ -231,8 +231,7 @@ bool enters(HeadObject& head) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   const auto error = py::reinterpret_steal<py::object>(value);
-  loop_state(head.loop).why_not =
-      "internal error: " + text_of(steal(PyObject_Str(error.ptr())).ptr());
+  loop_state(head.loop).close("internal error: " + text_of(steal(PyObject_Str(error.ptr())).ptr()));
   Py_XDECREF(type);
   Py_XDECREF(trace);
   return false;
@@ -430,8 +429,8 @@ class Run {
     version_.python_ns += now - start;
     if (version_.exits > kManyExits && version_.python_ns > kWorse * version_.native_ns &&
         !program_tests().eager)
-      loop_.why_not = "it had to be left to Python too often";
-    if (at_head || !loop_.why_not.empty() || !is_left(head_)) return resume();
+      loop_.close("it had to be left to Python too often");
+    if (at_head || loop_.is_closed || !is_left(head_)) return resume();
     Version* again = loop_.version_for(entered_with(head_, variables_), names_);
     return again == &version_ || resume();
   }
@@ -594,7 +593,7 @@ std::int64_t first_look(const HeadObject& head) {
 void begin_counting(HeadObject& head) {
   const LoopState& loop = loop_state(head.loop);
   look_again_after(head, first_look(head));
-  head.counted = loop.is_ready || !loop.why_not.empty() ? 0 : steady_ns();
+  head.counted = loop.is_ready || loop.is_closed ? 0 : steady_ns();
 }
 
 }  // namespace

@@ -78,7 +78,9 @@ PyObject* facts(PyObject* self, void*) {
           py::arg("program") = ir::program::print(version->program),
           py::arg("ready") = version->kernel != nullptr, py::arg("native_ns") = version->native_ns,
           py::arg("python_ns") = version->python_ns, py::arg("exits") = version->exits));
-    return py::dict(py::arg("line") = state.text.statement.line, py::arg("why_not") = state.why_not,
+    const bool told = state.is_closed || state.versions.empty();
+    return py::dict(py::arg("line") = state.text.statement.line,
+                    py::arg("why_not") = told ? state.why_not : std::string(),
                     py::arg("why_line") = state.why_line, py::arg("python_ns") = state.python_ns,
                     py::arg("versions") = versions)
         .release()
@@ -109,16 +111,23 @@ py::object LoopState::continuation(const py::object& globals, int statement) {
   return known;
 }
 
+void LoopState::close(const std::string& why) {
+  why_not = why;
+  is_closed = true;
+}
+
 Version* LoopState::version_for(const Entered& entered, const Names& names) {
-  if (!why_not.empty()) return nullptr;
+  if (is_closed) return nullptr;
+  const auto is_known = [&](const Entered& each) { return is_same(each, entered); };
+  if (std::ranges::any_of(refused, is_known)) return nullptr;
   for (const auto& version : versions)
     if (is_same(version->entered, entered) && version->world->is_of(names.globals)) {
       if (version->world->is_current()) return version.get();
       std::erase(versions, version);
       break;
     }
-  if (versions.size() >= kMostVersions || changes >= kMostChanges) {
-    why_not = "its variables have too many types";
+  if (versions.size() + refused.size() >= kMostVersions || changes >= kMostChanges) {
+    close(versions.empty() && !why_not.empty() ? why_not : "its variables have too many types");
     return nullptr;
   }
   auto world =
@@ -138,6 +147,7 @@ Version* LoopState::version_for(const Entered& entered, const Names& names) {
   } catch (const NotNative& why) {
     why_not = why.what();
     why_line = why.line();
+    refused.push_back(entered);
   }
   return nullptr;
 }

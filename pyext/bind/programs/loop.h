@@ -53,14 +53,17 @@ struct LoopState {
   std::vector<std::unique_ptr<Version>> versions;
   // What Python's rounds have taken, and how many they were.
   std::int64_t python_ns = 0, python_rounds = 0;
-  bool is_ready = false;  // a program has been built
-  std::string why_not;    // it stays Python's; empty: it may become native
+  bool is_ready = false;   // a program has been built
+  std::string why_not;     // why it was Python's the last time that no program could be made
+  bool is_closed = false;  // it stays Python's
   int why_line = 0, changes = 0;
+  std::vector<numpy_shim::program::Entered> refused;  // there is no program for such variables
 
   // The function that goes on from a statement, among these global names.
   py::object continuation(const py::object& globals, int statement);
-  // The program for variables of these types, if there is one or one may be made. What is wrong
-  // with the loop otherwise is remembered.
+  // The program for variables of these types, if there is one or one may be made. Why not otherwise
+  // is remembered.
+  void close(const std::string& why);
   Version* version_for(const numpy_shim::program::Entered& entered, const Names& names);
 };
 
