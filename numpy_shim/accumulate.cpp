@@ -31,7 +31,8 @@ Carrier carrier_of(const Ufunc& ufunc, DType operand, std::optional<DType> asked
   Operand element;
   element.layout.dtype = dtype;
   const Operand both[] = {element, element};
-  const Resolved& resolved = resolve(ufunc, both, {asked, false});
+  const UfuncOptions options{asked, false};
+  const Resolved& resolved = resolve(ufunc, both, options);
   const DType carried = resolved.outputs.front();
   if (resolved.inputs[0] != carried || resolved.inputs[1] != carried)
     throw Unsupported(Reason::NoLoop, ufunc.name + " does not give what it takes");

@@ -300,7 +300,8 @@ NodeId combined(Context& context, const Selection& selection, NodeId x, const Uf
   old.layout = selection.view.layout;
   std::vector<Operand> operands{old};
   if (value) operands.push_back(*value);
-  const Resolved& resolved = resolve(ufunc, operands, {std::nullopt, false});
+  const UfuncOptions options{std::nullopt, false};
+  const Resolved& resolved = resolve(ufunc, operands, options);
   const DType dtype = resolved.outputs.front();
   const bool uniform = std::ranges::all_of(resolved.inputs, [&](DType t) { return t == dtype; });
   const bool loses = ir::is_in(dtype, ir::kComplex) && !ir::is_in(old.layout.dtype, ir::kComplex);
