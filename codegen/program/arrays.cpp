@@ -30,24 +30,18 @@ std::vector<Reg> numbers_of(const Step& s) {
 
 }  // namespace
 
-// A part of an array as the program's variables have it.
+// What functions are given.
 std::string ArrayPrinter::part(ArrayReg a) const {
-  const int rank = n_.rank(a);
-  std::string lengths, strides;
-  for (int axis = 0; axis < rank; ++axis) {
-    lengths += (axis ? ", " : "") + n_.length(a, axis);
-    strides += (axis ? ", " : "") + n_.stride(a, axis);
-  }
-  return "rt::Part<" + std::to_string(rank) + ">{" + n_.array_name(a) + ", {" + lengths + "}, {" +
-         strides + "}}";
+  const std::string name = n_.array_name(a);
+  return n_.stays_in_registers(a) ? n_.part_type(a) + "(" + name + ")" : name;
 }
 
 void ArrayPrinter::fit(const Step& s) {
-  std::string parts = part(s.target);
-  for (ArrayReg a : s.arrays) parts += ", " + part(a);
-  exit_where_("rt::does_not_fit<" + ProgramNames::memory_type(n_.element_type(s.target)) + ">(" +
-                  parts + ")",
-              s.exit);
+  const std::string to = part(s.target);
+  std::string unfit =
+      "rt::does_not_fit<" + ProgramNames::memory_type(n_.element_type(s.target)) + ">(" + to + ")";
+  for (ArrayReg a : s.arrays) unfit += " || rt::does_not_broadcast(" + part(a) + ", " + to + ")";
+  exit_where_(unfit, s.exit);
 }
 
 void ArrayPrinter::elements(const Step& s) {
@@ -56,22 +50,24 @@ void ArrayPrinter::elements(const Step& s) {
   const std::string name = "elements" + std::to_string(element_functions_++);
   const std::vector<Reg> numbers = numbers_of(s);
   function(name, s, numbers);
-  line_("const rt::Part<" + rank + "> to = " + part(s.target) + ";");
-  std::string given, overlaps;
+  line_("const rt::Part<" + rank + ">& to = " + part(s.target) + ";");
+  const bool may_overlap = !s.arrays.empty() && !s.aside;
+  if (may_overlap) line_("bool aside = false;");
+  if (s.aside) line_("const bool aside = to.size() != 0;");
+  std::string given;
   for (std::size_t i = 0; i < s.arrays.size(); ++i) {
     const std::string x = "x" + std::to_string(i);
-    line_("const rt::Part<" + rank + "> " + x + " = rt::stretched(" + part(s.arrays[i]) + ", to);");
-    given += ", " + x;
-    std::string one =
-        "rt::overlap(to, " + bytes(s.target) + ", " + x + ", " + bytes(s.arrays[i]) + ")";
+    line_("rt::Part<" + rank + "> " + x + ";");
+    line_("rt::stretch(" + part(s.arrays[i]) + ", to, " + x + ");");
     // What is read where it is written does no harm.
-    if (n_.element_type(s.arrays[i]) == n_.element_type(s.target))
-      one = "(" + one + " && !rt::same(to, " + x + "))";
-    overlaps += (overlaps.empty() ? "" : " || ") + one;
+    const bool alike = n_.element_type(s.arrays[i]) == n_.element_type(s.target);
+    if (may_overlap)
+      line_("aside |= rt::overlap(to, " + bytes(s.target) + ", " + x + ", " + bytes(s.arrays[i]) +
+            ", " + (alike ? "true" : "false") + ");");
+    given += ", " + x;
   }
   for (Reg r : numbers) given += ", " + n_.name(r);
-  if (overlaps.empty() && !s.aside) return exit_where_(name + "(to" + given + ")", s.exit);
-  line_("const bool aside = to.size() != 0" + (s.aside ? "" : " && (" + overlaps + ")") + ";");
+  if (!may_overlap && !s.aside) return exit_where_(name + "(to" + given + ")", s.exit);
   line_("const rt::Part<" + rank + "> made = aside ? rt::made(" + room() + ", to, " +
         bytes(s.target) + ") : to;");
   exit_where_("made.at == nullptr || " + name + "(made" + given + ")", s.exit);
@@ -100,7 +96,7 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   const auto element_type = [&](std::size_t i) {
     return ProgramNames::memory_type(n_.element_type(s.arrays[i]));
   };
-  const std::string part = "const rt::Part<" + std::to_string(rank) + "> ";
+  const std::string part = "const rt::Part<" + std::to_string(rank) + ">& ";
   std::string parameters = part + "to";
   for (std::size_t i = 0; i < s.arrays.size(); ++i)
     parameters += ", " + part + "x" + std::to_string(i);
@@ -212,11 +208,11 @@ void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
     }
     const std::string bytes = std::to_string(ir::size_of(n_.element_type(a)));
     const bool in_one_row = n_.rank(a) > 1 || is_in(n_.element_type(a), ir::kComplex);
-    operand(n_.array_name(a), in_one_row ? bytes : n_.stride(a, 0));
+    operand(n_.data(a), in_one_row ? bytes : n_.stride(a, 0));
     odd += in_one_row ? "!rt::lies_in_one_row(" + part(a) + ", " + bytes + ") || "
                       : "rt::is_odd(" + size + ", " + n_.stride(a, 0) + ", " + bytes + ") || ";
   }
-  operand(n_.array_name(s.target), std::to_string(ir::size_of(n_.element_type(s.target))));
+  operand(n_.data(s.target), std::to_string(ir::size_of(n_.element_type(s.target))));
   line_("char* operands[] = {" + operands + "};");
   line_("const rt::Index strides[] = {" + strides + "};");
   exit_where_(odd + "rt::loop_over(" + loop + ", operands, " + size + ", strides)", s.exit);
@@ -233,7 +229,7 @@ void ArrayPrinter::reduce(const Step& s, const std::string& loop) {
 void ArrayPrinter::gather(const Step& s) {
   exit_where_("rt::gather<" + ProgramNames::memory_type(n_.element_type(s.target)) + ", " +
                   ProgramNames::memory_type(n_.element_type(s.arrays[0])) + ">(" + part(s.array) +
-                  ", " + part(s.arrays[0]) + ", " + n_.array_name(s.target) + ")",
+                  ", " + part(s.arrays[0]) + ", " + n_.data(s.target) + ")",
               s.exit);
 }
 
@@ -248,7 +244,7 @@ void ArrayPrinter::product(const Step& s, const std::string& loop) {
   }
   const bool is_number = s.target == ir::program::kNone;
   exit_where_("rt::matmul<" + type + ">(" + loop + ", rt::left(" + a + "), rt::right(" + b + "), " +
-                  (is_number ? "(char*)&" + n_.name(s.result) : n_.array_name(s.target)) + ")",
+                  (is_number ? "(char*)&" + n_.name(s.result) : n_.data(s.target)) + ")",
               s.exit);
 }
 

@@ -3,6 +3,20 @@
 
 namespace ufuse::codegen {
 
+ProgramNames::ProgramNames(const ir::program::Program& program) : p_(program) {
+  note_elements(program.body);
+}
+
+void ProgramNames::note_elements(const ir::program::Steps& list) {
+  using Kind = ir::program::Step::Kind;
+  for (const ir::program::Step& s : list) {
+    if (s.kind == Kind::Load || s.kind == Kind::Store) has_elements_.insert(s.array);
+    if (s.kind == Kind::Elements) continue;
+    note_elements(s.body);
+    note_elements(s.other);
+  }
+}
+
 // The holes of a row of ops.def are {0}, {1} and {T}.
 std::string ProgramNames::op_text(const ir::program::Step& s) const {
   std::string text(ir::op_info(s.op).expression);

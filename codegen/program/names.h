@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@ inline bool is_word(char c) {
 
 class ProgramNames {
  public:
-  explicit ProgramNames(const ir::program::Program& program) : p_(program) {}
+  explicit ProgramNames(const ir::program::Program& program);
 
   using Reg = ir::program::Reg;
   using ArrayReg = ir::program::ArrayReg;
@@ -42,11 +43,16 @@ class ProgramNames {
     const std::string& of = p_.arrays[static_cast<std::size_t>(a)].name;
     return is_plain(of) ? of + "_a" + std::to_string(a) : "a" + std::to_string(a);
   }
+  // An array is an rt::Part. One whose elements the program itself reads or writes stays in
+  // registers, because functions are given a copy of it.
+  bool stays_in_registers(ArrayReg a) const { return has_elements_.contains(a); }
+  std::string part_type(ArrayReg a) const { return "rt::Part<" + std::to_string(rank(a)) + ">"; }
+  std::string data(ArrayReg a) const { return array_name(a) + ".at"; }
   std::string length(ArrayReg a, int axis) const {
-    return array_name(a) + "_n" + std::to_string(axis);
+    return array_name(a) + ".length[" + std::to_string(axis) + "]";
   }
   std::string stride(ArrayReg a, int axis) const {
-    return array_name(a) + "_s" + std::to_string(axis);
+    return array_name(a) + ".stride[" + std::to_string(axis) + "]";
   }
 
   // A row of ops.def over the operands of a step that computes.
@@ -60,7 +66,10 @@ class ProgramNames {
     return !name.empty() && std::ranges::all_of(name, is_word);
   }
 
+  void note_elements(const ir::program::Steps& list);
+
   const ir::program::Program& p_;
+  std::set<ArrayReg> has_elements_;
 };
 
 }  // namespace ufuse::codegen

@@ -8,6 +8,7 @@
 
 #include "codegen/emit/literal.h"
 #include "codegen/program/arrays.h"
+#include "codegen/program/lives.h"
 #include "codegen/program/names.h"
 #include "embedded/arrays.h"
 #include "embedded/scalars.h"
@@ -25,6 +26,7 @@ class ProgramPrinter : private ProgramNames {
       : ProgramNames(program),
         p_(program),
         frame_(frame),
+        lives_(program, frame),
         arrays_(
             *this, [this](const std::string& text) { line(text); },
             [this](const std::string& condition, int exit) { exit_where(condition, exit); }) {
@@ -92,10 +94,8 @@ class ProgramPrinter : private ProgramNames {
     }
     for (std::size_t i = 0; i < p_.arrays.size(); ++i) {
       const auto a = static_cast<ArrayReg>(i);
-      line("char* " + array_name(a) + " = nullptr;");
+      line(part_type(a) + " " + array_name(a) + "{};");
       line("rt::u64 " + array_name(a) + "_object = 0, " + array_name(a) + "_is_view = 0;");
-      for (int axis = 0; axis < rank(a); ++axis)
-        line("rt::i64 " + length(a, axis) + " = 0, " + stride(a, axis) + " = 0;");
     }
   }
 
@@ -110,7 +110,7 @@ class ProgramPrinter : private ProgramNames {
       if (at == 0) continue;
       const auto a = static_cast<ArrayReg>(i);
       const auto word = [&](std::size_t k) { return "frame[" + std::to_string(at + k) + "]"; };
-      reader("*(char**)&" + word(FrameLayout::kData), array_name(a));
+      reader("*(char**)&" + word(FrameLayout::kData), data(a));
       reader(word(FrameLayout::kObject), array_name(a) + "_object");
       reader(word(FrameLayout::kIsView), array_name(a) + "_is_view");
       for (int axis = 0; axis < rank(a); ++axis) {
@@ -165,7 +165,7 @@ class ProgramPrinter : private ProgramNames {
     return text;
   }
   std::string address(ArrayReg a, const std::vector<Reg>& at) const {
-    std::string sum = array_name(a);
+    std::string sum = data(a);
     for (std::size_t i = 0; i < at.size(); ++i)
       sum += " + " + name(at[i]) + " * " + stride(a, static_cast<int>(i));
     return sum;
@@ -280,7 +280,7 @@ class ProgramPrinter : private ProgramNames {
   }
 
   void view(const Step& s) {
-    std::string start = array_name(s.array);
+    std::string start = data(s.array);
     std::vector<std::string> lengths, strides;
     std::size_t at = 0;
     int axis = 0;
@@ -298,9 +298,8 @@ class ProgramPrinter : private ProgramNames {
       }
       at += way == Axis::Slice ? 3 : 1;
     }
-    line(array_name(s.target) + " = " + start + ";");
-    line(array_name(s.target) + "_object = " + array_name(s.array) + "_object;");
-    line(array_name(s.target) + "_is_view = 1;");
+    line(data(s.target) + " = " + start + ";");
+    is_view_of(s);
     for (std::size_t k = 0; k < lengths.size(); ++k) {
       line(length(s.target, static_cast<int>(k)) + " = " + lengths[k] + ";");
       line(stride(s.target, static_cast<int>(k)) + " = " + strides[k] + ";");
@@ -308,10 +307,8 @@ class ProgramPrinter : private ProgramNames {
   }
 
   void transpose(const Step& s) {
-    const std::string to = array_name(s.target), from = array_name(s.array);
-    line(to + " = " + from + ";");
-    line(to + "_object = " + from + "_object;");
-    line(to + "_is_view = 1;");
+    line(data(s.target) + " = " + data(s.array) + ";");
+    is_view_of(s);
     for (int axis = 0; axis < rank(s.array); ++axis) {
       const int other = rank(s.array) - 1 - axis;
       line(length(s.target, axis) + " = " + length(s.array, other) + ";");
@@ -319,32 +316,33 @@ class ProgramPrinter : private ProgramNames {
     }
   }
 
+  void is_view_of(const Step& s) {
+    line(array_name(s.target) + "_object = " + array_name(s.array) + "_object;");
+    line(array_name(s.target) + "_is_view = 1;");
+  }
+
   // Memory that none of the program's arrays has.
   void new_array(const Step& s) {
     std::string held, lengths, size = "1";
-    for (std::size_t i = 0; i < p_.arrays.size(); ++i)
-      held += (i ? ", " : "") + array_name(static_cast<ArrayReg>(i)) + "_object";
+    for (ArrayReg a : lives_.beside(s))
+      held += (held.empty() ? "" : ", ") + array_name(a) + "_object";
     for (Reg r : s.args) {
       lengths += (lengths.empty() ? "" : ", ") + name(r);
       size += " * " + name(r);
     }
     const DType of = element_type(s.target);
+    const std::string type = part_type(s.target);
     exit_where(size + " > rt::kMostElements", s.exit);
-    line("const rt::u64 held[] = {" + held + "};");
-    line("const rt::Part<" + std::to_string(s.args.size()) + "> made = rt::new_array<" +
-         memory_type(of) + ">((rt::NewArray*&)frame[" + std::to_string(FrameLayout::kNewArrays) +
-         "], held, " + std::to_string(static_cast<int>(of)) + ", rt::Part<" +
-         std::to_string(s.args.size()) + ">{nullptr, {" + lengths + "}, {}});");
+    line("const rt::u64 held[] = {" + held + (held.empty() ? "0};" : ", 0};"));
+    line("const " + type + " made = rt::new_array((rt::NewArray*&)frame[" +
+         std::to_string(FrameLayout::kNewArrays) + "], held, " +
+         std::to_string(static_cast<int>(of)) + ", " + std::to_string(ir::size_of(of)) + ", " +
+         type + "{nullptr, {" + lengths + "}, {}});");
     exit_where("made.at == nullptr", s.exit);
     const std::string to = array_name(s.target);
-    line(to + " = made.at;");
+    line(to + " = made;");
     line(to + "_object = rt::object_of(made.at);");
     line(to + "_is_view = 0;");
-    for (int axis = 0; axis < rank(s.target); ++axis) {
-      const std::string at = "[" + std::to_string(axis) + "];";
-      line(length(s.target, axis) + " = made.length" + at);
-      line(stride(s.target, axis) + " = made.stride" + at);
-    }
   }
 
   void same_array(const Step& s) {
@@ -352,10 +350,6 @@ class ProgramPrinter : private ProgramNames {
     line(to + " = " + from + ";");
     line(to + "_object = " + from + "_object;");
     line(to + "_is_view = " + from + "_is_view;");
-    for (int axis = 0; axis < rank(s.array); ++axis) {
-      line(length(s.target, axis) + " = " + length(s.array, axis) + ";");
-      line(stride(s.target, axis) + " = " + stride(s.array, axis) + ";");
-    }
   }
 
   void branch(const Step& s) {
@@ -407,6 +401,7 @@ class ProgramPrinter : private ProgramNames {
 
   const Program& p_;
   const FrameLayout& frame_;
+  const ArrayLives lives_;
   std::string text_;
   std::size_t depth_ = 0;
   std::vector<std::uint32_t> rows_;

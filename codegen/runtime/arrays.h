@@ -45,13 +45,6 @@ struct Part {
   }
 };
 
-// Whether an array broadcasts to a part of another.
-template <int M, int N>
-inline bool broadcasts(const Part<M>& x, const Part<N>& to) {
-  for (int axis = 0; axis < M; ++axis)
-    if (x.length[axis] != 1 && x.length[axis] != to.length[axis + N - M]) return false;
-  return true;
-}
 // Whether each element of a part of an array has a place of its own. Else it matters in which order
 // they are written.
 template <int N>
@@ -77,9 +70,15 @@ template <int N>
   return true;
 }
 
-template <class T, int N, int... M>
-[[gnu::noinline]] inline bool does_not_fit(const Part<N>& to, const Part<M>&... x) {
-  return to.size() > kMostElements || !is_apart(to, sizeof(T)) || !(true & ... & broadcasts(x, to));
+template <class T, int N>
+inline bool does_not_fit(const Part<N>& to) {
+  return to.size() > kMostElements || !is_apart(to, sizeof(T));
+}
+template <int M, int N>
+[[gnu::noinline]] inline bool does_not_broadcast(const Part<M>& x, const Part<N>& to) {
+  for (int axis = 0; axis < M; ++axis)
+    if (x.length[axis] != 1 && x.length[axis] != to.length[axis + N - M]) return true;
+  return false;
 }
 
 inline bool broadcast_length(i64 x, i64 y, i64& r) {
@@ -89,14 +88,13 @@ inline bool broadcast_length(i64 x, i64 y, i64& r) {
 
 // The array as it stands beside each element of the other.
 template <int M, int N>
-inline Part<N> stretched(const Part<M>& x, const Part<N>& to) {
-  Part<N> r{x.at, {}, {}};
+[[gnu::noinline]] inline void stretch(const Part<M>& x, const Part<N>& to, Part<N>& r) {
+  r.at = x.at;
   for (int axis = 0; axis < N; ++axis) {
     const int own = axis - (N - M);
     r.length[axis] = to.length[axis];
     r.stride[axis] = own < 0 || x.length[own < 0 ? 0 : own] == 1 ? 0 : x.stride[own < 0 ? 0 : own];
   }
-  return r;
 }
 
 inline i64 common_divisor(i64 x, i64 y) {
@@ -108,11 +106,19 @@ inline i64 common_divisor(i64 x, i64 y) {
   return x;
 }
 
-// Whether an element of one may lie where one of the other does. They have the same lengths, and
-// are not empty.
 template <int N>
-[[gnu::noinline]] inline bool overlap(const Part<N>& a, i64 a_bytes, const Part<N>& b,
-                                      i64 b_bytes) {
+inline bool same(const Part<N>& a, const Part<N>& b) {
+  for (int axis = 0; axis < N; ++axis)
+    if (a.length[axis] != 1 && a.stride[axis] != b.stride[axis]) return false;
+  return a.at == b.at;
+}
+
+// Whether an element of one may lie where one of the other does. They have the same lengths. Where
+// the same elements do no harm, arrays that are the same do not count.
+template <int N>
+[[gnu::noinline]] inline bool overlap(const Part<N>& a, i64 a_bytes, const Part<N>& b, i64 b_bytes,
+                                      bool may_be_same) {
+  if (a.size() == 0 || (may_be_same && same(a, b))) return false;
   i64 low_a = 0, high_a = a_bytes, low_b = 0, high_b = b_bytes, common = 0;
   for (int axis = 0; axis < N; ++axis) {
     const i64 reach_a = (a.length[axis] - 1) * a.stride[axis];
@@ -131,13 +137,6 @@ template <int N>
   common = common < 0 ? -common : common;
   const i64 ahead = (apart % common + common) % common;
   return ahead < a_bytes || common - ahead < b_bytes;
-}
-
-template <int N>
-inline bool same(const Part<N>& a, const Part<N>& b) {
-  for (int axis = 0; axis < N; ++axis)
-    if (a.length[axis] != 1 && a.stride[axis] != b.stride[axis]) return false;
-  return a.at == b.at;
 }
 
 // Gives an array of such elements the strides that it has in rows. Returns its size in bytes.
@@ -164,16 +163,17 @@ inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewA
 
 // Memory for an array in rows: of one that nobody holds any more, or new. Without an address where
 // there is none, or where NumPy's layout is not known.
-template <class T, int N, int M>
-[[gnu::noinline]] inline Part<N> new_array(NewArray*& first, const u64 (&held)[M], Index dtype,
-                                           Part<N> shape) {
-  const i64 bytes = put_in_rows(shape, sizeof(T));
+// `held`: of the arrays that are still used, and 0 behind them.
+template <int N>
+[[gnu::noinline]] inline Part<N> new_array(NewArray*& first, const u64* held, Index dtype,
+                                           i64 element, Part<N> shape) {
+  const i64 bytes = put_in_rows(shape, element);
   if (N > 1 && bytes == 0) return shape;
   NewArray* found = nullptr;
   for (NewArray* each = first; each != nullptr && found == nullptr; each = each->next) {
     if (each->capacity < bytes) continue;
     bool is_held = false;
-    for (u64 object : held) is_held |= object == ((u64)each | 1);
+    for (const u64* object = held; *object != 0; ++object) is_held |= *object == ((u64)each | 1);
     if (!is_held) found = each;
   }
   if (found == nullptr) {

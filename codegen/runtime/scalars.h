@@ -241,6 +241,11 @@ inline i64 slice_bound(i64 i, i64 length, i64 step) {
   if (i < 0) return step < 0 ? -1 : 0;
   return i < length ? i : step < 0 ? length - 1 : length;
 }
+// The same for a step upwards, of a bound that is counted from the start, or from the end.
+inline i64 bound_from_start(i64 i, i64 length) { return i < length ? i : length; }
+inline i64 bound_from_end(i64 i, i64 length) { return i + length > 0 ? i + length : 0; }
+// How many elements there are from one place to another.
+inline i64 between(i64 start, i64 stop) { return start < stop ? stop - start : 0; }
 // Of a range.
 inline i64 rounds(i64 start, i64 stop, i64 step) {
   if (step > 0) return start < stop ? (i64)(((u64)stop - (u64)start - 1) / (u64)step) + 1 : 0;

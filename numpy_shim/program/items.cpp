@@ -100,14 +100,20 @@ void Writer::slice(const Value& array, int axis, const Value& slice, At& where) 
   const bool down = step.known && *step.known < 0;
   const Reg first = down ? compute(Op::Subtract, DType::Int64, {all, integer(1)}) : integer(0);
   const Reg last = down ? integer(-1) : all;
+  const bool up = step.known && *step.known > 0;
   const auto bound = [&](const Value& part, Reg otherwise) {
     if (part.kind == Value::Kind::Nothing) return otherwise;
-    return compute_primitive(Primitive::SliceBound, DType::Int64, {number(part, 0).reg, all, by});
+    const Value at = number(part, 0);
+    if (up && at.known)
+      return compute_primitive(*at.known < 0 ? Primitive::BoundFromEnd : Primitive::BoundFromStart,
+                               DType::Int64, {at.reg, all});
+    return compute_primitive(Primitive::SliceBound, DType::Int64, {at.reg, all, by});
   };
   const Reg start = bound(slice.parts[0], first), stop = bound(slice.parts[1], last);
-  where.args.insert(
-      where.args.end(),
-      {start, by, compute_primitive(Primitive::Rounds, DType::Int64, {start, stop, by})});
+  const Reg count = step.known && *step.known == 1
+                        ? compute_primitive(Primitive::Between, DType::Int64, {start, stop})
+                        : compute_primitive(Primitive::Rounds, DType::Int64, {start, stop, by});
+  where.args.insert(where.args.end(), {start, by, count});
   where.axes.push_back(ir::program::Axis::Slice);
   ++where.left;
 }

@@ -377,6 +377,8 @@ Value Writer::unary(Operator op, const Value& given) {
   if (given.dtype == DType::Bool && (op == Operator::Invert) == (given.box == Box::Python))
     fail("arithmetic with truths");
   Value v = widened(given);
+  const bool is_known = v.is_int() && v.known.has_value();
+  const std::int64_t known = is_known ? *v.known : 0;
   v.known.reset();
   const bool of_integer = is_integer(v.dtype);
   switch (op) {
@@ -384,14 +386,10 @@ Value Writer::unary(Operator op, const Value& given) {
       return widened(given);
     case Operator::Negative:
       if (is_in(v.dtype, ir::kUInt)) fail("an unsigned number is negated");
+      if (is_known && known != std::numeric_limits<std::int64_t>::min()) return python_int(-known);
       v.reg = of_integer ? primitive(Primitive::NegateChecked, v.dtype, {v.reg})
                          : compute(Op::Negative, v.dtype, {v.reg});
       v.non_negative = false;
-      if (widened(given).known && v.dtype == DType::Int64) {
-        const Value known = python_int(-*widened(given).known);
-        v.known = known.known;
-        v.non_negative = known.non_negative;
-      }
       return v;
     case Operator::Invert:
       if (!of_integer && v.dtype != DType::Bool) fail("bits of a float");

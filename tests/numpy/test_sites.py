@@ -485,6 +485,20 @@ def test_code_that_is_never_reached(function):
     assert jitted.explain(x).mode != "plain"
 
 
+def test_functions_beside_a_loop_in_a_try():
+    def function(x):
+        try:
+            for _ in range(2):  # its head may return, which runs what stands behind `finally`
+                x = x + 1
+            total = sum(float(e) for e in x.cumsum())
+        finally:
+            text = " ".join(f"{e:.3g}" for e in x)
+            best = max([x, x * 2], key=lambda e: e.sum())
+        return total, text, best, sorted([3, 1, 2], key=lambda e: -e)
+
+    check(function, np.arange(4.0))
+
+
 def test_a_defect_of_the_rewriting_is_no_error_of_the_users(monkeypatch):
     def defect(*_):
         raise KeyError("something that nobody thought of")

@@ -496,7 +496,6 @@ def is_made(code: types.CodeType) -> bool:
 def _filled(
     made: types.CodeType, original: types.CodeType, hooks: dict[Any, Any]
 ) -> types.CodeType:
-    # Both lists are in the order of the text.
     inner = [each for each in original.co_consts if isinstance(each, types.CodeType)]
     constants = tuple(
         _filled_inside(each, inner, hooks) if isinstance(each, types.CodeType) else each
@@ -523,17 +522,18 @@ def _filled_inside(
 ) -> types.CodeType:
     """The code of a nested function with the hooks filled in.
 
-    Its original is the first of ``originals`` that it can come from. That one and those before it
-    are removed, for the next function comes later. There may be none: Python drops code that is
-    never reached.
+    Its original is the first of ``originals`` that it can come from, which is removed: functions of
+    one line have the same order in both. Those of other lines may not: what is returned inside of a
+    ``try`` runs the code behind ``finally`` there, and heads of loops return. There may be none,
+    because Python drops code that is never reached: then it stands for itself.
     """
     for at, original in enumerate(originals):
         if _is_from(made, original) and made.co_firstlineno == original.co_firstlineno:
-            del originals[: at + 1]
+            del originals[at]
             code = _filled(made, original, hooks)
             _core.set_own_code(code, original)
             return code
-    return made
+    return _filled(made, made, hooks)
 
 
 def _is_from(made: types.CodeType, original: types.CodeType) -> bool:
