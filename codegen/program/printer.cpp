@@ -8,6 +8,7 @@
 
 #include "codegen/emit/literal.h"
 #include "codegen/program/arrays.h"
+#include "codegen/program/lifetimes.h"
 #include "codegen/program/names.h"
 #include "embedded/arrays.h"
 #include "embedded/scalars.h"
@@ -25,6 +26,7 @@ class ProgramPrinter : private ProgramNames {
       : ProgramNames(program),
         p_(program),
         frame_(frame),
+        lifetimes_(program),
         arrays_(
             *this, [this](const std::string& text) { line(text); },
             [this](const std::string& condition, int exit) { exit_where(condition, exit); }) {
@@ -319,11 +321,10 @@ class ProgramPrinter : private ProgramNames {
     }
   }
 
-  // Memory that none of the program's arrays has.
+  // Memory that no array has that is still used.
   void new_array(const Step& s) {
-    std::string held, lengths, size = "1";
-    for (std::size_t i = 0; i < p_.arrays.size(); ++i)
-      held += (i ? ", " : "") + array_name(static_cast<ArrayReg>(i)) + "_object";
+    std::string held = "0", lengths, size = "1";
+    for (ArrayReg a : lifetimes_.held(s)) held += ", " + array_name(a) + "_object";
     for (Reg r : s.args) {
       lengths += (lengths.empty() ? "" : ", ") + name(r);
       size += " * " + name(r);
@@ -407,6 +408,7 @@ class ProgramPrinter : private ProgramNames {
 
   const Program& p_;
   const FrameLayout& frame_;
+  const Lifetimes lifetimes_;
   std::string text_;
   std::size_t depth_ = 0;
   std::vector<std::uint32_t> rows_;
