@@ -12,6 +12,7 @@
 #include "codegen/program/names.h"
 #include "embedded/arrays.h"
 #include "embedded/scalars.h"
+#include "embedded/selections.h"
 #include "ir/support/error.h"
 
 namespace ufuse::codegen {
@@ -227,8 +228,16 @@ class ProgramPrinter : private ProgramNames {
         return in_block([&] { arrays_.loop_over(s, loop_of(s)); });
       case Reduce:
         return in_block([&] { arrays_.reduce(s, loop_of(s)); });
+      case CountTrue:
+        return arrays_.count_true(s);
+      case Within:
+        return arrays_.within(s);
       case Gather:
         return arrays_.gather(s);
+      case Apart:
+        return arrays_.apart(s);
+      case Scatter:
+        return in_block([&] { arrays_.scatter(s); });
       case Product:
         return arrays_.product(s, loop_of(s));
       case Save:
@@ -425,7 +434,8 @@ PrintedProgram print_cpp(const Program& program, const FrameLayout& frame) {
 }
 
 std::string program_preamble() {
-  return std::string(embedded::scalars) + std::string(embedded::arrays);
+  return std::string(embedded::scalars) + std::string(embedded::arrays) +
+         std::string(embedded::selections);
 }
 
 }  // namespace ufuse::codegen

@@ -288,19 +288,6 @@ inline bool reduce(const Loop& loop, const Part<N>& x, bool from_first, T& r) {
   return is_reported(flags);
 }
 
-// The elements of a vector at the integers of another, counted from the end where negative. True
-// where one is not there.
-template <class T, class I>
-inline bool gather(const Part<1>& x, const Part<1>& index, char* to) {
-  for (i64 i = 0; i < index.length[0]; ++i) {
-    i64 at = *(const I*)(index.at + i * index.stride[0]);
-    at += at < 0 ? x.length[0] : 0;
-    if ((u64)at >= (u64)x.length[0]) return true;
-    ((T*)to)[i] = *(const T*)(x.at + at * x.stride[0]);
-  }
-  return false;
-}
-
 // ---- Matrix products ----
 
 // The operands of matmul's inner loop as NumPy gives them to it: an axis that an operand lacks, or

@@ -55,6 +55,10 @@ class Printer {
     return text;
   }
   static std::string rounds(const Rounds&) { return {}; }
+  std::string positions(const Step& s, ArrayReg of) const {
+    return array(of) + " axis " + std::to_string(s.axis) + " at " + arrays(s.arrays) + " (" +
+           list(s.args) + ")";
+  }
 
   std::string source(const Input& input) const {
     switch (input.from) {
@@ -176,8 +180,17 @@ class Printer {
       case Reduce:
         return line(result + "reduce " + std::to_string(s.row) + " " + arrays(s.arrays) + " from " +
                     list(s.args) + at);
+      case CountTrue:
+        return line(result + "count true " + positions(s, s.array) + at);
+      case Within:
+        return line("within " + positions(s, s.array) + at);
       case Gather:
-        return line(array(s.target) + " = " + array(s.array) + " at " + arrays(s.arrays) + at);
+        return line(array(s.target) + " = " + positions(s, s.array) + at);
+      case Apart:
+        return line("apart " + array(s.target) + " from " + arrays(s.arrays) + at);
+      case Scatter:
+        return line(positions(s, s.target) + " = " +
+                    (s.array == kNone ? reg(s.args.back()) : array(s.array)));
       case Product:
         return line((s.target == kNone ? result : array(s.target) + " = ") + "product " +
                     std::to_string(s.row) + " " + arrays(s.arrays) + at);

@@ -1,6 +1,8 @@
 // Is a program well formed? Typing writes it, and a mistake there is found here rather than in the
 // text or the results.
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "ir/program/program.h"
 #include "ir/support/error.h"
@@ -145,13 +147,25 @@ class Checker {
         return loop_over(s);
       case Reduce:
         return reduce(s);
-      case Gather: {
-        for (ArrayReg a : {s.arrays[0], s.array, s.target}) array(a);
-        need(dtype_of(s.array) == dtype_of(s.target) && is_in(dtype_of(s.arrays[0]), kInteger),
-             "a vector of one dtype at integers");
-        need(rank(s.array) == 1 && rank(s.arrays[0]) == 1 && rank(s.target) == 1, "vectors");
+      case CountTrue:
+        positions(s, s.array, s.args.size());
+        is(s.result, DType::Int64);
         return exits(s);
-      }
+      case Within:
+        positions(s, s.array, s.args.size());
+        return exits(s);
+      case Gather:
+        array(s.target);
+        need(dtype_of(s.array) == dtype_of(s.target) &&
+                 rank(s.target) == positions(s, s.array, s.args.size()),
+             "a result that fits");
+        return exits(s);
+      case Apart:
+        array(s.target);
+        for (ArrayReg a : s.arrays) array(a);
+        return exits(s);
+      case Scatter:
+        return scatter(s);
       case Product:
         return product(s);
       case Save:
@@ -232,6 +246,37 @@ class Checker {
     for (Reg r : s.args) is(r, entry.outputs[0]);
     is(s.result, entry.outputs[0]);
     exits(s);
+  }
+
+  // The axes of what is read or written at positions of so many axes.
+  std::size_t positions(const Step& s, ArrayReg of, std::size_t axes) const {
+    array(of);
+    need(!s.arrays.empty() && s.axis >= 0, "positions on axes of an array");
+    for (std::size_t i = 0; i < axes; ++i) is(s.args[i], DType::Int64);
+    std::size_t indexed = s.arrays.size(), own = 0;
+    for (ArrayReg a : s.arrays) {
+      array(a);
+      own = std::max(own, rank(a));
+      need(dtype_of(a) == dtype_of(s.arrays[0]), "positions of one dtype");
+    }
+    if (dtype_of(s.arrays[0]) == DType::Bool) {
+      need(indexed == 1, "one mask");
+      indexed = std::exchange(own, std::size_t{1});
+    } else {
+      need(is_in(dtype_of(s.arrays[0]), kInteger), "positions of integers");
+    }
+    need(own == axes || s.kind == Step::Kind::CountTrue, "a length for each axis of the positions");
+    need(static_cast<std::size_t>(s.axis) + indexed <= rank(of), "positions on axes of an array");
+    return rank(of) - indexed + own;
+  }
+
+  void scatter(const Step& s) {
+    const bool of_number = s.array == kNone;
+    const std::size_t left = positions(s, s.target, s.args.size() - (of_number ? 1 : 0));
+    if (of_number) return is(s.args.back(), dtype_of(s.target));
+    array(s.array);
+    need(dtype_of(s.array) == dtype_of(s.target) && rank(s.array) <= left,
+         "values of the dtype of the array that is written");
   }
 
   void product(const Step& s) {

@@ -252,19 +252,14 @@ Value Writer::array_operator(Operator op, std::vector<Value> given) {
 // The elements as an array, which NumPy would lay out in rows.
 Value Writer::in_memory(const Value& v) {
   if (v.kind != Value::Kind::Elements) return v;
-  std::vector<Reg> lengths;
-  for (int axis = 0; axis < v.rank; ++axis) {
-    Reg all = kNone;
-    for (ArrayReg a : v.elements->arrays) {
-      const int own = program_.arrays[static_cast<std::size_t>(a)].rank;
-      if (axis < v.rank - own) continue;
-      Value array;
-      array.array = a;
-      const Reg one = length(array, axis - (v.rank - own));
-      all = all == kNone ? one : primitive(Primitive::Broadcast, DType::Int64, {all, one});
-    }
-    lengths.push_back(all);
+  std::vector<Value> arrays(v.elements->arrays.size());
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    arrays[i].array = v.elements->arrays[i];
+    arrays[i].rank = program_.arrays[static_cast<std::size_t>(arrays[i].array)].rank;
   }
+  std::vector<Reg> lengths;
+  for (int axis = 0; axis < v.rank; ++axis)
+    lengths.push_back(broadcast_length(arrays, v.rank, axis));
   const Value made = new_array(v.dtype, lengths);
   assign_elements(made.array, v, true);
   return made;
@@ -406,16 +401,22 @@ Value Writer::flipped(const Value& v) {
 
 // ---- Assignments ----
 
+// A number that is assigned to part of an array, as an element of it.
+Reg Writer::assigned_number(const Value& v, DType dtype) {
+  const bool keeps = v.dtype == dtype || (is_in(dtype, ir::kInexact) &&
+                                          (v.box == Box::Python || is_assigned(v.dtype, dtype)));
+  if (!keeps || !is_plain(dtype)) fail("a number is assigned to an array of another kind");
+  return to_store(v, dtype);
+}
+
 // What is assigned to part of an array, as elements of the array's dtype.
 Value Writer::assigned_elements(const Value& v, DType dtype) {
   if (v.is_number()) {
-    const bool keeps = v.dtype == dtype || (is_in(dtype, ir::kInexact) &&
-                                            (v.box == Box::Python || is_assigned(v.dtype, dtype)));
-    if (!keeps || !is_plain(dtype)) fail("a number is assigned to an array of another kind");
     Value made;
     made.kind = Value::Kind::Elements;
     made.dtype = dtype;
-    made.elements = std::make_shared<Elements>(Elements{{}, {}, {}, to_store(v, dtype), false});
+    made.elements =
+        std::make_shared<Elements>(Elements{{}, {}, {}, assigned_number(v, dtype), false});
     return made;
   }
   if (!is_array(v))

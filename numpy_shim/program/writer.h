@@ -1,7 +1,8 @@
 // Typing in progress: one loop becoming one Program. Private to numpy_shim/program.
 //
 // Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
-// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, calls in calls.cpp.
+// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, arrays as indices in
+// selections.cpp, calls in calls.cpp.
 #pragma once
 
 #include <map>
@@ -142,6 +143,20 @@ class Writer {
   bool inner_while(const Statement& s);
   std::optional<Env> while_rounds(const Statement& s, int outside);
 
+  // What `x[key]` names where arrays stand in the key.
+  struct Selection {
+    Value view;                 // of x: what slices, new axes and single integers leave
+    int first = 0;              // of its axes: the first one that is indexed
+    std::vector<Value> arrays;  // of integers, one for each axis, or one mask
+    int mask_axes = 0;          // of the mask
+    std::vector<Reg> lengths;   // of the positions
+    int indexed() const { return mask_axes != 0 ? mask_axes : static_cast<int>(arrays.size()); }
+  };
+  struct Written {
+    Selection selection;
+    Value values;
+    Reg number = kNone;  // in the place of values
+  };
   // A target of an assignment, after everything has been computed and checked.
   struct Target {
     const Expr* expr = nullptr;
@@ -152,6 +167,7 @@ class Writer {
     bool is_part = false;
     std::vector<Reg> at;
     Reg stored = kNone;
+    std::optional<Written> written;  // of an item that arrays index
   };
   void assign(const Statement& s);
   void augment(const Statement& s);
@@ -227,6 +243,7 @@ class Writer {
   Value product(const std::string& name, const Value& left, const Value& right);
   Value reduction(const std::string& name, const Value& v);
   Value flipped(const Value& v);
+  Reg assigned_number(const Value& v, DType dtype);
   Value assigned_elements(const Value& v, DType dtype);
   Value as_elements_of(const Value& v, DType dtype);
   void fit(ArrayReg target, const Value& v);
@@ -245,16 +262,29 @@ class Writer {
   Value item(const Expr& e);
   std::vector<Value> indices(const Expr& e);
   At at(const Value& array, const std::vector<Value>& parts);
-  Value gathered(const Value& array, const Value& index);
   void whole_axis(const Value& array, int axis, At& where);
   void slice(const Value& array, int axis, const Value& slice, At& where);
   Reg index_of(const Value& index, Reg length);
   Value view(const Value& array, const At& where);
+  Value transposed(const Value& array);
   void copy_array(ArrayReg to, ArrayReg from);
   Value load(const Value& array, const std::vector<Reg>& at);
   Reg length(const Value& array, int axis);
   Reg to_store(const Value& v, DType dtype);
   Value attribute(const Expr& e);
+
+  // ---- Arrays as indices (selections.cpp) ----
+  static bool has_arrays(const std::vector<Value>& key);
+  Selection select(const Value& array, const std::vector<Value>& key);
+  Reg broadcast_length(const std::vector<Value>& arrays, int rank, int axis);
+  Step at_positions(Step::Kind kind, const Selection& selection);
+  Reg count_true(const Selection& selection);
+  std::vector<Reg> lengths_of(const Selection& selection);
+  Value gathered(const Selection& selection);
+  Written written_to(const Selection& selection, const Value& v);
+  void check_broadcast(const Value& v, const std::vector<Reg>& lengths);
+  void scatter(const Written& written);
+  void augment_selection(const Statement& s, const Value& array, const std::vector<Value>& key);
 
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);

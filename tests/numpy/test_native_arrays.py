@@ -274,6 +274,118 @@ def gathers(v, n):
     return w
 
 
+def masks(v, m, limit):
+    for i in range(1, 5):
+        part = v[v > limit]
+        n = len(part)
+        v[v < limit] = limit * i
+        v[v == limit * i] += 1
+        rows = m[m[:, i] > limit]
+        columns = m[:, m[i] > limit]
+        row = m[i, m[i] < limit]
+        column = m[v[:7] > limit, i]
+        m[m > limit] -= 0.25
+        m[m[0] < limit] = i
+        m[1:, m[0, 1:] > limit] = v[1:7, None]
+        m[i, m[i] < 1] *= 0.5
+        block = m[:, 1:][m[:, 0] > limit]
+        v[:n] = part[::-1]
+    return part, rows, columns, row, column, block, columns.T, rows.shape
+
+
+def masks_of_several_axes(t, m, c):
+    for i in range(1, 4):
+        mask = (t > i * 0.2) | (t[::-1] < 0.1)
+        all_of_it = t[mask]
+        t[mask] = all_of_it * 2
+        planes = t[t[:, :, i] > 0.5]
+        t[t[:, i] > 0.3, i] = 0.25
+        t[0, t[0] > 1] = -1
+        c[:, m[:5, :6] > i] = 0.5
+        c[c > 1] = c[c > 1][::-1]
+    return all_of_it, planes, t[mask].sum(), mask
+
+
+def masks_that_do_not_fit(v, m, mask, values):
+    for i in range(1, 4):
+        v[: 2 + i][mask] += 1
+        v[mask[: len(v)]] = values
+        m[mask[:7], i:] = values[:1]
+        m[mask] = 1
+    return i
+
+
+def masks_and_their_own_arrays(v, mask, n):
+    for i in range(1, 4):
+        mask[mask] = v[: len(v[mask])] > 0.5 * i
+        mask[mask[::-1]] = False
+        v[mask] = v[: len(v[mask])]
+        v[1:][mask[1:]] = v[mask][mask[mask]]
+        n[n] = i
+        n[n[:2]] = n[2:4]
+    return mask
+
+
+def several_index_arrays(m, i, j, v):
+    for k in range(1, 4):
+        a = m[i, j]
+        m[i, j] += k
+        m[j, i] = v[: len(i)]
+        m[i[k:], j[:-k]] *= 2
+        b = m[i]
+        m[j] = m[i] * 0.5
+        c = m[:, j]
+        m[:, i[:2]] = m[:, j[:2]] + 1
+        d = m[i[:, None], j]
+        m[i[:2, None], j[:2]] = d[:2, :2]
+        m[k, j] -= 1
+        e = m[k, i]
+        f = m[i, k]
+        g = m[1:, 2:][j % 5, k]
+        v[i] = v[j]
+        v[i % 3] += v[j]
+    return a, b, c, d, e, f, g
+
+
+def index_arrays_of_several_axes(t, i, j):
+    for k in range(3):
+        a = t[i]
+        b = t[0, i]
+        t[0, 0, i] = j[:2]
+        c = t[i, i + 1, i]
+        t[i, k] = 0.5
+        t[i, i.T] = t[k, k]
+        d = t[1, 0][i * j[k]]
+    return a, b, c, d
+
+
+def index_arrays_apart(t, i):
+    for k in range(3):
+        t[i, :, i] = k
+        t[0, :, i] += 1
+    return t[i, :, 0]
+
+
+def in_functions(v, m, mask):
+    s = 0.0
+    for i in range(1, 4):
+        s += clipped(v, mask, i) + clipped(m[i], mask[:7], i)
+        chosen = picked(v, i)
+        m[picked(m[0], i) > 0.5, :0] = 1
+        v[picked(v, i) > 0.5] = s
+    return s, chosen
+
+
+def clipped(x, mask, i):
+    x[mask] *= 0.5
+    x[x > 1] = i
+    return x[mask][i]
+
+
+def picked(x, i):
+    return x[x > 0.125 * i]
+
+
 def reduced(v, m):
     for i in range(1, 6):
         v[i] = np.sum(v[:i]) + v[i:].sum() - (v[:i] * v[i]).sum()
@@ -552,6 +664,34 @@ CASES = [
     (gathers, V, np.arange(12) * 5 % 7 - 3),
     (gathers, V.astype("f4"), (np.arange(12) * 5 % 7).astype("i4")),
     (gathers, V, np.arange(12) * 5),
+    (masks, V, M, 0.5),
+    (masks, V, np.asfortranarray(M), 0.25),
+    (masks, V.astype("f4"), M.astype("f4"), 0.5),
+    (masks, V * 9 // 1, np.round(M), 3.0),
+    (masks, V, M, -100.0),
+    (masks, V, M, 100.0),
+    (masks, V, np.where(M > 7, np.nan, M), 0.5),
+    (masks, np.arange(24), np.arange(49).reshape(7, 7), 5),
+    (masks_of_several_axes, T3, M, T3.copy()),
+    (masks_of_several_axes, T3.transpose(0, 2, 1), M, T3 * 3),
+    (masks_that_do_not_fit, V, M, V[:3] > 0.5, V),
+    (masks_that_do_not_fit, V, M, V > 0.5, V[: (V > 0.5).sum()]),
+    (masks_that_do_not_fit, V, M, V > 0.5, V[:1]),
+    (masks_that_do_not_fit, V, M, V > 5, V[:0]),
+    (masks_and_their_own_arrays, V[:5], V[:5] < 5, np.array([1, 0, -1, 3, 2])),
+    (masks_and_their_own_arrays, V, V < 0.3, np.arange(8) * 3 % 8),
+    (several_index_arrays, M, np.array([0, -1, 3, 3]), np.array([2, 2, -7, 0]), V),
+    (several_index_arrays, M.astype("f4"), np.array([0, 1], "i4"), np.array([5, -2]), V),
+    (several_index_arrays, np.asfortranarray(M), np.array([0, 1, 6])[::-1], np.arange(3), V),
+    (several_index_arrays, M, np.array([0, 1, 9]), np.arange(3), V),
+    (several_index_arrays, M[:5], np.arange(4), np.array([6, 1, 2, -6]), V),
+    (several_index_arrays, M, np.arange(4), np.arange(5), V),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1], [-1, 2]]), np.arange(4)),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1], [-1, 2]], order="F"), np.arange(4)),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1]]), np.arange(4)),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1]] * 2, "i2"), np.arange(9)[::-2]),
+    (in_functions, V, M, V > 0.4),
+    (in_functions, V * 3, M, V > 0.9),
     (reduced, V, M),
     (reduced, V * 1e308, M * 1e300),
     (reduced, V.astype("f4"), M.astype("f4")),
@@ -574,6 +714,7 @@ REFUSED = [
     (flow, M, M.astype("f4"), M[:, ::-1]),
     (change_and_give_a_number, np.arange(9), V),
     (depend_on_each_other, V, V + 1),
+    (index_arrays_apart, T3, np.array([0, 1])),
 ]
 
 
