@@ -87,10 +87,20 @@ inline bool at_each(const Mask<K>& p, const Part<1>& beside, const Visit& visit)
   return over_rows(p.mask.length, [&](const i64(&at)[K]) {
     const char* const mask = row_of(p.mask, at);
     const i64 row = row_of(p.axes, at) - p.axes.at;
-    for (i64 i = 0; i < p.mask.length[K - 1]; ++i) {
-      if (*(const unsigned char*)(mask + i * p.mask.stride[K - 1]) == 0) continue;
-      visit(row + i * p.axes.stride[K - 1], next);
-      next += beside.stride[0];
+    const i64 n = p.mask.length[K - 1], step = p.mask.stride[K - 1];
+    for (i64 i = 0; i < n;) {
+      const i64 end = i + 8 < n ? i + 8 : n;
+      u64 eight = 1;
+      if (step == 1 && end - i == 8) __builtin_memcpy(&eight, mask + i, 8);
+      if (eight == 0) {
+        i = end;
+        continue;
+      }
+      for (; i < end; ++i) {
+        if (*(const unsigned char*)(mask + i * step) == 0) continue;
+        visit(row + i * p.axes.stride[K - 1], next);
+        next += beside.stride[0];
+      }
     }
     return false;
   });
