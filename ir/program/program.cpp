@@ -174,6 +174,8 @@ class Printer {
         return line(array(s.target) + " = new " + list(s.args) + at);
       case InRows:
         return line("in rows " + arrays(s.arrays) + at);
+      case InOneRow:
+        return line("in one row " + arrays(s.arrays) + at);
       case LoopOver:
         return line(array(s.target) + " = loop " + std::to_string(s.row) + " over " +
                     arrays(s.arrays) + " with " + list(s.args) + at);

@@ -130,6 +130,8 @@ struct Step {
     NewArray,  // target = a new array of the lengths args, without values; exits where that is
                // large
     InRows,    // exits where NumPy would not lay out what is computed of the arrays in rows
+    InOneRow,  // exits where an array has fewer than two elements, or they do not stand side by
+               // side in the order of their indices
     LoopOver,  // target = NumPy's inner loop `row` over `arrays`, of target's shape, or over the
                // number of args where an array is kNone; exits at a flag, and where NumPy would
                // call the loop in another way
