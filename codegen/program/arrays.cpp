@@ -1,6 +1,7 @@
 // See arrays.h. What the lines call stands in codegen/runtime/arrays.h.
 #include "codegen/program/arrays.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/support/error.h"
@@ -26,6 +27,12 @@ std::vector<Reg> numbers_of(const Step& s) {
   }
   take(s.result);
   return numbers;
+}
+
+// A call of rt::axes_of or rt::other_axes_of.
+std::string axes_of(const std::string& function, int first, int count, const std::string& part) {
+  return "rt::" + function + "<" + std::to_string(first) + ", " + std::to_string(count) + ">(" +
+         part + ")";
 }
 
 }  // namespace
@@ -57,8 +64,7 @@ void ArrayPrinter::elements(const Step& s) {
   std::string given;
   for (std::size_t i = 0; i < s.arrays.size(); ++i) {
     const std::string x = "x" + std::to_string(i);
-    line_("rt::Part<" + rank + "> " + x + ";");
-    line_("rt::stretch(" + part(s.arrays[i]) + ", to, " + x + ");");
+    line_("const rt::Part<" + rank + "> " + x + " = rt::stretched(" + part(s.arrays[i]) + ", to);");
     // What is read where it is written does no harm.
     const bool alike = n_.element_type(s.arrays[i]) == n_.element_type(s.target);
     if (may_overlap)
@@ -192,6 +198,14 @@ void ArrayPrinter::in_rows(const Step& s) {
   exit_where_(none, s.exit);
 }
 
+void ArrayPrinter::in_one_row(const Step& s) {
+  std::string none;
+  for (ArrayReg a : s.arrays)
+    none += (none.empty() ? "!" : " || !") + ("rt::lies_in_one_row(" + part(a)) + ", " +
+            std::to_string(ir::size_of(n_.element_type(a))) + ")";
+  exit_where_(none, s.exit);
+}
+
 void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
   std::string size = "1";
   for (int axis = 0; axis < n_.rank(s.target); ++axis) size += " * " + n_.length(s.target, axis);
@@ -226,11 +240,88 @@ void ArrayPrinter::reduce(const Step& s, const std::string& loop) {
               s.exit);
 }
 
-void ArrayPrinter::gather(const Step& s) {
-  exit_where_("rt::gather<" + ProgramNames::memory_type(n_.element_type(s.target)) + ", " +
-                  ProgramNames::memory_type(n_.element_type(s.arrays[0])) + ">(" + part(s.array) +
-                  ", " + part(s.arrays[0]) + ", " + n_.data(s.target) + ")",
+// ---- Elements at positions (codegen/runtime/selections.h) ----
+
+ArrayPrinter::Positions ArrayPrinter::positions(const Step& s, ArrayReg of) const {
+  const ir::DType dtype = n_.element_type(s.arrays[0]);
+  Positions p;
+  p.indexed = static_cast<int>(s.arrays.size());
+  if (dtype == ir::DType::Bool) p.indexed = n_.rank(s.arrays[0]);
+  const std::string axes = axes_of("axes_of", s.axis, p.indexed, part(of));
+  if (dtype == ir::DType::Bool) {
+    p.text = "rt::Mask<" + std::to_string(p.indexed) + ">{" + part(s.arrays[0]) + ", " + axes + "}";
+    return p;
+  }
+  for (ArrayReg a : s.arrays) p.axes = std::max(p.axes, n_.rank(a));
+  std::string lengths, index;
+  for (int axis = 0; axis < p.axes; ++axis)
+    lengths += (axis ? ", " : "") + n_.name(s.args[static_cast<std::size_t>(axis)]);
+  const std::string own = std::to_string(p.axes);
+  for (ArrayReg a : s.arrays)
+    index += (index.empty() ? "" : ", ") + ("rt::stretched(" + part(a)) + ", rt::Part<" + own +
+             ">{nullptr, {" + lengths + "}, {}})";
+  p.text = "rt::Positions<" + ProgramNames::memory_type(dtype) + ", " + std::to_string(p.indexed) +
+           ", " + own + ">{{" + index + "}, " + axes + "}";
+  return p;
+}
+
+void ArrayPrinter::count_true(const Step& s) {
+  exit_where_("rt::count_true(" + positions(s, s.array).text + ", " + n_.name(s.result) + ")",
               s.exit);
+}
+
+void ArrayPrinter::within(const Step& s) {
+  exit_where_("rt::is_outside(" + positions(s, s.array).text + ")", s.exit);
+}
+
+void ArrayPrinter::gather(const Step& s) {
+  const Positions p = positions(s, s.array);
+  const std::string type = ProgramNames::memory_type(n_.element_type(s.target));
+  const std::string to = part(s.target), from = part(s.array);
+  std::string others;
+  if (n_.rank(s.array) != p.indexed)
+    others = ", " + axes_of("other_axes_of", s.axis, p.indexed, from) + ", " +
+             axes_of("other_axes_of", 0, p.axes, to);
+  exit_where_("rt::gather<" + type + ">(" + p.text + ", " + axes_of("axes_of", 0, p.axes, to) +
+                  others + ")",
+              s.exit);
+}
+
+void ArrayPrinter::apart(const Step& s) {
+  const auto bytes = [&](ArrayReg a) { return std::to_string(ir::size_of(n_.element_type(a))); };
+  std::string shared = "!rt::is_apart(" + part(s.target) + ", " + bytes(s.target) + ")";
+  for (ArrayReg a : s.arrays)
+    shared += " || rt::may_share(" + part(s.target) + ", " + bytes(s.target) + ", " + part(a) +
+              ", " + bytes(a) + ")";
+  exit_where_(shared, s.exit);
+}
+
+void ArrayPrinter::scatter(const Step& s) {
+  const Positions p = positions(s, s.target);
+  const int rank = n_.rank(s.target) - p.indexed + p.axes;
+  const std::string type = ProgramNames::memory_type(n_.element_type(s.target));
+  const std::string whole = "rt::Part<" + std::to_string(rank) + ">";
+  if (s.array == ir::program::kNone) {
+    line_("const " + type + " value = " + n_.operand(s.args.back()) + ";");
+    line_("const " + whole + " values{(char*)&value, {}, {}};");
+  } else {
+    std::string lengths;
+    const auto add = [&](const std::string& length) {
+      lengths += (lengths.empty() ? "" : ", ") + length;
+    };
+    for (int axis = 0; axis < s.axis; ++axis) add(n_.length(s.target, axis));
+    for (Reg r : s.args) add(n_.name(r));
+    for (int axis = s.axis + p.indexed; axis < n_.rank(s.target); ++axis)
+      add(n_.length(s.target, axis));
+    line_("const " + whole + " values = rt::stretched(" + part(s.array) + ", " + whole +
+          "{nullptr, {" + lengths + "}, {}});");
+  }
+  std::string others;
+  if (rank != p.axes)
+    others = ", " + axes_of("other_axes_of", s.axis, p.indexed, part(s.target)) + ", " +
+             axes_of("other_axes_of", s.axis, p.axes, "values");
+  line_("rt::scatter<" + type + ">(" + p.text + ", " +
+        axes_of("axes_of", s.axis, p.axes, "values") + others + ");");
 }
 
 void ArrayPrinter::product(const Step& s, const std::string& loop) {

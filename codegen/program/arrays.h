@@ -22,10 +22,15 @@ class ArrayPrinter {
   void fit(const ir::program::Step& s);
   void elements(const ir::program::Step& s);
   void in_rows(const ir::program::Step& s);
+  void in_one_row(const ir::program::Step& s);
   // `loop`: NumPy's inner loop.
   void loop_over(const ir::program::Step& s, const std::string& loop);
   void reduce(const ir::program::Step& s, const std::string& loop);
+  void count_true(const ir::program::Step& s);
+  void within(const ir::program::Step& s);
   void gather(const ir::program::Step& s);
+  void apart(const ir::program::Step& s);
+  void scatter(const ir::program::Step& s);
   void product(const ir::program::Step& s, const std::string& loop);
   void save(const ir::program::Step& s);
   void release(const ir::program::Step& s);
@@ -39,6 +44,13 @@ class ArrayPrinter {
  private:
   std::string room() { return "room" + std::to_string(rooms_++); }
   std::string part(ir::program::ArrayReg a) const;
+  // Where steps about positions find them: how many axes of `of` they index, how many they have
+  // themselves, and what rt calls them.
+  struct Positions {
+    int indexed = 0, axes = 1;
+    std::string text;
+  };
+  Positions positions(const ir::program::Step& s, ir::program::ArrayReg of) const;
   void function(const std::string& name, const ir::program::Step& s,
                 const std::vector<ir::program::Reg>& numbers);
 

@@ -8,10 +8,11 @@
 
 #include "codegen/emit/literal.h"
 #include "codegen/program/arrays.h"
-#include "codegen/program/lives.h"
+#include "codegen/program/lifetimes.h"
 #include "codegen/program/names.h"
 #include "embedded/arrays.h"
 #include "embedded/scalars.h"
+#include "embedded/selections.h"
 #include "ir/support/error.h"
 
 namespace ufuse::codegen {
@@ -26,7 +27,7 @@ class ProgramPrinter : private ProgramNames {
       : ProgramNames(program),
         p_(program),
         frame_(frame),
-        lives_(program, frame),
+        lifetimes_(program),
         arrays_(
             *this, [this](const std::string& text) { line(text); },
             [this](const std::string& condition, int exit) { exit_where(condition, exit); }) {
@@ -221,12 +222,22 @@ class ProgramPrinter : private ProgramNames {
         return in_block([&] { new_array(s); });
       case InRows:
         return arrays_.in_rows(s);
+      case InOneRow:
+        return arrays_.in_one_row(s);
       case LoopOver:
         return in_block([&] { arrays_.loop_over(s, loop_of(s)); });
       case Reduce:
         return in_block([&] { arrays_.reduce(s, loop_of(s)); });
+      case CountTrue:
+        return arrays_.count_true(s);
+      case Within:
+        return arrays_.within(s);
       case Gather:
         return arrays_.gather(s);
+      case Apart:
+        return arrays_.apart(s);
+      case Scatter:
+        return in_block([&] { arrays_.scatter(s); });
       case Product:
         return arrays_.product(s, loop_of(s));
       case Save:
@@ -321,11 +332,11 @@ class ProgramPrinter : private ProgramNames {
     line(array_name(s.target) + "_is_view = 1;");
   }
 
-  // Memory that none of the program's arrays has.
+  // Memory that no array has that is still used.
   void new_array(const Step& s) {
+    const std::vector<ArrayReg> used = lifetimes_.held(s);
     std::string held, lengths, size = "1";
-    for (ArrayReg a : lives_.beside(s))
-      held += (held.empty() ? "" : ", ") + array_name(a) + "_object";
+    for (ArrayReg a : used) held += array_name(a) + "_object, ";
     for (Reg r : s.args) {
       lengths += (lengths.empty() ? "" : ", ") + name(r);
       size += " * " + name(r);
@@ -333,11 +344,11 @@ class ProgramPrinter : private ProgramNames {
     const DType of = element_type(s.target);
     const std::string type = part_type(s.target);
     exit_where(size + " > rt::kMostElements", s.exit);
-    line("const rt::u64 held[] = {" + held + (held.empty() ? "0};" : ", 0};"));
+    line("const rt::u64 held[] = {" + held + "0};");
     line("const " + type + " made = rt::new_array((rt::NewArray*&)frame[" +
-         std::to_string(FrameLayout::kNewArrays) + "], held, " +
-         std::to_string(static_cast<int>(of)) + ", " + std::to_string(ir::size_of(of)) + ", " +
-         type + "{nullptr, {" + lengths + "}, {}});");
+         std::to_string(FrameLayout::kNewArrays) + "], held, " + std::to_string(used.size()) +
+         ", " + std::to_string(static_cast<int>(of)) + ", " + std::to_string(ir::size_of(of)) +
+         ", " + type + "{nullptr, {" + lengths + "}, {}});");
     exit_where("made.at == nullptr", s.exit);
     const std::string to = array_name(s.target);
     line(to + " = made;");
@@ -401,7 +412,7 @@ class ProgramPrinter : private ProgramNames {
 
   const Program& p_;
   const FrameLayout& frame_;
-  const ArrayLives lives_;
+  const Lifetimes lifetimes_;
   std::string text_;
   std::size_t depth_ = 0;
   std::vector<std::uint32_t> rows_;
@@ -418,7 +429,8 @@ PrintedProgram print_cpp(const Program& program, const FrameLayout& frame) {
 }
 
 std::string program_preamble() {
-  return std::string(embedded::scalars) + std::string(embedded::arrays);
+  return std::string(embedded::scalars) + std::string(embedded::arrays) +
+         std::string(embedded::selections);
 }
 
 }  // namespace ufuse::codegen

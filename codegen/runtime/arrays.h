@@ -88,13 +88,15 @@ inline bool broadcast_length(i64 x, i64 y, i64& r) {
 
 // The array as it stands beside each element of the other.
 template <int M, int N>
-[[gnu::noinline]] inline void stretch(const Part<M>& x, const Part<N>& to, Part<N>& r) {
+[[gnu::noinline]] inline Part<N> stretched(const Part<M>& x, const Part<N>& to) {
+  Part<N> r;
   r.at = x.at;
   for (int axis = 0; axis < N; ++axis) {
     const int own = axis - (N - M);
     r.length[axis] = to.length[axis];
     r.stride[axis] = own < 0 || x.length[own < 0 ? 0 : own] == 1 ? 0 : x.stride[own < 0 ? 0 : own];
   }
+  return r;
 }
 
 inline i64 common_divisor(i64 x, i64 y) {
@@ -163,17 +165,17 @@ inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewA
 
 // Memory for an array in rows: of one that nobody holds any more, or new. Without an address where
 // there is none, or where NumPy's layout is not known.
-// `held`: of the arrays that are still used, and 0 behind them.
+// `held`: the objects of the arrays that are still used.
 template <int N>
-[[gnu::noinline]] inline Part<N> new_array(NewArray*& first, const u64* held, Index dtype,
-                                           i64 element, Part<N> shape) {
+[[gnu::noinline]] inline Part<N> new_array(NewArray*& first, const u64* held, int count,
+                                           Index dtype, i64 element, Part<N> shape) {
   const i64 bytes = put_in_rows(shape, element);
   if (N > 1 && bytes == 0) return shape;
   NewArray* found = nullptr;
   for (NewArray* each = first; each != nullptr && found == nullptr; each = each->next) {
     if (each->capacity < bytes) continue;
     bool is_held = false;
-    for (const u64* object = held; *object != 0; ++object) is_held |= *object == ((u64)each | 1);
+    for (int i = 0; i < count; ++i) is_held |= held[i] == ((u64)each | 1);
     if (!is_held) found = each;
   }
   if (found == nullptr) {
@@ -286,19 +288,6 @@ inline bool reduce(const Loop& loop, const Part<N>& x, bool from_first, T& r) {
   loop.call(operands, &n, strides, loop.data);
   r = all;
   return is_reported(flags);
-}
-
-// The elements of a vector at the integers of another, counted from the end where negative. True
-// where one is not there.
-template <class T, class I>
-inline bool gather(const Part<1>& x, const Part<1>& index, char* to) {
-  for (i64 i = 0; i < index.length[0]; ++i) {
-    i64 at = *(const I*)(index.at + i * index.stride[0]);
-    at += at < 0 ? x.length[0] : 0;
-    if ((u64)at >= (u64)x.length[0]) return true;
-    ((T*)to)[i] = *(const T*)(x.at + at * x.stride[0]);
-  }
-  return false;
 }
 
 // ---- Matrix products ----

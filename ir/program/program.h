@@ -130,13 +130,24 @@ struct Step {
     NewArray,  // target = a new array of the lengths args, without values; exits where that is
                // large
     InRows,    // exits where NumPy would not lay out what is computed of the arrays in rows
+    InOneRow,  // exits where an array has fewer than two elements, or they do not stand side by
+               // side in the order of their indices
     LoopOver,  // target = NumPy's inner loop `row` over `arrays`, of target's shape, or over the
                // number of args where an array is kNone; exits at a flag, and where NumPy would
                // call the loop in another way
     Reduce,  // result = NumPy's inner loop `row` over all elements of `arrays[0]`, from args[0] on;
              // without args from the first element on. Exits as LoopOver does
-    Gather,  // target = the elements of the vector `array` at the integers of `arrays[0]`; exits
-             // where there is none
+    // Elements at positions: the axes of an array from `axis` on are indexed by `arrays`, integers
+    // for one axis each, or one mask for as many axes as it has. The positions have the lengths
+    // args.
+    CountTrue,  // result = how much of the mask is true; exits where its lengths are others than
+                // those of the axes of `array`
+    Within,     // exits where a position is outside of `array`
+    Gather,     // target = array at the positions, whose axes come first in it; exits where a
+                // position is outside, and where NumPy would not lay out the others in rows
+    Apart,      // exits where `target` may share memory with one of `arrays` or with itself
+    Scatter,  // target at the positions = `array`, which broadcasts; where that is kNone, the last
+              // of args
     Product,  // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
     Save,     // keeps the elements of `array` aside: wherever the program exits before the Release,
               // they are put back; exits where they are many

@@ -5,7 +5,9 @@
 // operation after the other; element by element gives the same numbers, as long as what is written
 // is read before, and flags are looked at before anything else is done.
 #include <algorithm>
+#include <bit>
 
+#include "numpy_shim/operators.h"
 #include "numpy_shim/program/writer.h"
 #include "numpy_shim/promote.h"
 
@@ -133,7 +135,8 @@ void Writer::check_numbers(const std::vector<Operand>& operands) {
     fail("a number beside an array of another kind, before NumPy 2");
 }
 
-Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
+// `out`: where the result is going to be written.
+Value Writer::elementwise(const Ufunc& f, std::vector<Value> given, const Value* out) {
   std::vector<Operand> operands;
   auto work = std::make_shared<Elements>();
   Value result;
@@ -164,7 +167,7 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
   if (resolved.outputs.size() != 1) fail("`" + f.name + "` of whole arrays");
   if (!is_plain(resolved.inputs[0]) || !is_plain(resolved.outputs[0]))
     fail("an array of " + std::string(ir::info(resolved.inputs[0]).name));
-  if (!resolved.op) return looped_over(f, resolved, given);
+  if (!resolved.op) return looped_over(f, resolved, given, out);
   std::vector<Reg> args;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const DType to = resolved.inputs[i];
@@ -186,11 +189,17 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
 
 // What no row of ops.def does: NumPy's inner loop, with the strides that NumPy gives it. Of complex
 // numbers the loops round by their strides, and arrays of other dtypes reach them in several ways.
-Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
-                          const std::vector<Value>& given) {
+Value Writer::looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given,
+                          const Value* out) {
   Step step;
   step.kind = Step::Kind::LoopOver;
   std::vector<Reg> lengths;
+  std::optional<Value> made;
+  if (out != nullptr) {
+    if (out->dtype != resolved.outputs[0]) fail("`out` is of another kind than the result");
+    made = in_place_of(*out, given);
+    for (int axis = 0; axis < made->rank; ++axis) lengths.push_back(length(*made, axis));
+  }
   for (std::size_t i = 0; i < given.size(); ++i) {
     const DType to = resolved.inputs[i];
     if (is_in(to, ir::kComplex) && given[i].dtype != to)
@@ -205,6 +214,7 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
     if (work.body.empty() && operand.dtype == to) {
       operand.kind = Value::Kind::Array;
       operand.array = work.arrays[0];
+      if (out != nullptr && operand.array == out->array) operand = *made;
     } else {
       operand = as_numpy_lays_out(as_elements_of(operand, to));
     }
@@ -227,24 +237,92 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
                                  {resolved.outputs.begin(), resolved.outputs.end()},
                                  loop.loop,
                                  loop.data});
-  const Value result = new_array(resolved.outputs[0], lengths);
+  const Value result = made ? *made : new_array(resolved.outputs[0], lengths);
   step.target = result.array;
   step.exit = exit();
   emit(std::move(step));
   return result;
 }
 
+// Memory in the place of an array that a loop writes: it holds the same elements, where the loop
+// reads them in the same places. Of other operands none shares memory with it.
+Value Writer::in_place_of(const Value& out, const std::vector<Value>& given) {
+  Step apart, row;
+  apart.kind = Step::Kind::Apart;
+  apart.target = out.array;
+  bool is_read = false;
+  for (const Value& v : given) {
+    if (v.is_number()) continue;
+    for (ArrayReg a : v.elements->arrays) {
+      if (a == out.array)
+        is_read = true;
+      else
+        apart.arrays.push_back(a);
+    }
+  }
+  apart.exit = exit();
+  emit(std::move(apart));
+  row.kind = Step::Kind::InOneRow;
+  row.arrays = {out.array};
+  row.exit = exit();
+  emit(std::move(row));
+  if (is_read) return in_memory(elements(out));
+  std::vector<Reg> lengths;
+  for (int axis = 0; axis < out.rank; ++axis) lengths.push_back(length(out, axis));
+  return new_array(out.dtype, lengths);
+}
+
 Value Writer::array_operator(Operator op, std::vector<Value> given) {
   if (op == Operator::MatrixMultiply) return product("matmul", given[0], given[1]);
-  if (op == Operator::Power) {
-    // What NumPy makes of it, whatever the version.
-    const Value& exponent = given[1];
-    const bool is_square = exponent.is_int() && exponent.known && *exponent.known == 2;
-    if (!is_array(given[0]) || !is_in(given[0].dtype, ir::kFloat) || !is_square)
-      fail("a power of an array");
-    return elementwise(world_.ufunc("square"), {given[0]});
-  }
+  if (op == Operator::Power) return power(given[0], given[1]);
   return elementwise(world_.ufunc(ufunc_of(op)), std::move(given));
+}
+
+// NumPy's shortcuts for some exponents; what is not written in the text must be none of these.
+Value Writer::power(const Value& base, const Value& exponent) {
+  if (is_array(base) && exponent.is_number()) {
+    const std::optional<double> known = known_float(exponent);
+    if (known) {
+      const char* shortcut = power_shortcut(
+          world_.version, base.dtype, {*known, !exponent.is_int(), exponent.box == Box::Python});
+      if (shortcut != nullptr &&
+          (shortcut == std::string_view("_ones_like") || base.dtype == DType::Bool))
+        fail("a power of an array that is another one in each NumPy");
+      if (shortcut != nullptr) return elementwise(world_.ufunc(shortcut), {base});
+    } else if (is_in(exponent.dtype, ir::kComplex)) {
+      fail("a complex power of an array");
+    } else {
+      const Reg own = cast_to(exponent.reg, DType::Float64);
+      for (double special : kSpecialExponents) {
+        const Reg other = constant(DType::Float64, {{std::bit_cast<std::uint64_t>(special)}});
+        guard(compute(Op::NotEqual, DType::Bool, {own, other}));
+      }
+    }
+  }
+  // The loops of integers raise where an exponent is negative.
+  if (!is_in(base.dtype, ir::kInexact) && !is_in(exponent.dtype, ir::kInexact))
+    fail("a power of integers");
+  return elementwise(world_.ufunc("power"), {base, exponent});
+}
+
+// f.outer(a, b): each element of one beside the whole other.
+Value Writer::outer(const Ufunc& f, const std::vector<Value>& given) {
+  if (f.nin != 2 || f.nout != 1 || given.size() != 2 || !is_array(given[0]) || !is_array(given[1]))
+    fail("`" + f.name + ".outer` of something else than two arrays");
+  const Value first = as_numpy_lays_out(given[0]);
+  return elementwise(f, {with_new_axes(first, 0, given[1].rank), given[1]});
+}
+
+// f(..., out=out): written at once.
+Value Writer::computed_into(const Ufunc& f, std::vector<Value> given, const Value& out) {
+  if (out.kind != Value::Kind::Array || out.rank == 0 || !std::ranges::any_of(given, is_array))
+    fail("`" + f.name + "` with something else than arrays and numbers");
+  const Value made = elements(elementwise(f, std::move(given), &out));
+  if (made.dtype != out.dtype) fail("`out` is of another kind than the result");
+  mark_written(out);
+  fit(out.array, made);
+  assign_elements(out.array, made, false);
+  return out;
 }
 
 // ---- Memory ----
@@ -252,19 +330,14 @@ Value Writer::array_operator(Operator op, std::vector<Value> given) {
 // The elements as an array, which NumPy would lay out in rows.
 Value Writer::in_memory(const Value& v) {
   if (v.kind != Value::Kind::Elements) return v;
-  std::vector<Reg> lengths;
-  for (int axis = 0; axis < v.rank; ++axis) {
-    Reg all = kNone;
-    for (ArrayReg a : v.elements->arrays) {
-      const int own = program_.arrays[static_cast<std::size_t>(a)].rank;
-      if (axis < v.rank - own) continue;
-      Value array;
-      array.array = a;
-      const Reg one = length(array, axis - (v.rank - own));
-      all = all == kNone ? one : primitive(Primitive::Broadcast, DType::Int64, {all, one});
-    }
-    lengths.push_back(all);
+  std::vector<Value> arrays(v.elements->arrays.size());
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    arrays[i].array = v.elements->arrays[i];
+    arrays[i].rank = program_.arrays[static_cast<std::size_t>(arrays[i].array)].rank;
   }
+  std::vector<Reg> lengths;
+  for (int axis = 0; axis < v.rank; ++axis)
+    lengths.push_back(broadcast_length(arrays, v.rank, axis));
   const Value made = new_array(v.dtype, lengths);
   assign_elements(made.array, v, true);
   return made;
@@ -406,16 +479,22 @@ Value Writer::flipped(const Value& v) {
 
 // ---- Assignments ----
 
+// A number that is assigned to part of an array, as an element of it.
+Reg Writer::assigned_number(const Value& v, DType dtype) {
+  const bool keeps = v.dtype == dtype || (is_in(dtype, ir::kInexact) &&
+                                          (v.box == Box::Python || is_assigned(v.dtype, dtype)));
+  if (!keeps || !is_plain(dtype)) fail("a number is assigned to an array of another kind");
+  return to_store(v, dtype);
+}
+
 // What is assigned to part of an array, as elements of the array's dtype.
 Value Writer::assigned_elements(const Value& v, DType dtype) {
   if (v.is_number()) {
-    const bool keeps = v.dtype == dtype || (is_in(dtype, ir::kInexact) &&
-                                            (v.box == Box::Python || is_assigned(v.dtype, dtype)));
-    if (!keeps || !is_plain(dtype)) fail("a number is assigned to an array of another kind");
     Value made;
     made.kind = Value::Kind::Elements;
     made.dtype = dtype;
-    made.elements = std::make_shared<Elements>(Elements{{}, {}, {}, to_store(v, dtype), false});
+    made.elements =
+        std::make_shared<Elements>(Elements{{}, {}, {}, assigned_number(v, dtype), false});
     return made;
   }
   if (!is_array(v))

@@ -18,7 +18,7 @@ Value Writer::item(const Expr& e) {
   }
   if (base.kind != Value::Kind::Array) fail("something else than an array or a tuple is indexed");
   const std::vector<Value> parts = indices(e.parts[1]);
-  if (parts.size() == 1 && is_array(parts[0])) return gathered(base, parts[0]);
+  if (has_arrays(parts)) return gathered(select(base, parts));
   const At where = at(base, parts);
   return where.is_element ? load(base, where.args) : view(base, where);
 }
@@ -132,20 +132,16 @@ Value Writer::view(const Value& array, const At& where) {
   return v;
 }
 
-// A new vector of the elements at an array's integers.
-Value Writer::gathered(const Value& array, const Value& index) {
-  if (!is_in(index.dtype, ir::kInteger) || index.dtype == DType::UInt64)
-    fail("an array of something else than signed integers as an index");
-  if (array.rank != 1 || index.rank != 1) fail("an index that is an array, of several axes");
-  const Value at = in_memory(index), made = new_array(array.dtype, {length(at, 0)});
+// With its axes in reverse.
+Value Writer::transposed(const Value& array) {
+  Value v = array;
+  v.array = array_register(-1, array.dtype, array.rank);
   Step step;
-  step.kind = Step::Kind::Gather;
+  step.kind = Step::Kind::Transpose;
   step.array = array.array;
-  step.target = made.array;
-  step.arrays = {at.array};
-  step.exit = exit();
+  step.target = v.array;
   emit(std::move(step));
-  return made;
+  return v;
 }
 
 void Writer::copy_array(ArrayReg to, ArrayReg from) {
@@ -207,16 +203,7 @@ Value Writer::attribute(const Expr& e) {
       return v;
     }
     if (name == "ndim") return python_int(base.rank);
-    if (name == "T") {
-      Value v = base;
-      v.array = array_register(-1, base.dtype, base.rank);
-      Step step;
-      step.kind = Step::Kind::Transpose;
-      step.array = base.array;
-      step.target = v.array;
-      emit(std::move(step));
-      return v;
-    }
+    if (name == "T") return transposed(base);
     if (name == "size") {
       Value v = python_int(1);
       for (int axis = 0; axis < base.rank; ++axis)

@@ -236,6 +236,7 @@ bool Writer::statement(const Statement& s) {
       guard(truth(s.value));
       break;
     case Evaluate:
+      whole_ = &s.value;
       own_copy(value(s.value));  // it may warn
       break;
     case Pass:
@@ -559,6 +560,7 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
 
 void Writer::assign(const Statement& s) {
   keeps_ = std::ranges::any_of(s.targets, [](const Expr& e) { return e.kind != Expr::Kind::Item; });
+  if (s.targets.size() == 1 && s.targets[0].kind == Expr::Kind::Local) whole_ = &s.value;
   Value v = value(s.value);
   keeps_ = false;
   for (const Expr& target : s.targets) v = before(v, target);
@@ -572,6 +574,10 @@ void Writer::assign(const Statement& s) {
   });
   if (targets.size() > 1 && changes_parts && (may_raise || !(v.is_number() || v.is_new)))
     fail("parts of several arrays are assigned at once");
+  // Which elements an index array names is known before the first target changes.
+  if (targets.size() > 1 &&
+      std::ranges::any_of(targets, [](const Target& target) { return target.written.has_value(); }))
+    fail("one of several targets has an index array");
   // One of several may be read by the next: `a, b = b, a`.
   if (targets.size() > 1)
     for (Target& target : targets)
@@ -592,7 +598,9 @@ void Writer::augment(const Statement& s) {
   // The array and the index are looked up once, before the value.
   const Value array = value(target.parts[0]);
   if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
-  const At where = at(array, indices(target.parts[1]));
+  const std::vector<Value> key = indices(target.parts[1]);
+  if (has_arrays(key)) return augment_selection(s, array, key);
+  const At where = at(array, key);
   if (!where.is_element) return augment_array(s.op, view(array, where), value(s.value));
   const Value old = load(array, where.args);
   Target made;
@@ -626,8 +634,15 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       const Value array = this->value(target.parts[0]);
       if (array.kind != Value::Kind::Array)
         fail("an item of something else than an array is assigned");
-      const At where = at(array, indices(target.parts[1]));
+      const std::vector<Value> key = indices(target.parts[1]);
       Target made;
+      if (has_arrays(key)) {
+        made.written = written_to(select(array, key), value);
+        made.array = array.array;
+        into.push_back(std::move(made));
+        return;
+      }
+      const At where = at(array, key);
       if (!where.is_element) {
         const Value part = view(array, where);
         mark_written(part);
@@ -676,6 +691,10 @@ void Writer::commit(const std::vector<Target>& targets) {
   for (const Target& target : targets) {
     if (target.array == kNone) {
       set(static_cast<int>(target.expr->integer), target.value);
+      continue;
+    }
+    if (target.written) {
+      scatter(*target.written);
       continue;
     }
     if (target.is_part) {

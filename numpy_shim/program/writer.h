@@ -1,7 +1,8 @@
 // Typing in progress: one loop becoming one Program. Private to numpy_shim/program.
 //
 // Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
-// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, calls in calls.cpp.
+// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, arrays as indices in
+// selections.cpp, calls in calls.cpp.
 #pragma once
 
 #include <map>
@@ -142,6 +143,20 @@ class Writer {
   bool inner_while(const Statement& s);
   std::optional<Env> while_rounds(const Statement& s, int outside);
 
+  // What `x[key]` names where arrays stand in the key.
+  struct Selection {
+    Value view;                 // of x: what slices, new axes and single integers leave
+    int first = 0;              // of its axes: the first one that is indexed
+    std::vector<Value> arrays;  // of integers, one for each axis, or one mask
+    int mask_axes = 0;          // of the mask
+    std::vector<Reg> lengths;   // of the positions
+    int indexed() const { return mask_axes != 0 ? mask_axes : static_cast<int>(arrays.size()); }
+  };
+  struct Written {
+    Selection selection;
+    Value values;
+    Reg number = kNone;  // in the place of values
+  };
   // A target of an assignment, after everything has been computed and checked.
   struct Target {
     const Expr* expr = nullptr;
@@ -152,6 +167,7 @@ class Writer {
     bool is_part = false;
     std::vector<Reg> at;
     Reg stored = kNone;
+    std::optional<Written> written;  // of an item that arrays index
   };
   void assign(const Statement& s);
   void augment(const Statement& s);
@@ -194,10 +210,12 @@ class Writer {
   Value python_number(DType dtype, Reg reg);
   Value numpy_number(DType dtype, Reg reg);
   Value python_int(std::int64_t value);
+  Value python_float(double value);
   void take_box(Value& result, const Value& a, const Value& b);
   Value widened(const Value& v);
   DType common(const Value& a, const Value& b) const;
   void settle(Value& v);
+  std::optional<double> known_float(const Value& v) const;
   Reg as(const Value& v, DType dtype);
   Value unary(Operator op, const Value& x);
   Value absolute(const Value& x);
@@ -216,8 +234,13 @@ class Writer {
   Value elements(const Value& v);
   static void take_in(Elements& into, const Value& v);
   void check_numbers(const std::vector<Operand>& operands);
-  Value elementwise(const Ufunc& f, std::vector<Value> given);
-  Value looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given);
+  Value elementwise(const Ufunc& f, std::vector<Value> given, const Value* out = nullptr);
+  Value computed_into(const Ufunc& f, std::vector<Value> given, const Value& out);
+  Value outer(const Ufunc& f, const std::vector<Value>& given);
+  Value power(const Value& base, const Value& exponent);
+  Value looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given,
+                    const Value* out);
+  Value in_place_of(const Value& out, const std::vector<Value>& given);
   Value array_operator(Operator op, std::vector<Value> given);
   Value in_memory(const Value& v);
   Value new_array(DType dtype, const std::vector<Reg>& lengths);
@@ -227,6 +250,7 @@ class Writer {
   Value product(const std::string& name, const Value& left, const Value& right);
   Value reduction(const std::string& name, const Value& v);
   Value flipped(const Value& v);
+  Reg assigned_number(const Value& v, DType dtype);
   Value assigned_elements(const Value& v, DType dtype);
   Value as_elements_of(const Value& v, DType dtype);
   void fit(ArrayReg target, const Value& v);
@@ -245,25 +269,51 @@ class Writer {
   Value item(const Expr& e);
   std::vector<Value> indices(const Expr& e);
   At at(const Value& array, const std::vector<Value>& parts);
-  Value gathered(const Value& array, const Value& index);
   void whole_axis(const Value& array, int axis, At& where);
   void slice(const Value& array, int axis, const Value& slice, At& where);
   Reg index_of(const Value& index, Reg length);
   Value view(const Value& array, const At& where);
+  Value transposed(const Value& array);
   void copy_array(ArrayReg to, ArrayReg from);
   Value load(const Value& array, const std::vector<Reg>& at);
   Reg length(const Value& array, int axis);
   Reg to_store(const Value& v, DType dtype);
   Value attribute(const Expr& e);
 
+  // ---- Arrays as indices (selections.cpp) ----
+  static bool has_arrays(const std::vector<Value>& key);
+  Selection select(const Value& array, const std::vector<Value>& key);
+  Reg broadcast_length(const std::vector<Value>& arrays, int rank, int axis);
+  Step at_positions(Step::Kind kind, const Selection& selection);
+  Reg count_true(const Selection& selection);
+  std::vector<Reg> lengths_of(const Selection& selection);
+  Value gathered(const Selection& selection);
+  Written written_to(const Selection& selection, const Value& v);
+  void check_broadcast(const Value& v, const std::vector<Reg>& lengths);
+  void scatter(const Written& written);
+  void augment_selection(const Statement& s, const Value& array, const std::vector<Value>& key);
+
+  // ---- New arrays of others (stacks.cpp) ----
+  Value stacked(const std::string& name, const std::vector<Value>& given);
+  Value behind_each_other(const std::vector<Value>& parts, int axis);
+  Value with_new_axes(const Value& array, int before, int behind);
+  Value triangle(bool upper, const std::vector<Value>& given);
+
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);
   Value number(const Expr& e);
+  // What a call is given by place and by keyword.
+  struct Arguments {
+    std::vector<Value> places;
+    std::map<std::string, Value> keywords;
+  };
+  Arguments arguments(const Expr& e);
   Value call(const Expr& e);
   Value builtin(const std::string& name, const Expr& e);
   Value extreme(bool largest, const Expr& e);
   Value math(const std::string& name, const Expr& e);
   Value ufunc(const Ufunc& f, const Expr& e);
+  std::optional<Value> out_of(const Ufunc& f, Arguments& given) const;
   Value of_numpy(const std::string& name, const Expr& e);
   Value method(const Value& array, const std::string& name, const Expr& e);
   std::vector<Reg> shape(const Value& v);
@@ -340,6 +390,7 @@ class Writer {
   const Statement* statement_ = nullptr;
   int exit_ = kNone, line_ = 0;
   std::vector<ArrayReg> saved_;  // functions that it calls change them
+  const Expr* whole_ = nullptr;  // the value of a statement that does nothing else than to keep it
   bool keeps_ = false;           // the statement may keep an array that it makes in a variable
   bool may_exit_ = true;  // unset where a round of an inner loop has begun, and no statement of it
 
@@ -364,7 +415,8 @@ class Writer {
   std::map<std::pair<Key, std::pair<DType, int>>, ArrayReg> array_registers_;
   std::map<Key, Reg> tags_, selectors_;
   std::map<Key, std::vector<Value>> alternatives_;
-  std::map<int, Value> outsiders_;  // numbers and arrays that global names hold
+  std::map<Reg, double> known_floats_;  // constants of Python's
+  std::map<int, Value> outsiders_;      // numbers and arrays that global names hold
 };
 
 }  // namespace ufuse::numpy_shim::program

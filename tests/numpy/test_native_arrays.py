@@ -274,6 +274,276 @@ def gathers(v, n):
     return w
 
 
+def masks(v, m, limit):
+    for i in range(1, 5):
+        part = v[v > limit]
+        n = len(part)
+        v[v < limit] = limit * i
+        v[v == limit * i] += 1
+        rows = m[m[:, i] > limit]
+        columns = m[:, m[i] > limit]
+        row = m[i, m[i] < limit]
+        column = m[v[:7] > limit, i]
+        m[m > limit] -= 0.25
+        m[m[0] < limit] = i
+        m[1:, m[0, 1:] > limit] = v[1:7, None]
+        m[i, m[i] < 1] *= 0.5
+        block = m[:, 1:][m[:, 0] > limit]
+        v[:n] = part[::-1]
+    return part, rows, columns, row, column, block, columns.T, rows.shape
+
+
+def masks_of_several_axes(t, m, c):
+    for i in range(1, 4):
+        mask = (t > i * 0.2) | (t[::-1] < 0.1)
+        all_of_it = t[mask]
+        t[mask] = all_of_it * 2
+        planes = t[t[:, :, i] > 0.5]
+        t[t[:, i] > 0.3, i] = 0.25
+        t[0, t[0] > 1] = -1
+        c[:, m[:5, :6] > i] = 0.5
+        c[c > 1] = c[c > 1][::-1]
+    return all_of_it, planes, t[mask].sum(), mask
+
+
+def masks_that_do_not_fit(v, m, mask, values):
+    for i in range(1, 4):
+        v[: 2 + i][mask] += 1
+        v[mask[: len(v)]] = values
+        m[mask[:7], i:] = values[:1]
+        m[mask] = 1
+    return i
+
+
+def masks_and_their_own_arrays(v, mask, n):
+    for i in range(1, 4):
+        mask[mask] = v[: len(v[mask])] > 0.5 * i
+        mask[mask[::-1]] = False
+        v[mask] = v[: len(v[mask])]
+        v[1:][mask[1:]] = v[mask][mask[mask]]
+        n[n] = i
+        n[n[:2]] = n[2:4]
+    return mask
+
+
+def several_index_arrays(m, i, j, v):
+    for k in range(1, 4):
+        a = m[i, j]
+        m[i, j] += k
+        m[j, i] = v[: len(i)]
+        m[i[k:], j[:-k]] *= 2
+        b = m[i]
+        m[j] = m[i] * 0.5
+        c = m[:, j]
+        m[:, i[:2]] = m[:, j[:2]] + 1
+        d = m[i[:, None], j]
+        m[i[:2, None], j[:2]] = d[:2, :2]
+        m[k, j] -= 1
+        e = m[k, i]
+        f = m[i, k]
+        g = m[1:, 2:][j % 5, k]
+        v[i] = v[j]
+        v[i % 3] += v[j]
+    return a, b, c, d, e, f, g
+
+
+def index_arrays_of_several_axes(t, i, j):
+    for k in range(3):
+        a = t[i]
+        b = t[0, i]
+        t[0, 0, i] = j[:2]
+        c = t[i, i + 1, i]
+        t[i, k] = 0.5
+        t[i, i.T] = t[k, k]
+        d = t[1, 0][i * j[k]]
+    return a, b, c, d
+
+
+def index_arrays_apart(t, i):
+    for k in range(3):
+        t[i, :, i] = k
+        t[0, :, i] += 1
+    return t[i, :, 0]
+
+
+def in_functions(v, m, mask):
+    s = 0.0
+    for i in range(1, 4):
+        s += clipped(v, mask, i) + clipped(m[i], mask[:7], i)
+        chosen = picked(v, i)
+        m[picked(m[0], i) > 0.5, :0] = 1
+        v[picked(v, i) > 0.5] = s
+    return s, chosen
+
+
+def clipped(x, mask, i):
+    x[mask] *= 0.5
+    x[x > 1] = i
+    return x[mask][i]
+
+
+def picked(x, i):
+    return x[x > 0.125 * i]
+
+
+def given_out(v, w, m, b):
+    for i in range(1, 4):
+        np.add(v, w, v)
+        np.multiply(v[i:], v[:-i], out=v[:-i])
+        last = np.sqrt(v, out=w)
+        np.subtract(m, i, out=m)
+        np.maximum(m.T, w[:7], out=m)
+        np.less(m, 0.5 * i, out=b)
+        np.logical_not(b, b)
+        v += np.divide(m[0, 0], w[0], None)
+        np.add(m[0], 1, out=(m[i],))
+        np.exp(-w, out=w)
+        np.arctan2(v, w, v)
+        np.cos(m[i], out=m[i - 1])
+        np.sin(m[:, i], out=m[:, 0])
+        np.exp(w[1:], out=w[:-1])
+        v[:7][b[i]] = i
+    return last
+
+
+def given_out_that_does_not_fit(v, w, m):
+    for i in range(3):
+        np.add(v, 1, out=v)
+        np.divide(v, w[i], out=w)
+        np.add(v[: 5 + i], w[:5], out=v[:5])
+        np.add(m, v[:7], out=m[2 - i :])
+    return i
+
+
+def changed(x, y, i):
+    np.multiply(x, i, out=x)
+    np.add(x[i:], y[:-i], y[i:])
+    z = np.subtract(x, y, out=np.zeros(len(x)))
+    z = np.multiply(z, z, out=z)
+    return z
+
+
+def given_out_in_functions(v, w):
+    for i in range(1, 4):
+        a = changed(v, w, i)
+        b = v * 2 + changed(v, w, i)
+        w[i] = changed(w, v, i)[0] / (v[1] - 1)
+    return a, b
+
+
+def outer_products(v, w, m):
+    for i in range(1, 5):
+        a = np.outer(v[:i], w[i:]) - 1
+        b = np.add.outer(m[:, i], v[:3])
+        m[:] = np.minimum(m, np.add.outer(m[:, i], m[i, :]))
+        m -= np.multiply.outer(v[:7] * i, w[1:8]) * 0.01
+        c = np.outer(m[i] + 1, m[:, i])
+        d = np.less.outer(m[:2], v[:i])
+        e = np.subtract.outer(v[::-1], w[::2])
+    return a, b, c, d, e
+
+
+def powers(v, m, p):
+    for i in range(1, 5):
+        a = v**2 + v**0.5 + v**1.5 - v**-1 + v**-0.5
+        b = m ** (-1.5) + m**3 - m.T ** abs(m)
+        c = v ** m[0, 0] + v**p + 2.0**v - p**v
+        v[i:] **= 1.25
+        m **= 2
+        v *= np.power(m[i, i], 0.125)
+        d = v**i
+        e = v ** (i + 0.25)
+        f = v[v > 0.5] ** (-1.5)
+    return a, b, c, d, e, f
+
+
+def powers_of_other_kinds(n, z, b):
+    for i in range(1, 4):
+        x = n**0.25
+        y = n**2
+        w = z**2
+        u = n ** (i + 0.5)
+    return x, y, w, u
+
+
+def keywords(n):
+    for i in range(n):
+        a = np.zeros((i, 2), dtype=np.float32)
+        b = np.ones(3, dtype=int)
+        b[:] = i
+        a[:, 1] = i
+        c = np.empty(i, dtype=complex)
+        c[:] = i
+    return a, b, c
+
+
+def stacks(v, m, n):
+    for i in range(1, 5):
+        a = np.hstack((v[:i], v[i:] * 2, v[:0]))
+        b = np.hstack((m[:, :i], m[:, i:] + 1, m[:, 0:1].T.T))
+        c = np.vstack((v[:7], m[i], m[:, i]))
+        d = np.concatenate((m[:i], m[i:], m[:1] * i), 0)
+        e = np.concatenate((m, m.T[:, ::-1]), -1)
+        f = np.concatenate((n[: i + 2], n))
+        g = np.vstack((m.T, m[: i - 1]))
+        s = np.hstack((m.T, m)).sum()
+        v[i] = np.hstack((v[:i], v[:i])) @ np.concatenate((v[i : 2 * i], v[:i]))
+    return a, b, c, d, e, f, g, s
+
+
+def stacks_that_do_not_fit(v, m):
+    for i in range(4):
+        a = np.concatenate((m[i:], m[:, 3 - i :]), axis=0)
+        b = np.vstack((v[: 5 + i], m[0]))
+    return a, b
+
+
+def triangles(m, n, k):
+    for i in range(4):
+        a = np.triu(m)
+        b = np.tril(m * i, -1)
+        c = np.triu(m[i:], i - 2)
+        d = np.tril(n[:, i:], k)
+        e = np.triu(m.T, k).sum() + np.tril(m).max()
+    return a, b, c, d, e
+
+
+def body(mass, pos, vel, dt):
+    """Bodies that attract each other."""
+    for _ in range(4):
+        dx = pos[:, 0:1].T - pos[:, 0:1]
+        dy = pos[:, 1:2].T - pos[:, 1:2]
+        near = dx**2 + dy**2 + 0.01
+        near[near > 0] = near[near > 0] ** (-1.5)
+        vel[:, 0:1] += dx * near @ mass * dt
+        vel[:, 1:2] += dy * near @ mass * dt
+        pos += vel * dt
+    return near
+
+
+def mandelbrot(z, c, counts, steps):
+    for n in range(steps):
+        inside = np.less(abs(z), 2.0)
+        counts[inside] = n
+        z[inside] = z[inside] ** 2 + c[inside]
+    return inside
+
+
+def fast_mandelbrot(z, c, xi, yi, counts, steps):
+    for i in range(steps):
+        if not len(z):
+            break
+        np.multiply(z, z, z)
+        np.add(z, c, z)
+        far = abs(z) > 2.0
+        counts[xi[far], yi[far]] = i + 1
+        np.logical_not(far, far)
+        z = z[far]
+        xi, yi = xi[far], yi[far]
+        c = c[far]
+    return z, xi, yi
+
+
 def reduced(v, m):
     for i in range(1, 6):
         v[i] = np.sum(v[:i]) + v[i:].sum() - (v[:i] * v[i]).sum()
@@ -552,6 +822,71 @@ CASES = [
     (gathers, V, np.arange(12) * 5 % 7 - 3),
     (gathers, V.astype("f4"), (np.arange(12) * 5 % 7).astype("i4")),
     (gathers, V, np.arange(12) * 5),
+    (masks, V, M, 0.5),
+    (masks, V, np.asfortranarray(M), 0.25),
+    (masks, V.astype("f4"), M.astype("f4"), 0.5),
+    (masks, V * 9 // 1, np.round(M), 3.0),
+    (masks, V, M, -100.0),
+    (masks, V, M, 100.0),
+    (masks, V, np.where(M > 7, np.nan, M), 0.5),
+    (masks, np.arange(24), np.arange(49).reshape(7, 7), 5),
+    (masks_of_several_axes, T3, M, T3.copy()),
+    (masks_of_several_axes, T3.transpose(0, 2, 1), M, T3 * 3),
+    (masks_that_do_not_fit, V, M, V[:3] > 0.5, V),
+    (masks_that_do_not_fit, V, M, V > 0.5, V[: (V > 0.5).sum()]),
+    (masks_that_do_not_fit, V, M, V > 0.5, V[:1]),
+    (masks_that_do_not_fit, V, M, V > 5, V[:0]),
+    (masks_and_their_own_arrays, V[:5], V[:5] < 5, np.array([1, 0, -1, 3, 2])),
+    (masks_and_their_own_arrays, V, V < 0.3, np.arange(8) * 3 % 8),
+    (several_index_arrays, M, np.array([0, -1, 3, 3]), np.array([2, 2, -7, 0]), V),
+    (several_index_arrays, M.astype("f4"), np.array([0, 1], "i4"), np.array([5, -2]), V),
+    (several_index_arrays, np.asfortranarray(M), np.array([0, 1, 6])[::-1], np.arange(3), V),
+    (several_index_arrays, M, np.array([0, 1, 9]), np.arange(3), V),
+    (several_index_arrays, M[:5], np.arange(4), np.array([6, 1, 2, -6]), V),
+    (several_index_arrays, M, np.arange(4), np.arange(5), V),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1], [-1, 2]]), np.arange(4)),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1], [-1, 2]], order="F"), np.arange(4)),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1]]), np.arange(4)),
+    (index_arrays_of_several_axes, T3, np.array([[0, 1]] * 2, "i2"), np.arange(9)[::-2]),
+    (in_functions, V, M, V > 0.4),
+    (in_functions, V * 3, M, V > 0.9),
+    (given_out, V, V + 1, M, M > 0),
+    (given_out, V + 1j, V + 1, M, M > 0),
+    (given_out, V.astype("f4"), V.astype("f4"), M.astype("f4"), np.asfortranarray(M > 0)),
+    (given_out, V - 0.5, V, M, M > 0),
+    (given_out_that_does_not_fit, V, V.copy(), M),
+    (given_out_that_does_not_fit, V, V * 0, M),
+    (given_out_in_functions, V, V + 1),
+    (given_out_in_functions, np.ones(5), V[:5]),
+    (outer_products, V, V + 1, M),
+    (outer_products, V, V + 1, np.asfortranarray(M)),
+    (outer_products, V.astype("f4"), V, M),
+    (powers, V, M, np.float64(0.75)),
+    (powers, V, abs(M), 2.5),
+    (powers, V.astype("f4"), abs(M).astype("f4"), 0.3),
+    (powers, V, abs(M), 2.0),
+    (powers, V - 0.1, M * 1e100, 3),
+    (powers_of_other_kinds, np.arange(9), V + 1j, V > 0),
+    (keywords, 4),
+    (stacks, V, M, np.arange(5)),
+    (stacks, V, np.asfortranarray(M), np.arange(5)),
+    (stacks, V.astype("f4"), M.astype("f4"), V > 0.5),
+    (stacks_that_do_not_fit, V, M),
+    (triangles, M, np.arange(30).reshape(5, 6), 2),
+    (triangles, np.asfortranarray(M), np.arange(30).reshape(6, 5), -3),
+    (triangles, M, np.arange(30).reshape(6, 5) % 3 > 0, 2**62),
+    (triangles, M, np.arange(30).reshape(6, 5) > 3, 2**63 - 1),
+    (body, V[:5, None] + 1, RNG.random((5, 2)), RNG.random((5, 2)), 0.01),
+    (mandelbrot, C[0] * 0, C[0] * 0.4, np.zeros((3, 3), int), 8),
+    (
+        fast_mandelbrot,
+        np.zeros(9, complex),
+        C[0].ravel() * 0.5,
+        np.repeat(np.arange(3), 3),
+        np.tile(np.arange(3), 3),
+        np.zeros((3, 3), int),
+        8,
+    ),
     (reduced, V, M),
     (reduced, V * 1e308, M * 1e300),
     (reduced, V.astype("f4"), M.astype("f4")),
@@ -574,6 +909,7 @@ REFUSED = [
     (flow, M, M.astype("f4"), M[:, ::-1]),
     (change_and_give_a_number, np.arange(9), V),
     (depend_on_each_other, V, V + 1),
+    (index_arrays_apart, T3, np.array([0, 1])),
 ]
 
 
@@ -767,15 +1103,33 @@ class Writer:
         if kind < 0.5 and axes == 1:
             return f"(m[{part}, {part}] @ {self.part(part, 1)})"
         if kind < 0.55 and axes == 1:
-            return f"{self.pick('x', 'y', 'm[i]')}[k[{part}]]"
+            return self.chosen(part)
         one = self.array(part, axes, depth + 1)
         other = self.number() if self.rng.random() < 0.4 else self.array(part, axes, depth + 1)
         pair = [one, other]
         self.rng.shuffle(pair)
         if self.rng.random() < 0.1:
             return f"np.maximum({pair[0]}, {pair[1]})"
+        if self.rng.random() < 0.05:
+            return f"({one} ** {self.pick('2', '0.5', '-1.5', '3', 'i', 'a')})"
         op = self.pick("+", "+", "-", "*", "*", "/", "//", "%", "<", "**")
         return f"({pair[0]} {op} {pair[1]})"
+
+    def chosen(self, part):
+        """Elements at integers, or where something is true."""
+        vector = self.pick("x", "y", "m[i]")
+        return self.pick(
+            f"{vector}[k[{part}]]",
+            f"{vector}[{vector} > {self.pick('0', 'a', '1')}]",
+            f"{self.pick('x', 'y')}[m[i] < n[i]]",
+            f"m[k[{part}], k[{part}]]",
+            f"m[{self.pick('i', '-1')}, k[{part}]]",
+            f"n[m[:, i] > y, {self.pick('i', '1')}]",
+            f"m[m > {self.pick('0', 'a')}]",
+        )
+
+    def chosen_of_two_axes(self):
+        return self.pick("m[k]", "n[:, k]", "m[x > 0]", "n[:, y > a]", "m[k, 1:]", "n[2:, x < y]")
 
     def call(self):
         def vector():
@@ -845,7 +1199,23 @@ class Writer:
             return f"w = {self.array(part, axes)}"
         if kind < 0.45:
             return f"v, w = w, {self.array(part, axes)}"
+        if kind < 0.53:
+            target = self.chosen(part) if axes == 1 else self.chosen_of_two_axes()
+            value = self.number()
+            if self.rng.random() < 0.3:
+                value = self.chosen(part) if axes == 1 else self.chosen_of_two_axes()
+            return f"{target} {self.pick('', '', '+', '*')}= {value}"
+        if kind < 0.56:
+            to = self.part(part, axes)
+            pair = f"{self.part(part, axes)}, {self.pick(to, self.part(part, axes), self.number())}"
+            ufunc = self.pick("add", "multiply", "subtract", "arctan2", "hypot")
+            return f"np.{ufunc}({pair}, {self.pick('', 'out=')}{to})"
+        if kind < 0.58:
+            outer = self.pick("np.add.outer", "np.outer", "np.multiply.outer")
+            return f"{self.pick('m[:]', 'n', 'w')} = {outer}({self.pick('x', 'm[:, i]')}, y)"
         if kind < 0.6:
+            return f"w = {self.chosen(part) if axes == 1 else self.chosen_of_two_axes()}"
+        if kind < 0.7:
             op = self.pick("+", "-", "*", "/", "//")
             return f"{self.part(part, axes)} {op}= {self.array(part, axes)}"
         return f"{self.part(part, axes)} = {self.array(part, axes)}"

@@ -1,0 +1,202 @@
+// What do programs do with the elements of an array at the integers of other arrays, or where a
+// mask is true: `x[i]`, `x[i, j]`, `x[:, mask]`?
+//
+// Programs start with this text, behind arrays.h. It includes nothing.
+#ifndef UFUSE_CODEGEN_RUNTIME_SELECTIONS_H_
+#define UFUSE_CODEGEN_RUNTIME_SELECTIONS_H_
+
+namespace rt {
+
+// K axes of a part of an array from the F-th on, and the other ones.
+template <int F, int K, int N>
+inline Part<K> axes_of(const Part<N>& x) {
+  Part<K> r{x.at, {}, {}};
+  for (int axis = 0; axis < K; ++axis) {
+    r.length[axis] = x.length[F + axis];
+    r.stride[axis] = x.stride[F + axis];
+  }
+  return r;
+}
+template <int F, int K, int N>
+inline Part<N - K> other_axes_of(const Part<N>& x) {
+  Part<N - K> r{x.at, {}, {}};
+  for (int axis = 0; axis < N - K; ++axis) {
+    r.length[axis] = x.length[axis < F ? axis : axis + K];
+    r.stride[axis] = x.stride[axis < F ? axis : axis + K];
+  }
+  return r;
+}
+
+// Integers of K arrays of one shape, one for each of the axes that they index; those below zero
+// count from the end.
+template <class I, int K, int B>
+struct Positions {
+  static constexpr int kAxes = B;
+  Part<B> index[K];
+  Part<K> axes;
+};
+// A mask of K axes, and the axes where it stands.
+template <int K>
+struct Mask {
+  static constexpr int kAxes = 1;
+  Part<K> mask, axes;
+};
+
+// Goes over all rows of a shape, in order: `row` is given the indices of its first element.
+template <int N, class Row>
+inline bool over_rows(const i64 (&length)[N], const Row& row) {
+  i64 rows = 1, at[N] = {};
+  for (int axis = 0; axis < N - 1; ++axis) rows *= length[axis];
+  for (i64 r = 0; r < rows; ++r) {
+    if (row(at)) return true;
+    for (int axis = N - 2; axis >= 0 && ++at[axis] == length[axis]; --axis) at[axis] = 0;
+  }
+  return false;
+}
+template <int N>
+inline char* row_of(const Part<N>& x, const i64 (&at)[N]) {
+  char* row = x.at;
+  for (int axis = 0; axis < N - 1; ++axis) row += at[axis] * x.stride[axis];
+  return row;
+}
+
+// Calls `visit` for each position, in order: with its distance in bytes from the array's first
+// element, and with the element of `beside` that belongs to it. True where a position is not there.
+template <class I, int K, int B, class Visit>
+inline bool at_each(const Positions<I, K, B>& p, const Part<B>& beside, const Visit& visit) {
+  return over_rows(p.index[0].length, [&](const i64(&at)[B]) {
+    const char* index[K];
+    for (int k = 0; k < K; ++k) index[k] = row_of(p.index[k], at);
+    char* const row = row_of(beside, at);
+    for (i64 i = 0; i < p.index[0].length[B - 1]; ++i) {
+      i64 distance = 0;
+      for (int k = 0; k < K; ++k) {
+        i64 position = *(const I*)(index[k] + i * p.index[k].stride[B - 1]);
+        position += position < 0 ? p.axes.length[k] : 0;
+        if ((u64)position >= (u64)p.axes.length[k]) return true;
+        distance += position * p.axes.stride[k];
+      }
+      visit(distance, row + i * beside.stride[B - 1]);
+    }
+    return false;
+  });
+}
+template <int K, class Visit>
+inline bool at_each(const Mask<K>& p, const Part<1>& beside, const Visit& visit) {
+  char* next = beside.at;
+  return over_rows(p.mask.length, [&](const i64(&at)[K]) {
+    const char* const mask = row_of(p.mask, at);
+    const i64 row = row_of(p.axes, at) - p.axes.at;
+    const i64 n = p.mask.length[K - 1], step = p.mask.stride[K - 1];
+    for (i64 i = 0; i < n;) {
+      const i64 end = i + 8 < n ? i + 8 : n;
+      u64 eight = 1;
+      if (step == 1 && end - i == 8) __builtin_memcpy(&eight, mask + i, 8);
+      if (eight == 0) {
+        i = end;
+        continue;
+      }
+      for (; i < end; ++i) {
+        if (*(const unsigned char*)(mask + i * step) == 0) continue;
+        visit(row + i * p.axes.stride[K - 1], next);
+        next += beside.stride[0];
+      }
+    }
+    return false;
+  });
+}
+
+// How much of a mask is true. True where it does not have the lengths of the axes where it stands,
+// or is large.
+template <int K>
+[[gnu::noinline]] inline bool count_true(const Mask<K> p, i64& r) {
+  for (int axis = 0; axis < K; ++axis)
+    if (p.mask.length[axis] != p.axes.length[axis]) return true;
+  if (p.mask.size() > kMostElements) return true;
+  r = 0;
+  return over_rows(p.mask.length, [&](const i64(&at)[K]) {
+    const unsigned char* const row = (const unsigned char*)row_of(p.mask, at);
+    const i64 n = p.mask.length[K - 1], step = p.mask.stride[K - 1];
+    if (step == 1)
+      for (i64 i = 0; i < n; ++i) r += row[i] != 0;
+    else
+      for (i64 i = 0; i < n; ++i) r += row[i * step] != 0;
+    return false;
+  });
+}
+
+// Whether a position is not there, or they are many.
+template <class I, int K, int B>
+[[gnu::noinline]] inline bool is_outside(const Positions<I, K, B> p) {
+  return p.index[0].size() > kMostElements || at_each(p, p.index[0], [](i64, char*) {});
+}
+
+// Whether the steps of an array become no larger from axis to axis: NumPy then lays out in rows
+// what it reads of them.
+template <int N>
+inline bool descends(const Part<N>& x) {
+  for (int axis = 1; axis < N; ++axis)
+    if (__builtin_llabs(x.stride[axis]) > __builtin_llabs(x.stride[axis - 1])) return false;
+  return true;
+}
+
+// Reads the elements at some positions, or where a mask is true, of all axes of an array. True
+// where one is not there.
+template <class T, class P>
+[[gnu::noinline]] inline bool gather(const P p, const Part<P::kAxes> to) {
+  const char* const from = p.axes.at;
+  return at_each(p, to, [from](i64 distance, char* at) { *(T*)at = *(const T*)(from + distance); });
+}
+// The same of some axes: `from` and `to_others` are the others, of the array and of what is made.
+template <class T, class P, int M>
+[[gnu::noinline]] inline bool gather(const P p, const Part<P::kAxes> to, const Part<M> from,
+                                     const Part<M> to_others) {
+  if (!descends(from)) return true;
+  return at_each(p, to, [&](i64 distance, char* at) {
+    Part<M> one = from, made = to_others;
+    one.at += distance;
+    made.at = at;
+    copy<T>(made, one);
+  });
+}
+
+// Writes them; all are there.
+template <class T, class P>
+[[gnu::noinline]] inline void scatter(const P p, const Part<P::kAxes> values) {
+  char* const to = p.axes.at;
+  at_each(p, values,
+          [to](i64 distance, const char* value) { *(T*)(to + distance) = *(const T*)value; });
+}
+template <class T, class P, int M>
+[[gnu::noinline]] inline void scatter(const P p, const Part<P::kAxes> values, const Part<M> to,
+                                      const Part<M> other_values) {
+  at_each(p, values, [&](i64 distance, char* value) {
+    Part<M> one = to, given = other_values;
+    one.at += distance;
+    given.at = value;
+    copy<T>(one, given);
+  });
+}
+
+// Whether two arrays may share memory.
+template <int M, int N>
+[[gnu::noinline]] inline bool may_share(const Part<M>& a, i64 a_bytes, const Part<N>& b,
+                                        i64 b_bytes) {
+  if (a.size() == 0 || b.size() == 0) return false;
+  const auto reach = [](const auto& x, i64 bytes, i64& low, i64& high) {
+    low = (i64)x.at;
+    high = low + bytes;
+    for (int axis = 0; axis < (int)(sizeof x.length / sizeof(i64)); ++axis) {
+      const i64 all = (x.length[axis] - 1) * x.stride[axis];
+      (all < 0 ? low : high) += all;
+    }
+  };
+  i64 low_a, high_a, low_b, high_b;
+  reach(a, a_bytes, low_a, high_a);
+  reach(b, b_bytes, low_b, high_b);
+  return low_a < high_b && low_b < high_a;
+}
+
+}  // namespace rt
+
+#endif  // UFUSE_CODEGEN_RUNTIME_SELECTIONS_H_
