@@ -203,6 +203,14 @@ void ArrayPrinter::in_rows(const Step& s) {
   exit_where_(none, s.exit);
 }
 
+void ArrayPrinter::in_one_row(const Step& s) {
+  std::string none;
+  for (ArrayReg a : s.arrays)
+    none += (none.empty() ? "!" : " || !") + ("rt::lies_in_one_row(" + part(a)) + ", " +
+            std::to_string(ir::size_of(n_.element_type(a))) + ")";
+  exit_where_(none, s.exit);
+}
+
 void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
   std::string size = "1";
   for (int axis = 0; axis < n_.rank(s.target); ++axis) size += " * " + n_.length(s.target, axis);
@@ -289,7 +297,7 @@ void ArrayPrinter::apart(const Step& s) {
   std::string shared = "!rt::is_apart(" + part(s.target) + ", " + bytes(s.target) + ")";
   for (ArrayReg a : s.arrays)
     shared += " || rt::may_share(" + part(s.target) + ", " + bytes(s.target) + ", " + part(a) +
-              ", " + bytes(a) + ")";
+              ", " + bytes(a) + ", " + std::to_string(s.gap) + ")";
   exit_where_(shared, s.exit);
 }
 

@@ -22,6 +22,7 @@ class ArrayPrinter {
   void fit(const ir::program::Step& s);
   void elements(const ir::program::Step& s);
   void in_rows(const ir::program::Step& s);
+  void in_one_row(const ir::program::Step& s);
   // `loop`: NumPy's inner loop.
   void loop_over(const ir::program::Step& s, const std::string& loop);
   void reduce(const ir::program::Step& s, const std::string& loop);

@@ -224,6 +224,8 @@ class ProgramPrinter : private ProgramNames {
         return in_block([&] { new_array(s); });
       case InRows:
         return arrays_.in_rows(s);
+      case InOneRow:
+        return arrays_.in_one_row(s);
       case LoopOver:
         return in_block([&] { arrays_.loop_over(s, loop_of(s)); });
       case Reduce:

@@ -174,6 +174,8 @@ class Printer {
         return line(array(s.target) + " = new " + list(s.args) + at);
       case InRows:
         return line("in rows " + arrays(s.arrays) + at);
+      case InOneRow:
+        return line("in one row " + arrays(s.arrays) + at);
       case LoopOver:
         return line(array(s.target) + " = loop " + std::to_string(s.row) + " over " +
                     arrays(s.arrays) + " with " + list(s.args) + at);
@@ -187,7 +189,8 @@ class Printer {
       case Gather:
         return line(array(s.target) + " = " + positions(s, s.array) + at);
       case Apart:
-        return line("apart " + array(s.target) + " from " + arrays(s.arrays) + at);
+        return line("apart " + array(s.target) + " from " + arrays(s.arrays) + " by " +
+                    std::to_string(s.gap) + at);
       case Scatter:
         return line(positions(s, s.target) + " = " +
                     (s.array == kNone ? reg(s.args.back()) : array(s.array)));

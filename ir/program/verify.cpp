@@ -136,6 +136,7 @@ class Checker {
       case Elements:
         return elements(s);
       case InRows:
+      case InOneRow:
         for (ArrayReg a : s.arrays) array(a);
         return exits(s);
       case NewArray:

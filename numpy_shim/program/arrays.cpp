@@ -63,6 +63,7 @@ const char* ufunc_of(Operator op) {
 }
 
 constexpr int kMostAxes = 4;  // of a new array
+constexpr int kVectorBytes = 64;
 
 // The functions and methods that reduce an array of any shape to a number.
 struct ReductionName {
@@ -133,7 +134,8 @@ void Writer::check_numbers(const std::vector<Operand>& operands) {
     fail("a number beside an array of another kind, before NumPy 2");
 }
 
-Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
+// `out`: where the result is going to be written.
+Value Writer::elementwise(const Ufunc& f, std::vector<Value> given, const Value* out) {
   std::vector<Operand> operands;
   auto work = std::make_shared<Elements>();
   Value result;
@@ -164,7 +166,7 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
   if (resolved.outputs.size() != 1) fail("`" + f.name + "` of whole arrays");
   if (!is_plain(resolved.inputs[0]) || !is_plain(resolved.outputs[0]))
     fail("an array of " + std::string(ir::info(resolved.inputs[0]).name));
-  if (!resolved.op) return looped_over(f, resolved, given);
+  if (!resolved.op) return looped_over(f, resolved, given, out);
   std::vector<Reg> args;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const DType to = resolved.inputs[i];
@@ -186,11 +188,17 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given) {
 
 // What no row of ops.def does: NumPy's inner loop, with the strides that NumPy gives it. Of complex
 // numbers the loops round by their strides, and arrays of other dtypes reach them in several ways.
-Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
-                          const std::vector<Value>& given) {
+Value Writer::looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given,
+                          const Value* out) {
   Step step;
   step.kind = Step::Kind::LoopOver;
   std::vector<Reg> lengths;
+  std::optional<Value> made;
+  if (out != nullptr) {
+    if (out->dtype != resolved.outputs[0]) fail("`out` is of another kind than the result");
+    made = in_place_of(*out, given);
+    for (int axis = 0; axis < made->rank; ++axis) lengths.push_back(length(*made, axis));
+  }
   for (std::size_t i = 0; i < given.size(); ++i) {
     const DType to = resolved.inputs[i];
     if (is_in(to, ir::kComplex) && given[i].dtype != to)
@@ -205,6 +213,7 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
     if (work.body.empty() && operand.dtype == to) {
       operand.kind = Value::Kind::Array;
       operand.array = work.arrays[0];
+      if (out != nullptr && operand.array == out->array) operand = *made;
     } else {
       operand = as_numpy_lays_out(as_elements_of(operand, to));
     }
@@ -227,11 +236,41 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved,
                                  {resolved.outputs.begin(), resolved.outputs.end()},
                                  loop.loop,
                                  loop.data});
-  const Value result = new_array(resolved.outputs[0], lengths);
+  const Value result = made ? *made : new_array(resolved.outputs[0], lengths);
   step.target = result.array;
   step.exit = exit();
   emit(std::move(step));
   return result;
+}
+
+// Memory in the place of an array that a loop writes: it holds the same elements, where the loop
+// reads them in the same places. NumPy's loops look at whether their operands lie so near that
+// vectors would overlap: none of the others does.
+Value Writer::in_place_of(const Value& out, const std::vector<Value>& given) {
+  Step apart, row;
+  apart.kind = Step::Kind::Apart;
+  apart.target = out.array;
+  apart.gap = kVectorBytes;
+  bool is_read = false;
+  for (const Value& v : given) {
+    if (v.is_number()) continue;
+    for (ArrayReg a : v.elements->arrays) {
+      if (a == out.array)
+        is_read = true;
+      else
+        apart.arrays.push_back(a);
+    }
+  }
+  apart.exit = exit();
+  emit(std::move(apart));
+  row.kind = Step::Kind::InOneRow;
+  row.arrays = {out.array};
+  row.exit = exit();
+  emit(std::move(row));
+  if (is_read) return in_memory(elements(out));
+  std::vector<Reg> lengths;
+  for (int axis = 0; axis < out.rank; ++axis) lengths.push_back(length(out, axis));
+  return new_array(out.dtype, lengths);
 }
 
 Value Writer::array_operator(Operator op, std::vector<Value> given) {
@@ -245,6 +284,18 @@ Value Writer::array_operator(Operator op, std::vector<Value> given) {
     return elementwise(world_.ufunc("square"), {given[0]});
   }
   return elementwise(world_.ufunc(ufunc_of(op)), std::move(given));
+}
+
+// f(..., out=out): written at once.
+Value Writer::computed_into(const Ufunc& f, std::vector<Value> given, const Value& out) {
+  if (out.kind != Value::Kind::Array || out.rank == 0 || !std::ranges::any_of(given, is_array))
+    fail("`" + f.name + "` with something else than arrays and numbers");
+  const Value made = elements(elementwise(f, std::move(given), &out));
+  if (made.dtype != out.dtype) fail("`out` is of another kind than the result");
+  mark_written(out);
+  fit(out.array, made);
+  assign_elements(out.array, made, false);
+  return out;
 }
 
 // ---- Memory ----

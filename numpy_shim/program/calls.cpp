@@ -31,6 +31,20 @@ bool Writer::is_builtin(const Expr& e, const std::string& name) {
   return given.kind == Given::Kind::Builtin && given.name == name;
 }
 
+Writer::Arguments Writer::arguments(const Expr& e) {
+  Arguments made;
+  for (std::size_t i = 1; i < e.parts.size(); ++i) {
+    const Expr& part = e.parts[i];
+    for (Value& v : made.places) v = before(v, part);
+    for (auto& [name, v] : made.keywords) v = before(v, part);
+    if (part.kind == Expr::Kind::Keyword)
+      made.keywords.emplace(part.name, value(part.parts[0]));
+    else
+      made.places.push_back(value(part));
+  }
+  return made;
+}
+
 Value Writer::call(const Expr& e) {
   if (e.parts[0].kind == Expr::Kind::Attribute) {
     const Value base = value(e.parts[0].parts[0]);
@@ -150,12 +164,34 @@ Value Writer::math(const std::string& name, const Expr& e) {
                                            : compute_primitive(row->second, DType::Float64, {x}));
 }
 
+// Where a ufunc is told to put its result, by place or by keyword.
+std::optional<Value> Writer::out_of(const Ufunc& f, Arguments& given) const {
+  std::optional<Value> out;
+  if (given.places.size() == static_cast<std::size_t>(f.nin) + 1) {
+    // NumPy warns of a third argument, from 2.4 on.
+    if (f.name == "maximum" || f.name == "minimum") fail("`" + f.name + "` of three arguments");
+    out = given.places.back();
+    given.places.pop_back();
+  } else if (const auto named = given.keywords.find("out"); named != given.keywords.end()) {
+    out = named->second;
+    given.keywords.erase(named);
+    if (out->kind == Value::Kind::Tuple && out->parts.size() == 1) out = Value(out->parts[0]);
+  }
+  if (out && out->kind == Value::Kind::Nothing) out.reset();
+  return out;
+}
+
 // A ufunc of numbers gives a scalar of NumPy's.
 Value Writer::ufunc(const Ufunc& f, const Expr& e) {
-  if (f.nout != 1 || e.parts.size() != static_cast<std::size_t>(f.nin) + 1)
-    fail("`" + f.name + "` is called in another way than with numbers");
+  const bool is_whole = whole_ == &e;
+  Arguments all = arguments(e);
+  const std::optional<Value> out = out_of(f, all);
+  std::vector<Value>& given = all.places;
+  if (f.nout != 1 || given.size() != static_cast<std::size_t>(f.nin) || !all.keywords.empty())
+    fail("`" + f.name + "` is called with other arguments than its operands and `out`");
+  if (out && !is_whole) fail("`out` in a call that is part of a statement");
+  if (out) return computed_into(f, std::move(given), *out);
   std::vector<Operand> operands;
-  std::vector<Value> given = values(e, 1);
   if (std::ranges::any_of(given, is_array)) return elementwise(f, std::move(given));
   for (Value& v : given) {
     if (!v.is_number()) fail("a function is called with something else than a number");
@@ -202,12 +238,23 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
 
 // A function of NumPy's that is no ufunc.
 Value Writer::of_numpy(const std::string& name, const Expr& e) {
-  const std::vector<Value> given = values(e, 1);
+  Arguments all = arguments(e);
+  const std::vector<Value>& given = all.places;
+  const bool is_new = name == "zeros" || name == "ones" || name == "empty";
+  // What may stand in the second place as well.
+  const char* second = is_new ? "dtype" : "";
+  if (const auto named = all.keywords.find(second);
+      given.size() == 1 && named != all.keywords.end()) {
+    all.places.push_back(named->second);
+    all.keywords.erase(named);
+  }
+  if (!all.keywords.empty())
+    fail("`np." + name + "` is called with the keyword `" + all.keywords.begin()->first + "`");
   if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
   if (is_reduction(name) && given.size() == 1) return reduction(name, given[0]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
   const bool has_dtype = given.size() == 2;
-  if ((name == "zeros" || name == "ones" || name == "empty") && (given.size() == 1 || has_dtype)) {
+  if (is_new && (given.size() == 1 || has_dtype)) {
     const DType dtype = has_dtype ? dtype_given(given[1]) : DType::Float64;
     return filled(dtype, shape(given[0]), name == "ones");
   }

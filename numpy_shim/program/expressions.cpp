@@ -69,6 +69,8 @@ Value Writer::value(const Expr& e) {
     }
     case Call:
       return call(e);
+    case Keyword:
+      fail("a call with the keyword `" + e.name + "`");
   }
   throw InternalError("an expression of unknown kind");
 }

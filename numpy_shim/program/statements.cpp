@@ -236,6 +236,7 @@ bool Writer::statement(const Statement& s) {
       guard(truth(s.value));
       break;
     case Evaluate:
+      whole_ = &s.value;
       own_copy(value(s.value));  // it may warn
       break;
     case Pass:
@@ -559,6 +560,7 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
 
 void Writer::assign(const Statement& s) {
   keeps_ = std::ranges::any_of(s.targets, [](const Expr& e) { return e.kind != Expr::Kind::Item; });
+  if (s.targets.size() == 1 && s.targets[0].kind == Expr::Kind::Local) whole_ = &s.value;
   Value v = value(s.value);
   keeps_ = false;
   for (const Expr& target : s.targets) v = before(v, target);

@@ -232,8 +232,11 @@ class Writer {
   Value elements(const Value& v);
   static void take_in(Elements& into, const Value& v);
   void check_numbers(const std::vector<Operand>& operands);
-  Value elementwise(const Ufunc& f, std::vector<Value> given);
-  Value looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given);
+  Value elementwise(const Ufunc& f, std::vector<Value> given, const Value* out = nullptr);
+  Value computed_into(const Ufunc& f, std::vector<Value> given, const Value& out);
+  Value looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given,
+                    const Value* out);
+  Value in_place_of(const Value& out, const std::vector<Value>& given);
   Value array_operator(Operator op, std::vector<Value> given);
   Value in_memory(const Value& v);
   Value new_array(DType dtype, const std::vector<Reg>& lengths);
@@ -289,11 +292,18 @@ class Writer {
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);
   Value number(const Expr& e);
+  // What a call is given by place and by keyword.
+  struct Arguments {
+    std::vector<Value> places;
+    std::map<std::string, Value> keywords;
+  };
+  Arguments arguments(const Expr& e);
   Value call(const Expr& e);
   Value builtin(const std::string& name, const Expr& e);
   Value extreme(bool largest, const Expr& e);
   Value math(const std::string& name, const Expr& e);
   Value ufunc(const Ufunc& f, const Expr& e);
+  std::optional<Value> out_of(const Ufunc& f, Arguments& given) const;
   Value of_numpy(const std::string& name, const Expr& e);
   Value method(const Value& array, const std::string& name, const Expr& e);
   std::vector<Reg> shape(const Value& v);
@@ -370,6 +380,7 @@ class Writer {
   const Statement* statement_ = nullptr;
   int exit_ = kNone, line_ = 0;
   std::vector<ArrayReg> saved_;  // functions that it calls change them
+  const Expr* whole_ = nullptr;  // the value of a statement that does nothing else than to keep it
   bool keeps_ = false;           // the statement may keep an array that it makes in a variable
   bool may_exit_ = true;  // unset where a round of an inner loop has begun, and no statement of it
 

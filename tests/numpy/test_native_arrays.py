@@ -386,6 +386,77 @@ def picked(x, i):
     return x[x > 0.125 * i]
 
 
+def given_out(v, w, m, b):
+    for i in range(1, 4):
+        np.add(v, w, v)
+        np.multiply(v[i:], v[:-i], out=v[:-i])
+        last = np.sqrt(v, out=w)
+        np.subtract(m, i, out=m)
+        np.maximum(m.T, w[:7], out=m)
+        np.less(m, 0.5 * i, out=b)
+        np.logical_not(b, b)
+        v += np.divide(m[0, 0], w[0], None)
+        np.add(m[0], 1, out=(m[i],))
+        np.exp(-w, out=w)
+        np.arctan2(v, w, v)
+        np.cos(m[i], out=m[i - 1])
+        np.sin(m[:, i], out=m[:, 0])
+        np.exp(w[1:], out=w[:-1])
+        v[:7][b[i]] = i
+    return last
+
+
+def given_out_that_does_not_fit(v, w, m):
+    for i in range(3):
+        np.add(v, 1, out=v)
+        np.divide(v, w[i], out=w)
+        np.add(v[: 5 + i], w[:5], out=v[:5])
+        np.add(m, v[:7], out=m[2 - i :])
+    return i
+
+
+def changed(x, y, i):
+    np.multiply(x, i, out=x)
+    np.add(x[i:], y[:-i], y[i:])
+    z = np.subtract(x, y, out=np.zeros(len(x)))
+    z = np.multiply(z, z, out=z)
+    return z
+
+
+def given_out_in_functions(v, w):
+    for i in range(1, 4):
+        a = changed(v, w, i)
+        b = v * 2 + changed(v, w, i)
+        w[i] = changed(w, v, i)[0] / (v[1] - 1)
+    return a, b
+
+
+def keywords(n):
+    for i in range(n):
+        a = np.zeros((i, 2), dtype=np.float32)
+        b = np.ones(3, dtype=int)
+        b[:] = i
+        a[:, 1] = i
+        c = np.empty(i, dtype=complex)
+        c[:] = i
+    return a, b, c
+
+
+def fast_mandelbrot(z, c, xi, yi, counts, steps):
+    for i in range(steps):
+        if not len(z):
+            break
+        np.multiply(z, z, z)
+        np.add(z, c, z)
+        far = abs(z) > 2.0
+        counts[xi[far], yi[far]] = i + 1
+        np.logical_not(far, far)
+        z = z[far]
+        xi, yi = xi[far], yi[far]
+        c = c[far]
+    return z, xi, yi
+
+
 def reduced(v, m):
     for i in range(1, 6):
         v[i] = np.sum(v[:i]) + v[i:].sum() - (v[:i] * v[i]).sum()
@@ -692,6 +763,24 @@ CASES = [
     (index_arrays_of_several_axes, T3, np.array([[0, 1]] * 2, "i2"), np.arange(9)[::-2]),
     (in_functions, V, M, V > 0.4),
     (in_functions, V * 3, M, V > 0.9),
+    (given_out, V, V + 1, M, M > 0),
+    (given_out, V + 1j, V + 1, M, M > 0),
+    (given_out, V.astype("f4"), V.astype("f4"), M.astype("f4"), np.asfortranarray(M > 0)),
+    (given_out, V - 0.5, V, M, M > 0),
+    (given_out_that_does_not_fit, V, V.copy(), M),
+    (given_out_that_does_not_fit, V, V * 0, M),
+    (given_out_in_functions, V, V + 1),
+    (given_out_in_functions, np.ones(5), V[:5]),
+    (keywords, 4),
+    (
+        fast_mandelbrot,
+        np.zeros(9, complex),
+        C[0].ravel() * 0.5,
+        np.repeat(np.arange(3), 3),
+        np.tile(np.arange(3), 3),
+        np.zeros((3, 3), int),
+        8,
+    ),
     (reduced, V, M),
     (reduced, V * 1e308, M * 1e300),
     (reduced, V.astype("f4"), M.astype("f4")),

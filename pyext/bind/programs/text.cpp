@@ -22,7 +22,7 @@ const Names<Expr::Kind>& expressions() {
       {"Nothing", Nothing}, {"Local", Local},   {"Outside", Outside}, {"Attribute", Attribute},
       {"Unary", Unary},     {"Binary", Binary}, {"Compare", Compare}, {"And", And},
       {"Or", Or},           {"Choice", Choice}, {"Item", Item},       {"Slice", Slice},
-      {"Tuple", Tuple},     {"Call", Call}};
+      {"Tuple", Tuple},     {"Call", Call},     {"Keyword", Keyword}};
   return names;
 }
 
@@ -105,6 +105,10 @@ Expr read_expression(const py::handle& tree) {
       e.name = item(tree, 2).cast<std::string>();
       e.parts.push_back(read_expression(item(tree, 1)));
       return e;
+    case Keyword:
+      e.name = item(tree, 1).cast<std::string>();
+      first = 2;
+      break;
     case Unary:
     case Binary:
       e.op = named(operators(), item(tree, 1));

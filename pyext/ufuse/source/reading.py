@@ -273,9 +273,16 @@ class _Reader:
         return "Tuple", *map(self.expression, node.elts)
 
     def value_Call(self, node: ast.Call) -> Node:
-        if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
-            raise Unreadable("a call with keywords or `*`", node.lineno)
-        return "Call", self.expression(node.func), *map(self.expression, node.args)
+        given: list[Node] = []
+        for each in node.args:
+            if isinstance(each, ast.Starred):
+                raise Unreadable("a call with `*`", node.lineno)
+            given.append(self.expression(each))
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise Unreadable("a call with `**`", node.lineno)
+            given.append(("Keyword", keyword.arg, self.expression(keyword.value)))
+        return "Call", self.expression(node.func), *given
 
 
 def _words(node: ast.AST) -> str:
