@@ -5,7 +5,9 @@
 // operation after the other; element by element gives the same numbers, as long as what is written
 // is read before, and flags are looked at before anything else is done.
 #include <algorithm>
+#include <bit>
 
+#include "numpy_shim/operators.h"
 #include "numpy_shim/program/writer.h"
 #include "numpy_shim/promote.h"
 
@@ -275,15 +277,43 @@ Value Writer::in_place_of(const Value& out, const std::vector<Value>& given) {
 
 Value Writer::array_operator(Operator op, std::vector<Value> given) {
   if (op == Operator::MatrixMultiply) return product("matmul", given[0], given[1]);
-  if (op == Operator::Power) {
-    // What NumPy makes of it, whatever the version.
-    const Value& exponent = given[1];
-    const bool is_square = exponent.is_int() && exponent.known && *exponent.known == 2;
-    if (!is_array(given[0]) || !is_in(given[0].dtype, ir::kFloat) || !is_square)
-      fail("a power of an array");
-    return elementwise(world_.ufunc("square"), {given[0]});
-  }
+  if (op == Operator::Power) return power(given[0], given[1]);
   return elementwise(world_.ufunc(ufunc_of(op)), std::move(given));
+}
+
+// NumPy's shortcuts for some exponents; what is not written in the text must be none of these.
+Value Writer::power(const Value& base, const Value& exponent) {
+  if (is_array(base) && exponent.is_number()) {
+    const std::optional<double> known = known_float(exponent);
+    if (known) {
+      const char* shortcut = power_shortcut(
+          world_.version, base.dtype, {*known, !exponent.is_int(), exponent.box == Box::Python});
+      if (shortcut != nullptr &&
+          (shortcut == std::string_view("_ones_like") || base.dtype == DType::Bool))
+        fail("a power of an array that is another one in each NumPy");
+      if (shortcut != nullptr) return elementwise(world_.ufunc(shortcut), {base});
+    } else if (is_in(exponent.dtype, ir::kComplex)) {
+      fail("a complex power of an array");
+    } else {
+      const Reg own = cast_to(exponent.reg, DType::Float64);
+      for (double special : kSpecialExponents) {
+        const Reg other = constant(DType::Float64, {{std::bit_cast<std::uint64_t>(special)}});
+        guard(compute(Op::NotEqual, DType::Bool, {own, other}));
+      }
+    }
+  }
+  // The loops of integers raise where an exponent is negative.
+  if (!is_in(base.dtype, ir::kInexact) && !is_in(exponent.dtype, ir::kInexact))
+    fail("a power of integers");
+  return elementwise(world_.ufunc("power"), {base, exponent});
+}
+
+// f.outer(a, b): each element of one beside the whole other.
+Value Writer::outer(const Ufunc& f, const std::vector<Value>& given) {
+  if (f.nin != 2 || f.nout != 1 || given.size() != 2 || !is_array(given[0]) || !is_array(given[1]))
+    fail("`" + f.name + ".outer` of something else than two arrays");
+  const Value first = as_numpy_lays_out(given[0]);
+  return elementwise(f, {with_new_axes(first, 0, given[1].rank), given[1]});
 }
 
 // f(..., out=out): written at once.

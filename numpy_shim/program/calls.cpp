@@ -49,6 +49,8 @@ Value Writer::call(const Expr& e) {
   if (e.parts[0].kind == Expr::Kind::Attribute) {
     const Value base = value(e.parts[0].parts[0]);
     if (is_array(base)) return method(base, e.parts[0].name, e);
+    const bool of_ufunc = base.kind == Value::Kind::Given && base.given.kind == Given::Kind::Ufunc;
+    if (of_ufunc && e.parts[0].name == "outer") return outer(*base.given.ufunc, values(e, 1));
   }
   const Value called = value(e.parts[0]);
   if (called.kind != Value::Kind::Given) fail("something is called that is no known function");
@@ -242,7 +244,7 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   const std::vector<Value>& given = all.places;
   const bool is_new = name == "zeros" || name == "ones" || name == "empty";
   // What may stand in the second place as well.
-  const char* second = is_new ? "dtype" : "";
+  const char* second = is_new ? "dtype" : name == "concatenate" ? "axis" : "";
   if (const auto named = all.keywords.find(second);
       given.size() == 1 && named != all.keywords.end()) {
     all.places.push_back(named->second);
@@ -250,9 +252,13 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   }
   if (!all.keywords.empty())
     fail("`np." + name + "` is called with the keyword `" + all.keywords.begin()->first + "`");
+  if (name == "outer" && given.size() == 2 && given[0].rank == 1 && given[1].rank == 1)
+    return outer(world_.ufunc("multiply"), given);
   if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
   if (is_reduction(name) && given.size() == 1) return reduction(name, given[0]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
+  if (name == "concatenate" || name == "hstack" || name == "vstack") return stacked(name, given);
+  if (name == "triu" || name == "tril") return triangle(name == "triu", given);
   const bool has_dtype = given.size() == 2;
   if (is_new && (given.size() == 1 || has_dtype)) {
     const DType dtype = has_dtype ? dtype_given(given[1]) : DType::Float64;

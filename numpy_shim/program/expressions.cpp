@@ -13,8 +13,7 @@ Value Writer::value(const Expr& e) {
     case Int:
       return python_int(e.integer);
     case Float:
-      return python_number(DType::Float64,
-                           constant(DType::Float64, {{std::bit_cast<std::uint64_t>(e.real)}}));
+      return python_float(e.real);
     case Complex:
       return python_number(DType::Complex128,
                            constant(DType::Complex128, {{std::bit_cast<std::uint64_t>(e.real),

@@ -57,6 +57,20 @@ Value Writer::python_int(std::int64_t value) {
   return v;
 }
 
+Value Writer::python_float(double value) {
+  const Reg reg = constant(DType::Float64, {{std::bit_cast<std::uint64_t>(value)}});
+  known_floats_.emplace(reg, value);
+  return python_number(DType::Float64, reg);
+}
+
+// The value of a number of Python's that is written in the text.
+std::optional<double> Writer::known_float(const Value& v) const {
+  if (v.is_int() && v.known) return static_cast<double>(*v.known);
+  const auto known = known_floats_.find(v.reg);
+  if (!v.is_python() || known == known_floats_.end()) return std::nullopt;
+  return known->second;
+}
+
 void Writer::take_box(Value& result, const Value& a, const Value& b) {
   if (a.box == Box::NumPy || b.box == Box::NumPy) {
     result.box = Box::NumPy;
@@ -384,6 +398,7 @@ Value Writer::unary(Operator op, const Value& given) {
       return widened(given);
     case Operator::Negative:
       if (is_in(v.dtype, ir::kUInt)) fail("an unsigned number is negated");
+      if (is_float(v.dtype) && known_float(v)) return python_float(-*known_float(v));
       v.reg = of_integer ? primitive(Primitive::NegateChecked, v.dtype, {v.reg})
                          : compute(Op::Negative, v.dtype, {v.reg});
       v.non_negative = false;

@@ -210,10 +210,12 @@ class Writer {
   Value python_number(DType dtype, Reg reg);
   Value numpy_number(DType dtype, Reg reg);
   Value python_int(std::int64_t value);
+  Value python_float(double value);
   void take_box(Value& result, const Value& a, const Value& b);
   Value widened(const Value& v);
   DType common(const Value& a, const Value& b) const;
   void settle(Value& v);
+  std::optional<double> known_float(const Value& v) const;
   Reg as(const Value& v, DType dtype);
   Value unary(Operator op, const Value& x);
   Value absolute(const Value& x);
@@ -234,6 +236,8 @@ class Writer {
   void check_numbers(const std::vector<Operand>& operands);
   Value elementwise(const Ufunc& f, std::vector<Value> given, const Value* out = nullptr);
   Value computed_into(const Ufunc& f, std::vector<Value> given, const Value& out);
+  Value outer(const Ufunc& f, const std::vector<Value>& given);
+  Value power(const Value& base, const Value& exponent);
   Value looped_over(const Ufunc& f, const Resolved& resolved, const std::vector<Value>& given,
                     const Value* out);
   Value in_place_of(const Value& out, const std::vector<Value>& given);
@@ -288,6 +292,12 @@ class Writer {
   void check_broadcast(const Value& v, const std::vector<Reg>& lengths);
   void scatter(const Written& written);
   void augment_selection(const Statement& s, const Value& array, const std::vector<Value>& key);
+
+  // ---- New arrays of others (stacks.cpp) ----
+  Value stacked(const std::string& name, const std::vector<Value>& given);
+  Value behind_each_other(const std::vector<Value>& parts, int axis);
+  Value with_new_axes(const Value& array, int before, int behind);
+  Value triangle(bool upper, const std::vector<Value>& given);
 
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);
@@ -405,7 +415,8 @@ class Writer {
   std::map<std::pair<Key, std::pair<DType, int>>, ArrayReg> array_registers_;
   std::map<Key, Reg> tags_, selectors_;
   std::map<Key, std::vector<Value>> alternatives_;
-  std::map<int, Value> outsiders_;  // numbers and arrays that global names hold
+  std::map<Reg, double> known_floats_;  // constants of Python's
+  std::map<int, Value> outsiders_;      // numbers and arrays that global names hold
 };
 
 }  // namespace ufuse::numpy_shim::program

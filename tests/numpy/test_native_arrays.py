@@ -431,6 +431,41 @@ def given_out_in_functions(v, w):
     return a, b
 
 
+def outer_products(v, w, m):
+    for i in range(1, 5):
+        a = np.outer(v[:i], w[i:]) - 1
+        b = np.add.outer(m[:, i], v[:3])
+        m[:] = np.minimum(m, np.add.outer(m[:, i], m[i, :]))
+        m -= np.multiply.outer(v[:7] * i, w[1:8]) * 0.01
+        c = np.outer(m[i] + 1, m[:, i])
+        d = np.less.outer(m[:2], v[:i])
+        e = np.subtract.outer(v[::-1], w[::2])
+    return a, b, c, d, e
+
+
+def powers(v, m, p):
+    for i in range(1, 5):
+        a = v**2 + v**0.5 + v**1.5 - v**-1 + v**-0.5
+        b = m ** (-1.5) + m**3 - m.T ** abs(m)
+        c = v ** m[0, 0] + v**p + 2.0**v - p**v
+        v[i:] **= 1.25
+        m **= 2
+        v *= np.power(m[i, i], 0.125)
+        d = v**i
+        e = v ** (i + 0.25)
+        f = v[v > 0.5] ** (-1.5)
+    return a, b, c, d, e, f
+
+
+def powers_of_other_kinds(n, z, b):
+    for i in range(1, 4):
+        x = n**0.25
+        y = n**2
+        w = z**2
+        u = n ** (i + 0.5)
+    return x, y, w, u
+
+
 def keywords(n):
     for i in range(n):
         a = np.zeros((i, 2), dtype=np.float32)
@@ -440,6 +475,58 @@ def keywords(n):
         c = np.empty(i, dtype=complex)
         c[:] = i
     return a, b, c
+
+
+def stacks(v, m, n):
+    for i in range(1, 5):
+        a = np.hstack((v[:i], v[i:] * 2, v[:0]))
+        b = np.hstack((m[:, :i], m[:, i:] + 1, m[:, 0:1].T.T))
+        c = np.vstack((v[:7], m[i], m[:, i]))
+        d = np.concatenate((m[:i], m[i:], m[:1] * i), 0)
+        e = np.concatenate((m, m.T[:, ::-1]), -1)
+        f = np.concatenate((n[: i + 2], n))
+        g = np.vstack((m.T, m[: i - 1]))
+        s = np.hstack((m.T, m)).sum()
+        v[i] = np.hstack((v[:i], v[:i])) @ np.concatenate((v[i : 2 * i], v[:i]))
+    return a, b, c, d, e, f, g, s
+
+
+def stacks_that_do_not_fit(v, m):
+    for i in range(4):
+        a = np.concatenate((m[i:], m[:, 3 - i :]), axis=0)
+        b = np.vstack((v[: 5 + i], m[0]))
+    return a, b
+
+
+def triangles(m, n, k):
+    for i in range(4):
+        a = np.triu(m)
+        b = np.tril(m * i, -1)
+        c = np.triu(m[i:], i - 2)
+        d = np.tril(n[:, i:], k)
+        e = np.triu(m.T, k).sum() + np.tril(m).max()
+    return a, b, c, d, e
+
+
+def body(mass, pos, vel, dt):
+    """Bodies that attract each other."""
+    for _ in range(4):
+        dx = pos[:, 0:1].T - pos[:, 0:1]
+        dy = pos[:, 1:2].T - pos[:, 1:2]
+        near = dx**2 + dy**2 + 0.01
+        near[near > 0] = near[near > 0] ** (-1.5)
+        vel[:, 0:1] += dx * near @ mass * dt
+        vel[:, 1:2] += dy * near @ mass * dt
+        pos += vel * dt
+    return near
+
+
+def mandelbrot(z, c, counts, steps):
+    for n in range(steps):
+        inside = np.less(abs(z), 2.0)
+        counts[inside] = n
+        z[inside] = z[inside] ** 2 + c[inside]
+    return inside
 
 
 def fast_mandelbrot(z, c, xi, yi, counts, steps):
@@ -771,7 +858,26 @@ CASES = [
     (given_out_that_does_not_fit, V, V * 0, M),
     (given_out_in_functions, V, V + 1),
     (given_out_in_functions, np.ones(5), V[:5]),
+    (outer_products, V, V + 1, M),
+    (outer_products, V, V + 1, np.asfortranarray(M)),
+    (outer_products, V.astype("f4"), V, M),
+    (powers, V, M, np.float64(0.75)),
+    (powers, V, abs(M), 2.5),
+    (powers, V.astype("f4"), abs(M).astype("f4"), 0.3),
+    (powers, V, abs(M), 2.0),
+    (powers, V - 0.1, M * 1e100, 3),
+    (powers_of_other_kinds, np.arange(9), V + 1j, V > 0),
     (keywords, 4),
+    (stacks, V, M, np.arange(5)),
+    (stacks, V, np.asfortranarray(M), np.arange(5)),
+    (stacks, V.astype("f4"), M.astype("f4"), V > 0.5),
+    (stacks_that_do_not_fit, V, M),
+    (triangles, M, np.arange(30).reshape(5, 6), 2),
+    (triangles, np.asfortranarray(M), np.arange(30).reshape(6, 5), -3),
+    (triangles, M, np.arange(30).reshape(6, 5) % 3 > 0, 2**62),
+    (triangles, M, np.arange(30).reshape(6, 5) > 3, 2**63 - 1),
+    (body, V[:5, None] + 1, RNG.random((5, 2)), RNG.random((5, 2)), 0.01),
+    (mandelbrot, C[0] * 0, C[0] * 0.4, np.zeros((3, 3), int), 8),
     (
         fast_mandelbrot,
         np.zeros(9, complex),
@@ -997,15 +1103,33 @@ class Writer:
         if kind < 0.5 and axes == 1:
             return f"(m[{part}, {part}] @ {self.part(part, 1)})"
         if kind < 0.55 and axes == 1:
-            return f"{self.pick('x', 'y', 'm[i]')}[k[{part}]]"
+            return self.chosen(part)
         one = self.array(part, axes, depth + 1)
         other = self.number() if self.rng.random() < 0.4 else self.array(part, axes, depth + 1)
         pair = [one, other]
         self.rng.shuffle(pair)
         if self.rng.random() < 0.1:
             return f"np.maximum({pair[0]}, {pair[1]})"
+        if self.rng.random() < 0.05:
+            return f"({one} ** {self.pick('2', '0.5', '-1.5', '3', 'i', 'a')})"
         op = self.pick("+", "+", "-", "*", "*", "/", "//", "%", "<", "**")
         return f"({pair[0]} {op} {pair[1]})"
+
+    def chosen(self, part):
+        """Elements at integers, or where something is true."""
+        vector = self.pick("x", "y", "m[i]")
+        return self.pick(
+            f"{vector}[k[{part}]]",
+            f"{vector}[{vector} > {self.pick('0', 'a', '1')}]",
+            f"{self.pick('x', 'y')}[m[i] < n[i]]",
+            f"m[k[{part}], k[{part}]]",
+            f"m[{self.pick('i', '-1')}, k[{part}]]",
+            f"n[m[:, i] > y, {self.pick('i', '1')}]",
+            f"m[m > {self.pick('0', 'a')}]",
+        )
+
+    def chosen_of_two_axes(self):
+        return self.pick("m[k]", "n[:, k]", "m[x > 0]", "n[:, y > a]", "m[k, 1:]", "n[2:, x < y]")
 
     def call(self):
         def vector():
@@ -1075,7 +1199,23 @@ class Writer:
             return f"w = {self.array(part, axes)}"
         if kind < 0.45:
             return f"v, w = w, {self.array(part, axes)}"
+        if kind < 0.53:
+            target = self.chosen(part) if axes == 1 else self.chosen_of_two_axes()
+            value = self.number()
+            if self.rng.random() < 0.3:
+                value = self.chosen(part) if axes == 1 else self.chosen_of_two_axes()
+            return f"{target} {self.pick('', '', '+', '*')}= {value}"
+        if kind < 0.56:
+            to = self.part(part, axes)
+            pair = f"{self.part(part, axes)}, {self.pick(to, self.part(part, axes), self.number())}"
+            ufunc = self.pick("add", "multiply", "subtract", "arctan2", "hypot")
+            return f"np.{ufunc}({pair}, {self.pick('', 'out=')}{to})"
+        if kind < 0.58:
+            outer = self.pick("np.add.outer", "np.outer", "np.multiply.outer")
+            return f"{self.pick('m[:]', 'n', 'w')} = {outer}({self.pick('x', 'm[:, i]')}, y)"
         if kind < 0.6:
+            return f"w = {self.chosen(part) if axes == 1 else self.chosen_of_two_axes()}"
+        if kind < 0.7:
             op = self.pick("+", "-", "*", "/", "//")
             return f"{self.part(part, axes)} {op}= {self.array(part, axes)}"
         return f"{self.part(part, axes)} = {self.array(part, axes)}"

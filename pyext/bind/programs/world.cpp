@@ -26,9 +26,10 @@ constexpr std::array kBuiltins = {"abs", "bool", "complex", "float", "int",
                                   "len", "max",  "min",     "range"};
 
 // Functions of NumPy's that are no ufuncs, likewise.
-constexpr std::array kOfNumPy = {"amax",      "amin", "dot",  "empty", "empty_like",
-                                 "flip",      "max",  "mean", "min",   "ones",
-                                 "ones_like", "prod", "sum",  "zeros", "zeros_like"};
+constexpr std::array kOfNumPy = {
+    "amax",   "amin", "concatenate", "dot",  "empty",  "empty_like", "flip",
+    "hstack", "max",  "mean",        "min",  "ones",   "ones_like",  "outer",
+    "prod",   "sum",  "tril",        "triu", "vstack", "zeros",      "zeros_like"};
 
 bool is_math(PyObject* object) {
   if (!PyCFunction_Check(object)) return false;
