@@ -292,7 +292,7 @@ void ArrayPrinter::apart(const Step& s) {
   std::string shared = "!rt::is_apart(" + part(s.target) + ", " + bytes(s.target) + ")";
   for (ArrayReg a : s.arrays)
     shared += " || rt::may_share(" + part(s.target) + ", " + bytes(s.target) + ", " + part(a) +
-              ", " + bytes(a) + ")";
+              ", " + bytes(a) + ", " + std::to_string(s.gap) + ")";
   exit_where_(shared, s.exit);
 }
 

@@ -178,10 +178,10 @@ template <class T, class P, int M>
   });
 }
 
-// Whether two arrays may share memory.
+// Whether two arrays may share memory, or lie less than some bytes apart.
 template <int M, int N>
 [[gnu::noinline]] inline bool may_share(const Part<M>& a, i64 a_bytes, const Part<N>& b,
-                                        i64 b_bytes) {
+                                        i64 b_bytes, i64 gap) {
   if (a.size() == 0 || b.size() == 0) return false;
   const auto reach = [](const auto& x, i64 bytes, i64& low, i64& high) {
     low = (i64)x.at;
@@ -194,7 +194,7 @@ template <int M, int N>
   i64 low_a, high_a, low_b, high_b;
   reach(a, a_bytes, low_a, high_a);
   reach(b, b_bytes, low_b, high_b);
-  return low_a < high_b && low_b < high_a;
+  return low_a < high_b + gap && low_b < high_a + gap;
 }
 
 }  // namespace rt

@@ -189,7 +189,8 @@ class Printer {
       case Gather:
         return line(array(s.target) + " = " + positions(s, s.array) + at);
       case Apart:
-        return line("apart " + array(s.target) + " from " + arrays(s.arrays) + at);
+        return line("apart " + array(s.target) + " from " + arrays(s.arrays) + " by " +
+                    std::to_string(s.gap) + at);
       case Scatter:
         return line(positions(s, s.target) + " = " +
                     (s.array == kNone ? reg(s.args.back()) : array(s.array)));

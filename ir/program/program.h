@@ -145,7 +145,8 @@ struct Step {
     Within,     // exits where a position is outside of `array`
     Gather,     // target = array at the positions, whose axes come first in it; exits where a
                 // position is outside, and where NumPy would not lay out the others in rows
-    Apart,      // exits where `target` may share memory with one of `arrays` or with itself
+    Apart,      // exits where `target` may share memory with itself or with one of `arrays`, or
+                // lies less than `gap` bytes from it
     Scatter,  // target at the positions = `array`, which broadcasts; where that is kNone, the last
               // of args
     Product,  // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
@@ -179,6 +180,7 @@ struct Step {
   // View: what args have of each axis of `array`, one index, or start, step and length; and where
   // there is a new axis.
   std::vector<Axis> axes;
+  int gap = 0;
   int depth = 0;
   int exit = kNone;  // position in Program::exits
   int line = 0;      // of the user's statement, where one begins

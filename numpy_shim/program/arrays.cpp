@@ -65,6 +65,7 @@ const char* ufunc_of(Operator op) {
 }
 
 constexpr int kMostAxes = 4;  // of a new array
+constexpr int kVectorBytes = 64;
 
 // The functions and methods that reduce an array of any shape to a number.
 struct ReductionName {
@@ -245,11 +246,13 @@ Value Writer::looped_over(const Ufunc& f, const Resolved& resolved, const std::v
 }
 
 // Memory in the place of an array that a loop writes: it holds the same elements, where the loop
-// reads them in the same places. Of other operands none shares memory with it.
+// reads them in the same places. NumPy's loops look at whether their operands lie so near that
+// vectors would overlap: none of the others does.
 Value Writer::in_place_of(const Value& out, const std::vector<Value>& given) {
   Step apart, row;
   apart.kind = Step::Kind::Apart;
   apart.target = out.array;
+  apart.gap = kVectorBytes;
   bool is_read = false;
   for (const Value& v : given) {
     if (v.is_number()) continue;

@@ -399,13 +399,19 @@ def test_it_is_what_python_does(case):
 
 @pytest.mark.parametrize("backend", ["compiled"], indirect=True)
 def test_one_kind_of_arguments_does_not_close_the_loop_to_others():
-    made = looped(total)
+    def add(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i]
+        return s
+
+    made = looped(add)
     (loop,) = heads.loops_of(made.__code__)
     with told(eager=True):
         assert made(np.array([1, 2], object)) == 3
         assert loop.facts["why_not"]
         assert not loop.facts["versions"]
-        assert made(X) == total(X)
+        assert made(X) == add(X)
     assert loop.facts["versions"]
     assert not loop.facts["why_not"]
 
