@@ -14,6 +14,7 @@
 #include "pyext/bind/sites/frames.h"
 #include "pyext/bind/sites/others.h"
 #include "pyext/bind/sites/site.h"
+#include "pyext/bind/sites/spread.h"
 #include "pyext/bind/sites/variables.h"
 
 namespace ufuse::pyext {
@@ -56,6 +57,7 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);
   ufuse::pyext::bind_site(m);
+  ufuse::pyext::bind_spread(m);
   ufuse::pyext::bind_others(m);
   ufuse::pyext::bind_attributes(m);
   ufuse::pyext::bind_frames(m);

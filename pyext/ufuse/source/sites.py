@@ -64,6 +64,9 @@ class Hooks(NamedTuple):
     own : callable or None
         ``own(f)`` in the place of each function ``f`` that the code makes, before its decorators
         get it. None: it stays.
+    spread : callable or None
+        ``spread(f)(*args, **kwargs)`` in the place of ``f(*args, **kwargs)``. None: ``site`` is
+        called there, too.
     """
 
     site: Callable[..., Any]
@@ -81,6 +84,7 @@ class Hooks(NamedTuple):
     known: Callable[[Any], Any] | None = None
     value: Callable[[Any, str, int], Any] | None = None
     own: Callable[[Any], Any] | None = None
+    spread: Callable[[Any], Callable[..., Any]] | None = None
 
 
 # No call site asks: the code as it is, whose loops may go on natively.
@@ -248,6 +252,9 @@ class _Sites(ast.NodeTransformer):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "super" and not node.args:
             return node  # it looks into the frame of its caller
+        if self.hooks.spread is not None and _is_spread(node):
+            node.func = _call(_PLACES.spread, [node.func], [], node.func)
+            return node
         return _call(_PLACES.site, [node.func, *node.args], node.keywords, node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -375,7 +382,7 @@ class _Operations(_Sites):
     def _told(self, node: Any, visit: Callable[[Any], Any]) -> Any:
         mark = _mark(node)
         made = visit(node)
-        if made is node and isinstance(node, ast.Call):
+        if made is node and isinstance(node, ast.Call) and not _is_spread(node):
             return node  # super()
         return _call(_PLACES.value, [made, *mark], [], node)
 
@@ -416,6 +423,13 @@ class _Operations(_Sites):
                 told = _call(_PLACES.value, [name, *_mark(node)], [], name)
                 statements.append(ast.copy_location(ast.Expr(told), node))
         return statements
+
+
+def _is_spread(node: ast.Call) -> bool:
+    """Whether ``*`` or ``**`` stands in a call."""
+    return any(isinstance(each, ast.Starred) for each in node.args) or any(
+        each.arg is None for each in node.keywords
+    )
 
 
 def _mark(node: ast.stmt | ast.expr) -> list[ast.expr]:
