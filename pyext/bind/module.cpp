@@ -1,5 +1,6 @@
 // The module `ufuse._core`: NumPy's C API is imported here, and each topic binds its own names.
 #define UFUSE_IMPORTS_NUMPY
+#include "pyext/bind/call/holders.h"
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/lazy/operators.h"
@@ -59,6 +60,7 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_site(m);
   ufuse::pyext::bind_spread(m);
   ufuse::pyext::bind_others(m);
+  ufuse::pyext::bind_holders(m);
   ufuse::pyext::bind_attributes(m);
   ufuse::pyext::bind_frames(m);
   ufuse::pyext::bind_variables(m);

@@ -39,7 +39,8 @@ class Hooks(NamedTuple):
         ``attribute(x, "a")`` in the place of ``x.a`` where it is read. None: it stays, and nothing
         below is called.
     found : callable or None
-        ``found(x[i])`` in the place of ``x[i]``, where it is read.
+        ``found(x[i])`` in the place of ``x[i]``, where it is read, and of a name ``x`` that is
+        iterated over.
     owner : callable or None
         ``owner(x).a`` in the place of ``x.a`` where it is assigned or deleted.
     changed : callable or None
@@ -154,10 +155,10 @@ _MADE_HERE = (
 )
 
 
-# The part of which a node asks the truth or the items, or that it puts into text.
+# The part of which a node asks the truth, or that it takes apart or puts into text.
 _NAMED_PARTS = {
     **dict.fromkeys((ast.If, ast.While, ast.IfExp, ast.Assert), "test"),
-    **{ast.For: "iter", ast.Match: "subject", ast.FormattedValue: "value"},
+    **{ast.Match: "subject", ast.FormattedValue: "value"},
 }
 
 
@@ -281,12 +282,23 @@ class _Sites(ast.NodeTransformer):
         setattr(node, part, self._known_name(getattr(node, part)))
         return cast(ast.AST, node)
 
-    visit_For = visit_If = visit_While = visit_IfExp = visit_Assert = _named_part
+    visit_If = visit_While = visit_IfExp = visit_Assert = _named_part
     visit_Match = visit_FormattedValue = _named_part
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._iterated(node.iter)
+        return node
+
+    def _iterated(self, node: ast.expr) -> ast.expr:
+        """What is iterated over is read later, when traced code may have written to it."""
+        if self.hooks.found is None or not isinstance(node, ast.Name):
+            return node
+        return _call(_PLACES.found, [node], [], node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
-        node.iter = self._known_name(node.iter)
+        node.iter = self._iterated(node.iter)
         node.ifs = [self._known_name(each) for each in node.ifs]
         return node
 
