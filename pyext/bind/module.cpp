@@ -1,5 +1,6 @@
 // The module `ufuse._core`: NumPy's C API is imported here, and each topic binds its own names.
 #define UFUSE_IMPORTS_NUMPY
+#include "pyext/bind/call/holders.h"
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/lazy/operators.h"
@@ -14,6 +15,7 @@
 #include "pyext/bind/sites/frames.h"
 #include "pyext/bind/sites/others.h"
 #include "pyext/bind/sites/site.h"
+#include "pyext/bind/sites/spread.h"
 #include "pyext/bind/sites/variables.h"
 
 namespace ufuse::pyext {
@@ -56,7 +58,9 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_caller(m);
   ufuse::pyext::bind_site(m);
+  ufuse::pyext::bind_spread(m);
   ufuse::pyext::bind_others(m);
+  ufuse::pyext::bind_holders(m);
   ufuse::pyext::bind_attributes(m);
   ufuse::pyext::bind_frames(m);
   ufuse::pyext::bind_variables(m);

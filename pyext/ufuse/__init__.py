@@ -31,6 +31,7 @@ _core.set_frame_counters(tuple(handlers.FRAME_COUNTERS))
 _core.set_others(callees.is_other)
 _core.set_harmless(callees.is_harmless_code)
 _core.set_replacer(escape.replace)
+_core.set_filler(escape.make_real_inside)
 _core.set_array_function(callees.array_function)
 methods.install()
 # A thread that is in the compiler's way at the end would leave its files behind; two seconds are

@@ -5,6 +5,8 @@ expressions, and when the value that warns is never used.
 """
 
 import operator
+import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -424,3 +426,17 @@ def test_nothing_is_printed_by_a_quiet_function(capfd):
     function = ufuse.jit(lambda x: np.sqrt(x * x + 1).sum(axis=0))
     same(function(numbers(12) * 0), np.sqrt(numbers(12) * 0 + 1).sum(axis=0))
     assert capfd.readouterr() == ("", "")
+
+
+def test_others_can_read_and_send_the_filters_during_a_call():
+    """scikit-learn takes the patterns of the filters to other threads and processes."""
+
+    def filters(x):
+        y = x * 2
+        sent = pickle.loads(pickle.dumps(warnings.filters))
+        return y, [row[1] for row in [*warnings.filters, *sent] if row[1] is not None]
+
+    _, patterns = ufuse.jit(filters)(np.ones(3))
+    assert patterns
+    for each in patterns:
+        assert re.match(each.pattern, "a text") is None or each.match("a text")

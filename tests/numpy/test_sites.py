@@ -516,3 +516,38 @@ def test_a_defect_of_the_rewriting_is_no_error_of_the_users(monkeypatch):
     assert "something that nobody thought of" in found.reason
     with pytest.raises(ufuse.InternalError, match="something that nobody thought of"):
         ufuse.jit(function, debug=True)(x)
+
+
+def spread_calls(x, which):
+    def given(*args, k=0, **rest):
+        return args, k, rest
+
+    def grown(values):
+        values.append(x * 3)
+        return {"k": 1}
+
+    values = [x * 2]
+    calls = [
+        lambda: given(*values, **grown(values)),
+        lambda: given(*(v * 2 for v in x), **{"k": x}),
+        lambda: (np.add(*[x, x], **{"out": x}), x.reshape(*(1, 3)), x.sum(*(0,), **{})),
+        lambda: print(*x.sum()),
+        lambda: print(1, *x.sum()),
+        lambda: dict(**x),
+        lambda: x.sum(**x),
+        lambda: dict(a=1, **{"a": x}),
+        lambda: given(**{"k": 1}, **{"k": 2}),
+        lambda: given(**{1: x}),
+        lambda: np.add(*x.sum(), **3),
+        lambda: given(*x.missing),
+        lambda: [].append(*None),
+        lambda: x(*x),
+    ]
+    return calls[which]()
+
+
+@pytest.mark.parametrize("which", range(14))
+def test_stars_in_calls(which):
+    """Errors name what is called, and the arguments are taken apart when all are known."""
+    for _ in range(3):
+        check(spread_calls, X[:3], which)

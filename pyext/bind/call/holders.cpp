@@ -3,6 +3,7 @@
 
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/sites/frames.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -41,6 +42,18 @@ void fill(PyObject* container, const Copies& copies) {
     put(container, i, nullptr, PySequence_Fast_GET_ITEM(container, i), copies);
 }
 
+PyObject* the_filler = nullptr;  // escape.make_real_inside
+
+// Whether a ContainerWalk goes into an object, and `fill` puts real arrays there.
+bool is_walked(PyObject* object) {
+  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PyTuple_CheckExact(object);
+}
+
+// What a weak reference leads to; any other object itself.
+PyObject* referent(PyObject* object) {
+  return PyWeakref_CheckRef(object) ? PyWeakref_GET_OBJECT(object) : object;
+}
+
 }  // namespace
 
 PyObject* Holders::Holder::root() const {
@@ -50,9 +63,36 @@ PyObject* Holders::Holder::root() const {
   return value;
 }
 
+bool Holders::may_hold(PyObject* object) {
+  return PyObject_IS_GC(object) && !is_lazy(object) && !PyArray_Check(object) &&
+         !PyFunction_Check(object) && !PyCFunction_Check(object) && !PyType_Check(object) &&
+         !PyModule_Check(object) && !PySlice_Check(object);
+}
+
 void Holders::add(PyObject* container, PyObject* key) {
-  if (known_.insert({container, key}).second)
-    holders_.push_back({borrow(container), key ? borrow(key) : py::object()});
+  if (is_walked(container)) {
+    if (known_.insert({container, key}).second)
+      holders_.push_back({borrow(container), key ? borrow(key) : py::object()});
+    return;
+  }
+  py::object& known = others_[container];
+  if (known && referent(known.ptr()) == container) return;
+  known = py::reinterpret_steal<py::object>(PyWeakref_NewRef(container, nullptr));
+  if (known) return;
+  PyErr_Clear();
+  known = borrow(container);
+}
+
+void Holders::add_if_lazy(PyObject* object) {
+  bool has_lazies = false;
+  std::vector<py::object> others;  // added afterwards: see ContainerWalk
+  ContainerWalk walk(object, Into::All);
+  while (PyObject* inside = walk.next()) {
+    has_lazies |= is_lazy(inside);
+    if (may_hold(inside) && !is_walked(inside)) others.push_back(borrow(inside));
+  }
+  for (const py::object& other : others) add(other.ptr());
+  if (has_lazies && !is_lazy(object)) add(object);
 }
 
 py::list Holders::lazies() {
@@ -77,11 +117,21 @@ void Holders::make_real(const Copies& copies) {
     std::vector<py::object> inside;
     ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())
-      if (PyDict_CheckExact(object) || PyList_CheckExact(object) || PyTuple_CheckExact(object))
-        inside.push_back(borrow(object));
+      if (is_walked(object)) inside.push_back(borrow(object));
     for (const py::object& each : inside)
       if (copies.original_of(each.ptr()) == each.ptr()) fill(each.ptr(), copies);
   }
+  if (others_.empty()) return;
+  py::list others;
+  for (const auto& [address, known] : std::exchange(others_, {}))
+    if (referent(known.ptr()) == address) others.append(borrow(address));
+  const Unwatched filling;
+  steal(PyObject_CallOneArg(the_filler, others.ptr()));
+}
+
+void bind_holders(py::module_& m) {
+  bind_hand_over(m, "set_filler", "filler", the_filler,
+                 "filler(objects) puts real arrays into the places of lazy ones in these objects.");
 }
 
 }  // namespace ufuse::pyext

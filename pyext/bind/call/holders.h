@@ -4,6 +4,7 @@
 #pragma once
 
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,9 +14,14 @@ namespace ufuse::pyext {
 
 class Holders {
  public:
+  // Whether an object may hold others, in ways that are known or not.
+  static bool may_hold(PyObject* object);
   // A list, or a dict with one of its keys, that may hold a lazy array, also inside other
-  // containers. Without a key: any value of the dict may.
+  // containers. Without a key: any value of the dict may. Into any other object, such as a deque,
+  // module escape looks.
   void add(PyObject* container, PyObject* key = nullptr);
+  // An object that untraced code is about to get: noted if a lazy array is, or may be, in it.
+  void add_if_lazy(PyObject* object);
   // The lazy arrays there, except in containers that nobody else refers to any more.
   py::list lazies();
   // Replaces them by real arrays, which are computed if need be, and copies of the caller's
@@ -29,7 +35,12 @@ class Holders {
     PyObject* root() const;
   };
   std::vector<Holder> holders_;
+  // By address: weak references, which keep no object alive longer than plain Python would; or the
+  // object itself where there can be none.
+  std::unordered_map<PyObject*, py::object> others_;
   std::set<std::pair<PyObject*, PyObject*>> known_;
 };
+
+void bind_holders(py::module_& m);
 
 }  // namespace ufuse::pyext

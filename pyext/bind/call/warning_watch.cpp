@@ -39,16 +39,38 @@ PyObject* hear(PyObject*, PyObject* text) {
   });
 }
 
-PyMethodDef kHear = {"match", hear, METH_O, nullptr};
+// What others read of the row's message, or send to other processes, is a pattern of module re that
+// never matches.
+constexpr const char* kNever = "(?!)";
+
+PyObject* never(PyObject*, void*) { return PyUnicode_FromString(kNever); }
+
+PyObject* reduce(PyObject*, PyObject*) {
+  return guard([&] {
+    const py::object compile = py::module_::import("re").attr("compile");
+    return py::make_tuple(compile, py::make_tuple(kNever)).release().ptr();
+  });
+}
+
+PyMethodDef kMethods[] = {{"match", hear, METH_O, "Hears a message; never matches it."},
+                          {"__reduce__", reduce, METH_NOARGS, "As a pattern that never matches."},
+                          {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef kAttributes[] = {
+    {"pattern", never, nullptr, "A regular expression that never matches.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 // (action, message, category, module, line), as in warnings.filters.
 PyObject* the_row() {
-  static PyObject* row = nullptr;  // no initialiser: importing may run another thread
+  static PyObject* row = nullptr;  // no initialiser: making it may run another thread
   if (row == nullptr) {
-    const py::object match = steal(PyCFunction_New(&kHear, nullptr));
-    const py::object message =
-        py::module_::import("types").attr("SimpleNamespace")(py::arg("match") = match);
-    row = py::make_tuple("ignore", message, borrow(PyExc_Warning), py::none(), 0).release().ptr();
+    PyType_Slot slots[] = {{Py_tp_methods, kMethods},
+                           {Py_tp_getset, kAttributes},
+                           {Py_tp_doc, const_cast<char*>("Hears the warnings of traced calls.")},
+                           {0, nullptr}};
+    PyType_Spec spec = {"ufuse._core.warning_watch", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT,
+                        slots};
+    const py::object type = steal(PyType_FromSpec(&spec));
+    row = py::make_tuple("ignore", type(), borrow(PyExc_Warning), py::none(), 0).release().ptr();
   }
   return row;
 }

@@ -60,7 +60,10 @@ class WrappedResult {
     PyObject* object = result.ptr();
     for (PyObject* lazy : lazies_)
       if (as_lazy(lazy)->real == object) return borrow(lazy);
+    if (py::object copy = copy_of_callers(object)) return copy;
     if (!PyTuple_CheckExact(object) && !PyList_CheckExact(object)) return array(std::move(result));
+    // Others look at this very object, and may change it.
+    if (Py_REFCNT(object) > 1) return result;
     if (const auto it = containers_.find(object); it != containers_.end()) return it->second;
     const bool stays = depth == kMaxDepth || !any_inside(object, Into::Sequences, is_from_numpy);
     return stays ? result : container(std::move(result), depth);
@@ -71,6 +74,12 @@ class WrappedResult {
 
   static bool is_from_numpy(PyObject* object) {
     return PyArray_Check(object) || PyArray_IsScalar(object, Generic);
+  }
+
+  // What traced code uses in the place of a container of the caller's; unset for any other object.
+  py::object copy_of_callers(PyObject* object) const {
+    return PyArray_CheckExact(object) || !Call::may_know(object) ? py::object()
+                                                                 : call_.known(object);
   }
 
   py::object container(py::object result, int depth) {
@@ -336,13 +345,26 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
   std::vector<PyObject*> lazies;
   collect(args, lazies);
   if (kwargs) collect(kwargs, lazies);
+  std::vector<py::object> held;  // real arrays may take their places
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
   const std::string name = name_of(func);
   pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args) &&
           !is_given_code(args, kwargs);
   if (call) {
     call->record(tracer::Event::Kind::NumpyCall, reason, name);
+    if (call->in_untraced_code()) {  // nothing is pending
+      for (PyObject* lazy : lazies) as_lazy(lazy)->array.storage->shown = true;
+      const py::object values = unwrap(args), named = kwargs ? unwrap(kwargs) : py::object();
+      return steal(PyObject_Call(func, values.ptr(), named.ptr()));
+    }
     if (!pure) {
+      for (PyObject* lazy : lazies) held.push_back(borrow(lazy));
+      call->holders().add_if_lazy(func);  // a partial, for example
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+        call->holders().add_if_lazy(PyTuple_GET_ITEM(args, i));
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);)
+        call->holders().add_if_lazy(value);
       call->session().flush();
       call->share_containers();
     }

@@ -1,6 +1,7 @@
 // The two ways to answer an operation on lazy arrays: natively, as nodes of the graph, or by
 // NumPy's own call on real arrays. Every operation goes through `native_or`, which takes the second
-// way where there is no first one. All errors are NumPy's own.
+// way where there is no first one, and in untraced code, which may write to the same memory at any
+// time without our notice. All errors are NumPy's own.
 #pragma once
 
 #include <span>
@@ -56,7 +57,7 @@ template <class Native, class Numpy>
 py::object native_or(Call* call, Native native, Numpy numpy) {
   Reason reason = Reason::UserCall;
   const auto stopped = call ? call->stop_if_slow() : std::nullopt;
-  if (stopped) call = nullptr;
+  if (stopped || (call && call->in_untraced_code())) call = nullptr;
   if (call != nullptr) {
     const std::size_t mark = call->session().mark();
     try {

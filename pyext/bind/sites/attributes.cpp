@@ -67,7 +67,8 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return traced_if_array(PyObject_GetAttr(args[0], args[1]));
   return guard([&]() -> PyObject* {
     if (Call::may_know(args[0]))
-      if (const py::object mine = call->known(args[0]))
+      if (const py::object mine =
+              is_supported_array(args[0]) ? call->find(args[0], false) : call->known(args[0]))
         return traced_if_array(PyObject_GetAttr(mine.ptr(), args[1]));
     if (Py_TYPE(args[0])->tp_getattro == PyObject_GenericGetAttr)
       if (PyObject* getter = function_of_property(args[0], args[1], "fget")) {
@@ -131,6 +132,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
     return;
   }
   call->record(tracer::Event::Kind::NumpyCall, Reason::UserCall, Py_TYPE(object)->tp_name);
+  call->holders().add_if_lazy(given);
   call->flush_and_share();
   const py::object real = unwrap(given);
   check(PyObject_SetAttr(object, name, real.ptr()));
@@ -197,6 +199,8 @@ int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
   if (!PyList_CheckExact(container) && !PyDict_CheckExact(container)) {
     const auto other = py::reinterpret_steal<py::object>(operand_of(container));
     if (!other) return -1;
+    if (call != nullptr && value != nullptr && any_inside(value, Into::All, is_lazy))
+      call->holders().add(container);
     return value ? PyObject_SetItem(other.ptr(), index, value)
                  : PyObject_DelItem(other.ptr(), index);
   }

@@ -8,16 +8,18 @@
 //
 // Real arrays have stand-ins in two cases: where one is on memory that the call knows, but of a
 // dtype that is never lazy; and where it is indexed, because NumPy would take a lazy index for a
-// list. Objects of the user's classes have one while numbers are recorded: their operators are
-// Python code that may do anything with a number, and get the plain ones.
+// list. Objects of the user's classes have one because their operators are Python code without call
+// sites, which is given real arrays and plain numbers.
 #include "pyext/bind/sites/others.h"
 
+#include <algorithm>
 #include <array>
 
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/lazy/operators.h"
 #include "pyext/bind/lazy/recorded_number.h"
+#include "pyext/bind/sites/attributes.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -25,6 +27,8 @@ namespace {
 PyTypeObject* the_type = nullptr;
 PyTypeObject* users_type = nullptr;  // for objects of the user's classes
 PyObject* the_judge = nullptr;       // callees.is_other
+
+enum class Owner : std::uint8_t { Python, User, Other };
 
 // Calls a function of module operator with the object behind a stand-in, and these values.
 PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject*> values,
@@ -34,7 +38,7 @@ PyObject* apply(const char* name, PyObject* self, std::initializer_list<PyObject
     args[0] = borrow(object_of(self));
     std::size_t count = 0;
     for (PyObject* value : values) args[++count] = borrow(seen_number(value));
-    if (Py_TYPE(self) == users_type)
+    if (Py_TYPE(self) == users_type && !any_inside(args.ptr(), Into::All, is_lazy))
       return steal(PyObject_CallObject(operator_function(name), args.ptr())).release().ptr();
     const bool pure = !writes && PyArray_CheckExact(object_of(self));
     return numpy_call(operator_function(name), args.ptr(), nullptr, Reason::UserCall, pure)
@@ -100,6 +104,46 @@ bool is_plain(PyObject* object) {
          PyType_CheckExact(object);
 }
 
+// Whose class an object is of.
+Owner owner_of(PyObject* object) {
+  if (is_plain(object) || PyArray_CheckExact(object)) return Owner::Python;
+  const Unwatched judging;
+  const py::object answer =
+      steal(PyObject_CallOneArg(the_judge, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  if (answer.is_none()) return Owner::Python;
+  return answer.ptr() == Py_True ? Owner::Other : Owner::User;
+}
+
+// Whether an object of another package's class or of the user's is in a tuple, or in lists and
+// tuples in it.
+bool any_has_operators(PyObject* objects) {
+  std::vector<py::object> found;
+  ContainerWalk walk(objects, Into::Sequences);
+  while (PyObject* object = walk.next())
+    if (!is_plain(object)) found.push_back(borrow(object));
+  return std::ranges::any_of(
+      found, [](const py::object& each) { return owner_of(each.ptr()) != Owner::Python; });
+}
+
+// A function that applies an operator to its arguments, such as those of module operator.
+PyObject* call_operator(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_operator needs a function");
+    PyObject* function = PyTuple_GET_ITEM(args, 0);
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    Call* call = Call::active();
+    const bool has_lazies = call && any_inside(rest.ptr(), Into::All, is_lazy);
+    if (has_lazies && any_has_operators(rest.ptr()))
+      return numpy_call(function, rest.ptr(), kwargs, Reason::UserCall, false).release().ptr();
+    PyObject* first = PyTuple_GET_SIZE(rest.ptr()) > 0 ? PyTuple_GET_ITEM(rest.ptr(), 0) : nullptr;
+    if (has_lazies && (PyList_CheckExact(first) || PyDict_CheckExact(first)))
+      call->holders().add(first);  // operator.setitem
+    PyObject* result = PyObject_Call(function, rest.ptr(), kwargs);
+    if (result == nullptr || !PyArray_CheckExact(result)) return result;
+    return traced_from_here(result, Py_REFCNT(result) == 1);
+  });
+}
+
 PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count == 1) return operand_of(args[0]);
   return guard([&]() -> PyObject* {
@@ -140,6 +184,10 @@ PyMethodDef kFunctions[] = {
     {"operand", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(operand)), METH_FASTCALL,
      "operand(x): what stands for x at the left of an operator of traced code. "
      "operand(x, y): what stands for y in `x += y`."},
+    {"call_operator", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_operator)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_operator(f, /, *args): f(*args), where f applies an operator; on real arrays where an "
+     "argument's class may have its own."},
     {"compared", compared, METH_O,
      "compared(x): what stands for x where traced code compares it, or looks for something in it."},
     {"indexed", indexed, METH_O, "indexed(x): what stands for x in `x[i]` of traced code."},
@@ -166,13 +214,7 @@ void dealloc_stand_in(PyObject* self) {
   Py_DECREF(type);
 }
 
-bool is_other(PyObject* object) {
-  if (is_plain(object)) return false;
-  const Unwatched judging;
-  const py::object answer =
-      steal(PyObject_CallOneArg(the_judge, reinterpret_cast<PyObject*>(Py_TYPE(object))));
-  return answer.ptr() == Py_True;
-}
+bool is_other(PyObject* object) { return owner_of(object) == Owner::Other; }
 
 PyObject* operand_of(PyObject* object) {
   return guard([&]() -> PyObject* {
@@ -183,23 +225,32 @@ PyObject* operand_of(PyObject* object) {
     if (PyArray_CheckExact(object)) {
       return is_shared_array(*call, object) ? stand_in(the_type, object) : Py_NewRef(object);
     }
-    if (is_other(object)) return stand_in(the_type, object);
-    return call->records_numbers() && !is_plain(object) ? stand_in(users_type, object)
-                                                        : Py_NewRef(object);
+    const Owner owner = owner_of(object);
+    if (owner == Owner::Other) return stand_in(the_type, object);
+    return owner == Owner::User || (call->records_numbers() && !is_plain(object))
+               ? stand_in(users_type, object)
+               : Py_NewRef(object);
   });
+}
+
+bool are_others_asked(std::span<PyObject* const> args) {
+  const auto has_operators = [](PyObject* each) { return owner_of(each) != Owner::Python; };
+  return std::ranges::any_of(args, is_lazy) && std::ranges::any_of(args, has_operators);
 }
 
 py::object value_beside(PyObject* object, PyObject* value) {
   Call* call = Call::active();
   if (call == nullptr) return borrow(value);
-  if ((PyList_CheckExact(object) || PyDict_CheckExact(object)) && !holds_nothing(value))
-    call->holders().add(object);
+  if (Holders::may_hold(object) && !holds_nothing(value)) call->holders().add(object);
   // A real array, which traced code got unnoticed, is written to at once.
-  const bool is_written = PyArray_CheckExact(object) ? is_shared_array(*call, object) ||
-                                                           any_inside(value, Into::All, is_lazy)
-                                                     : is_other(object);
+  const bool is_given_lazies = any_inside(value, Into::All, is_lazy);
+  const Owner owner = owner_of(object);
+  const bool is_written = PyArray_CheckExact(object)
+                              ? is_given_lazies || is_shared_array(*call, object)
+                              : owner == Owner::Other || (owner == Owner::User && is_given_lazies);
   if (!is_written) return borrow(is_array_or_number(object) ? value : seen_number(value));
   call->record(tracer::Event::Kind::NumpyCall, Reason::UserCall, Py_TYPE(object)->tp_name);
+  call->holders().add_if_lazy(value);
   call->flush_and_share();
   return unwrap(seen_number(value));
 }
@@ -229,8 +280,10 @@ void bind_others(py::module_& m) {
   if (the_type == nullptr || users_type == nullptr ||
       PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
     throw py::error_already_set();
-  bind_hand_over(m, "set_others", "is_other", the_judge,
-                 "is_other(class) says whether `operand` stands for its objects.");
+  bind_hand_over(
+      m, "set_others", "is_other", the_judge,
+      "is_other(class) says whether a class is another package's, or the user's (False); "
+      "None for Python's own.");
 }
 
 }  // namespace ufuse::pyext

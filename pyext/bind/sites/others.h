@@ -1,6 +1,8 @@
 // Operators and indices of objects of other packages and of the user's classes: see others.cpp.
 #pragma once
 
+#include <span>
+
 #include "pyext/bind/common.h"
 
 namespace ufuse::pyext {
@@ -26,6 +28,9 @@ bool is_array_or_number(PyObject* object);
 PyObject* operand_of(PyObject* object);
 // What is put in the place of the value in `object += value`.
 py::object value_beside(PyObject* object, PyObject* value);
+
+// Whether an object that may answer a ufunc itself (`__array_ufunc__`) stands beside a lazy array.
+bool are_others_asked(std::span<PyObject* const> args);
 
 void bind_others(py::module_& m);
 

@@ -12,6 +12,7 @@
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/sites/attributes.h"
+#include "pyext/bind/sites/others.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -19,12 +20,13 @@ namespace {
 enum class Way : std::uint8_t {
   Itself,     // f
   StandIn,    // another callable
-  CallsBack,  // f, where calls of the functions among its arguments are call sites
+  CallsBack,  // f, where calls of functions among its arguments are call sites
 };
 
 struct Choice {
   Way way = Way::Itself;
   py::object stand_in;
+  Py_ssize_t called = -1;  // CallsBack: the place of the argument that f calls; below zero: none
 };
 
 // What runs for one object. Of a function it is good for its present code and default values.
@@ -158,8 +160,8 @@ Choice choice_of(PyObject* f) {
   const Unwatched resolving;
   const py::object answer = steal(PyObject_CallOneArg(the_resolver, f));
   Choice choice;
-  if (answer.ptr() == Py_Ellipsis)
-    choice.way = Way::CallsBack;
+  if (PyLong_CheckExact(answer.ptr()))
+    choice = {Way::CallsBack, {}, PyLong_AsSsize_t(answer.ptr())};
   else if (!answer.is_none())
     choice = {Way::StandIn, answer};
   if (is_kept(f)) {
@@ -171,14 +173,22 @@ Choice choice_of(PyObject* f) {
   return choice;
 }
 
-// Whether an argument may be replaced by a callable that calls it at a call site. Only types are
-// named here whose objects nobody compares or looks into.
-bool is_callback(PyObject* argument) {
+// Whether an argument is of a type whose objects nobody compares or looks into, so that another
+// callable may take its place.
+bool is_function(PyObject* argument) {
   return PyFunction_Check(argument) || PyCFunction_Check(argument) || PyMethod_Check(argument) ||
          PyObject_TypeCheck(argument, &PyUFunc_Type) || is_dispatcher(argument);
 }
 
-PyObject* call_back(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
+// Whether an argument with this name is called, whatever it is.
+bool names_a_function(PyObject* keyword) {
+  return PyUnicode_CompareWithASCIIString(keyword, "key") == 0 ||
+         PyUnicode_CompareWithASCIIString(keyword, "func") == 0;
+}
+
+// `called`: see Choice.
+PyObject* call_back(PyObject* f, Py_ssize_t called, PyObject* const* args, std::size_t count,
+                    PyObject* keywords) {
   static PyObject* partial = nullptr;  // no initialiser: see operator_function
   if (partial == nullptr)
     partial = py::object(py::module_::import("functools").attr("partial")).release().ptr();
@@ -189,7 +199,11 @@ PyObject* call_back(PyObject* f, PyObject* const* args, std::size_t count, PyObj
   given.reserve(size);
   for (std::size_t i = 0; i < size; ++i) {
     given.push_back(args[i]);
-    if (!is_callback(args[i])) continue;
+    const bool is_called =
+        i < count
+            ? static_cast<Py_ssize_t>(i) == called
+            : names_a_function(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i - count)));
+    if (!is_function(args[i]) && !(is_called && PyCallable_Check(args[i]))) continue;
     replaced.push_back(py::handle(partial)(borrow(the_site), borrow(args[i])));
     given.back() = replaced.back().ptr();
   }
@@ -235,15 +249,17 @@ py::object result_of_class(PyObject* f, PyObject* argument) {
 
 // The arguments of a call. Traced code may have got a real array or one of the caller's lists
 // unnoticed, out of a container or by the name of a global. Here it is replaced by the lazy array
-// on the same memory, or the copy that traced code uses.
+// on the same memory, or the copy that traced code uses. `all`: so are real arrays that the call
+// has not met yet.
 class KnownArguments {
  public:
-  KnownArguments(Call& call, PyObject* const* args, std::size_t count, PyObject* keywords)
+  KnownArguments(Call& call, bool all, PyObject* const* args, std::size_t count, PyObject* keywords)
       : args_(args) {
     const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
     for (std::size_t i = 0; i < count + named; ++i) {
       if (!Call::may_know(args[i])) continue;
-      py::object lazy = call.known(args[i]);
+      py::object lazy =
+          all && is_supported_array(args[i]) ? call.find(args[i], false) : call.known(args[i]);
       if (!lazy) continue;
       if (changed_.empty()) changed_.assign(args, args + count + named);
       changed_[i] = lazy.ptr();
@@ -258,12 +274,23 @@ class KnownArguments {
   std::vector<py::object> held_;
 };
 
-// Notes that a list or dict may hold lazy arrays after a call of a method of it, such as
+py::object on_real_arrays(PyObject* f, PyObject* const* args, std::size_t count,
+                          PyObject* keywords) {
+  py::tuple given(count);
+  for (std::size_t i = 0; i < count; ++i) given[i] = borrow(args[i]);
+  py::dict named;
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
+    named[py::handle(PyTuple_GET_ITEM(keywords, i))] =
+        borrow(args[count + static_cast<std::size_t>(i)]);
+  return numpy_call(f, given.ptr(), named.ptr(), Reason::UserCall, false);
+}
+
+// Notes that a container may hold lazy arrays after a call of a method of it, such as
 // `x.append(y)`.
 void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* owner = PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : nullptr;
   if (Py_TYPE(f) == &PyMethodDescr_Type && count > 0) owner = *args++, --count;
-  if (owner == nullptr || !(PyList_CheckExact(owner) || PyDict_CheckExact(owner))) return;
+  if (owner == nullptr || PyTuple_CheckExact(owner) || !Holders::may_hold(owner)) return;
   const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   if (!std::all_of(args, args + count + named, holds_nothing)) Call::active()->holders().add(owner);
 }
@@ -462,6 +489,14 @@ static bool counts_frames(PyObject* f) {
   return PyCFunction_Check(f) && PySequence_Contains(the_frame_counters, f) == 1;
 }
 
+// Whether what f makes may read its arguments later: objects of classes, among them iterators.
+static bool keeps_arguments(PyObject* f) {
+  static PyObject* iter = nullptr;  // no initialiser: see operator_function
+  if (iter == nullptr)
+    iter = py::object(py::module_::import("builtins").attr("iter")).release().ptr();
+  return PyType_Check(f) || f == iter;
+}
+
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
@@ -473,7 +508,7 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
     PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
     return PyObject_Vectorcall(runs, args, count, keywords);
   }
-  const KnownArguments known(*call, args, count, keywords);
+  const KnownArguments known(*call, keeps_arguments(f), args, count, keywords);
   args = known.args();
   if (PyMethod_Check(f)) return call_method(f, args, count, keywords);
   if (PyType_Check(f) && keywords == nullptr && count == 1)
@@ -485,7 +520,9 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   note_called(*call, f, runs, args,
               count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0));
   if (choice.way == Way::StandIn) return PyObject_Vectorcall(runs, args, count, keywords);
-  if (choice.way == Way::CallsBack) return call_back(f, args, count, keywords);
+  if (choice.way == Way::CallsBack) return call_back(f, choice.called, args, count, keywords);
+  if (PyObject_TypeCheck(f, &PyUFunc_Type) && are_others_asked({args, count}))
+    return on_real_arrays(f, args, count, keywords).release().ptr();
   note_kept(f, args, count, keywords);
   PyObject* result = nullptr;
   {
@@ -510,8 +547,9 @@ void bind_site(py::module_& m) {
         the_resolver = resolver.release().ptr();
       },
       py::arg("resolver"),
-      "resolver(f) gives what runs at call sites of f: another callable, None for f itself, `...` "
-      "for f itself with call sites for the callables among its arguments.");
+      "resolver(f) gives what runs at call sites of f: another callable, None for f itself, a "
+      "number "
+      "for f itself with call sites for the callables among its arguments (see stand_in).");
   bind_hand_over(m, "set_frame_counters", "functions", the_frame_counters,
                  "Functions that count Python's frames, as `warnings.warn` does for `stacklevel`: "
                  "what runs in "

@@ -39,7 +39,8 @@ class Hooks(NamedTuple):
         ``attribute(x, "a")`` in the place of ``x.a`` where it is read. None: it stays, and nothing
         below is called.
     found : callable or None
-        ``found(x[i])`` in the place of ``x[i]``, where it is read.
+        ``found(x[i])`` in the place of ``x[i]``, where it is read, and of a name ``x`` that is
+        iterated over.
     owner : callable or None
         ``owner(x).a`` in the place of ``x.a`` where it is assigned or deleted.
     changed : callable or None
@@ -64,6 +65,9 @@ class Hooks(NamedTuple):
     own : callable or None
         ``own(f)`` in the place of each function ``f`` that the code makes, before its decorators
         get it. None: it stays.
+    spread : callable or None
+        ``spread(f)(*args, **kwargs)`` in the place of ``f(*args, **kwargs)``. None: ``site`` is
+        called there, too.
     """
 
     site: Callable[..., Any]
@@ -81,6 +85,7 @@ class Hooks(NamedTuple):
     known: Callable[[Any], Any] | None = None
     value: Callable[[Any, str, int], Any] | None = None
     own: Callable[[Any], Any] | None = None
+    spread: Callable[[Any], Callable[..., Any]] | None = None
 
 
 # No call site asks: the code as it is, whose loops may go on natively.
@@ -150,10 +155,10 @@ _MADE_HERE = (
 )
 
 
-# The part of which a node asks the truth or the items, or that it puts into text.
+# The part of which a node asks the truth, or that it takes apart or puts into text.
 _NAMED_PARTS = {
     **dict.fromkeys((ast.If, ast.While, ast.IfExp, ast.Assert), "test"),
-    **{ast.For: "iter", ast.Match: "subject", ast.FormattedValue: "value"},
+    **{ast.Match: "subject", ast.FormattedValue: "value"},
 }
 
 
@@ -248,6 +253,9 @@ class _Sites(ast.NodeTransformer):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "super" and not node.args:
             return node  # it looks into the frame of its caller
+        if self.hooks.spread is not None and _is_spread(node):
+            node.func = _call(_PLACES.spread, [node.func], [], node.func)
+            return node
         return _call(_PLACES.site, [node.func, *node.args], node.keywords, node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -274,12 +282,23 @@ class _Sites(ast.NodeTransformer):
         setattr(node, part, self._known_name(getattr(node, part)))
         return cast(ast.AST, node)
 
-    visit_For = visit_If = visit_While = visit_IfExp = visit_Assert = _named_part
+    visit_If = visit_While = visit_IfExp = visit_Assert = _named_part
     visit_Match = visit_FormattedValue = _named_part
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._iterated(node.iter)
+        return node
+
+    def _iterated(self, node: ast.expr) -> ast.expr:
+        """What is iterated over is read later, when traced code may have written to it."""
+        if self.hooks.found is None or not isinstance(node, ast.Name):
+            return node
+        return _call(_PLACES.found, [node], [], node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
-        node.iter = self._known_name(node.iter)
+        node.iter = self._iterated(node.iter)
         node.ifs = [self._known_name(each) for each in node.ifs]
         return node
 
@@ -375,7 +394,7 @@ class _Operations(_Sites):
     def _told(self, node: Any, visit: Callable[[Any], Any]) -> Any:
         mark = _mark(node)
         made = visit(node)
-        if made is node and isinstance(node, ast.Call):
+        if made is node and isinstance(node, ast.Call) and not _is_spread(node):
             return node  # super()
         return _call(_PLACES.value, [made, *mark], [], node)
 
@@ -416,6 +435,13 @@ class _Operations(_Sites):
                 told = _call(_PLACES.value, [name, *_mark(node)], [], name)
                 statements.append(ast.copy_location(ast.Expr(told), node))
         return statements
+
+
+def _is_spread(node: ast.Call) -> bool:
+    """Whether ``*`` or ``**`` stands in a call."""
+    return any(isinstance(each, ast.Starred) for each in node.args) or any(
+        each.arg is None for each in node.keywords
+    )
 
 
 def _mark(node: ast.stmt | ast.expr) -> list[ast.expr]:

@@ -8,6 +8,7 @@ that differ tell the operation and its line. Used by ``verify``.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 import types
@@ -98,7 +99,11 @@ def _site(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _core.site(_recorded(f), *args, **kwargs)
 
 
-_HOOKS = twin.HOOKS._replace(site=_site, value=_value, own=None)
+def _spread(f: Any) -> Any:
+    return functools.partial(_site, f)
+
+
+_HOOKS = twin.HOOKS._replace(site=_site, value=_value, own=None, spread=_spread)
 
 
 def _recorded(f: Any) -> Any:

@@ -13,6 +13,8 @@ import builtins
 import collections
 import contextlib
 import functools
+import itertools
+import operator
 import os
 import sys
 import sysconfig
@@ -50,14 +52,14 @@ _OPAQUE = [
 # Modules of other packages whose Python code is written for arrays alone: their functions have
 # twins. A row may stand here when the package's own tests pass with it.
 _TRANSPARENT = ["scipy.signal.windows", "scipy.special._logsumexp"]
-# Builtins, and others of Python's library, that call what they are given.
-_CALL_BACK = (
-    *(builtins.map, builtins.filter, builtins.sorted, builtins.min, builtins.max),
-    functools.reduce,
-)
-_CALL_BACK_NAMES = {
-    *(("itertools", name) for name in ("accumulate", "starmap", "groupby")),
-    *(("itertools", name) for name in ("takewhile", "dropwhile", "filterfalse")),
+# Builtins, and others of Python's library, that call what they are given; and the place of the
+# argument that is called. Below zero: it is given by name.
+_CALL_BACK: dict[Any, int] = {
+    **dict.fromkeys((builtins.map, builtins.filter, functools.reduce), 0),
+    **dict.fromkeys((itertools.starmap, itertools.takewhile), 0),
+    **dict.fromkeys((itertools.dropwhile, itertools.filterfalse), 0),
+    **dict.fromkeys((itertools.accumulate, itertools.groupby), 1),
+    **dict.fromkeys((builtins.sorted, builtins.min, builtins.max), -1),
 }
 # Modules in C whose functions take lazy arrays as any other object.
 _KNOWN_MODULES = frozenset(
@@ -78,8 +80,10 @@ _HARMLESS_MODULES = (_KNOWN_MODULES | _NUMBER_MODULES) | frozenset(
 _KNOWN_OWNERS = (
     *(list, tuple, dict, set, frozenset, range, slice),
     *(collections.deque, collections.OrderedDict, collections.defaultdict, types.MappingProxyType),
-    *(type, types.GeneratorType, np.dtype, np.ufunc, BaseException),
+    *(type, np.dtype, np.ufunc, BaseException),
 )
+# Functions that go on where something is sent or thrown into them.
+_GOES_ON = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
 _Dispatcher: type | None = type(np.sum) if not isinstance(np.sum, types.FunctionType) else None
 _CODE = (
@@ -182,21 +186,20 @@ def _package_of(function: types.FunctionType) -> str:
     return str(function.__globals__.get("__name__")).partition(".")[0]
 
 
-# Whether objects of a class are handed real arrays by operators and indices.
-_others: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+# What `is_other` has answered.
+_others: weakref.WeakKeyDictionary[type, bool | None] = weakref.WeakKeyDictionary()
 
 
-def is_other(kind: type) -> bool:
+def is_other(kind: type) -> bool | None:
     """Whether a class is that of another package, whose operators may be compiled code.
 
-    Those of the user's classes, and of Python's own that ask the other operand, are not.
+    False for the user's classes; None for Python's own, whose operators ask the other operand.
     """
-    known = _others.get(kind)
-    if known is None:
+    if kind not in _others:
         module = str(kind.__module__)
-        known = not (_is_harmless(module) or module == "ufuse._core" or _is_users(module))
-        _others[kind] = known
-    return known
+        python = _is_harmless(module) or module == "ufuse._core"
+        _others[kind] = None if python else not _is_users(module)
+    return _others[kind]
 
 
 def _is_users(module: str) -> bool:
@@ -250,9 +253,9 @@ def stand_in(value: Any) -> Any:
 
     Returns
     -------
-    callable or None or Ellipsis
-        None: ``value`` itself. ``...``: ``value`` itself, but callables among its arguments are
-        call sites.
+    callable or None or int
+        None: ``value`` itself. A number: ``value`` itself, but functions among its arguments are
+        call sites, and so is whatever stands at that place, or is given as ``key`` or ``func``.
     """
     found = _found(value)
     return None if found is value else found
@@ -261,7 +264,7 @@ def stand_in(value: Any) -> Any:
 def callee(value: Any) -> Any:
     """What a function of ufuse's calls in the place of ``value``."""
     found = _found(value)
-    return value if found is ... else found
+    return value if isinstance(found, int) else found
 
 
 def _found(value: Any) -> Any:
@@ -311,8 +314,8 @@ def _handler(value: Any) -> Any:
 
 
 def _of_class(value: type) -> Any:
-    if value in _CALL_BACK or (value.__module__, value.__name__) in _CALL_BACK_NAMES:
-        return ...
+    if value in _CALL_BACK:
+        return _CALL_BACK[value]
     init = value.__init__  # type: ignore[misc]
     plain = type(value) is type and value.__new__ is object.__new__
     if plain and isinstance(init, types.FunctionType) and is_own(init):
@@ -392,13 +395,17 @@ def _of_builtin(function: Any) -> Any:
         # A method of a module (`np.__getattribute__`) has no module itself.
         module = getattr(function, "__module__", None) or getattr(owner, "__name__", None)
         if function in _CALL_BACK:
-            return ...
+            return _CALL_BACK[function]
         if function in (builtins.round, builtins.id, sys.getsizeof):
             return caller(function, "array", pure=True)
         if function in (builtins.isinstance, builtins.hasattr):
             return functools.partial(_core.call_on_like, function)
         if is_library(module):
             return caller(function, "not_native")
+        if function is operator.call:
+            return _core.site
+        if module == "_operator" or function in (builtins.divmod, builtins.pow, builtins.sum):
+            return functools.partial(_core.call_operator, function)
         if module in _KNOWN_MODULES or module == "ufuse._core":
             return function
         if module in _NUMBER_MODULES:
@@ -409,8 +416,12 @@ def _of_builtin(function: Any) -> Any:
     kind = owner if isinstance(owner, type) else type(owner)
     if is_library(kind.__module__):
         return caller(function, "not_native", pure=False)
+    if isinstance(owner, list) and function.__name__ == "sort":
+        return -1
     if isinstance(owner, (str, bytes, bytearray)):
         return functools.partial(_core.call_real, function)
+    if isinstance(owner, _GOES_ON):
+        return caller(function, "user_call", pure=False)
     if isinstance(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
         return function
     if _is_harmless(kind.__module__):

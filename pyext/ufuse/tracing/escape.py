@@ -5,6 +5,9 @@ list of the caller's, an attribute, a default argument, a dictionary's key, is c
 results (``pending``), and afterwards the real array takes its place wherever Python's garbage
 collector finds a reference (``replace``). So no call has to know the ways by which values leave it.
 Frames that a traceback or a generator keeps are left as they are.
+
+Before untraced code is given an object of Python's own that holds others, such as a deque, a
+partial or an iterator, ``make_real_inside`` does the same for that object alone.
 """
 
 from __future__ import annotations
@@ -12,12 +15,22 @@ from __future__ import annotations
 import gc
 import sys
 import types
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from typing import Any
 
 from ufuse import _core
 
+from . import tree
+
 _CONTAINERS = (list, tuple, dict)
+# Classes whose objects hold others, and of which subclasses are looked into as well.
+_HOLDERS = (list, tuple, dict, set, frozenset, deque, BaseException)
+# Modules with more of them, and those of their classes that lead anywhere.
+_MODULES = frozenset(["builtins", "collections", "functools", "itertools", "operator", "types"])
+_DOORS = (
+    *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType),
+    *(types.FrameType, types.TracebackType, types.GeneratorType, types.CoroutineType),
+)
 
 
 def pending(known: list[Any]) -> list[Any]:
@@ -48,6 +61,29 @@ def replace(error: BaseException | None = None) -> None:
     for holder in gc.get_referrers(*lazies):
         if holder is not lazies:
             _replace_in(holder, real)
+
+
+def make_real_inside(objects: list[Any]) -> None:
+    """Put real arrays into the places of lazy ones in Python's own containers among ``objects``."""
+    waiting = [each for each in objects if _holds_others(each)]
+    seen = {id(each): each for each in waiting}
+    while waiting:
+        holder = waiting.pop()
+        inside = gc.get_referents(holder)
+        real = {id(each): _core.unwrap(each) for each in inside if tree.is_lazy(each)}
+        if real:
+            _replace_in(holder, real)
+        for each in inside:
+            if id(each) not in seen and _holds_others(each):
+                seen[id(each)] = each
+                waiting.append(each)
+
+
+def _holds_others(value: Any) -> bool:
+    kind = type(value)
+    return issubclass(kind, _HOLDERS) or (
+        kind.__module__ in _MODULES and not issubclass(kind, _DOORS) and gc.is_tracked(value)
+    )
 
 
 def _held_elsewhere(lazies: list[Any], error: BaseException) -> list[Any]:
@@ -85,21 +121,25 @@ def _count(holders: list[Any], held: Counter[int], inside: list[Any]) -> None:
 
 
 def _replace_in(holder: Any, real: dict[int, Any]) -> None:
-    """Replace what ``holder`` holds by ``real[address]``, where that is known."""
+    """Replace what ``holder`` holds by ``real[address]``, where that is known.
+
+    The methods are those of Python's classes: a subclass of the user's may have others.
+    """
     if isinstance(holder, tuple):
-        for item in holder:
+        for item in tuple.__iter__(holder):
             if id(item) in real:
                 _core.replace_in_tuple(holder, item, real[id(item)])
     elif isinstance(holder, dict):
         _replace_in_dict(holder, real)
     elif isinstance(holder, (list, deque)):
-        for at, item in enumerate(holder):
+        kind: Any = list if isinstance(holder, list) else deque
+        for at, item in enumerate(kind.__iter__(holder)):
             if id(item) in real:
-                holder[at] = real[id(item)]
+                kind.__setitem__(holder, at, real[id(item)])
     elif isinstance(holder, set):
-        for item in [item for item in holder if id(item) in real]:
-            holder.discard(item)
-            holder.add(real[id(item)])
+        for item in [item for item in set.__iter__(holder) if id(item) in real]:
+            set.discard(holder, item)
+            set.add(holder, real[id(item)])
     elif isinstance(holder, types.CellType):
         holder.cell_contents = real[id(holder.cell_contents)]
     elif not isinstance(holder, (types.FrameType, type)):
@@ -107,13 +147,15 @@ def _replace_in(holder: Any, real: dict[int, Any]) -> None:
 
 
 def _replace_in_dict(holder: dict[Any, Any], real: dict[int, Any]) -> None:
-    for name, value in list(holder.items()):
+    kind: Any = OrderedDict if isinstance(holder, OrderedDict) else dict
+    items = list(kind.items(holder))
+    for name, value in items:
         if id(value) in real:
-            holder[name] = real[id(value)]
-    if any(id(name) in real for name in holder):
-        items = [(real.get(id(name), name), value) for name, value in holder.items()]
-        holder.clear()
-        holder.update(items)
+            kind.__setitem__(holder, name, real[id(value)])
+    if any(id(name) in real for name, _ in items):
+        kind.clear(holder)
+        for name, value in items:
+            kind.__setitem__(holder, real.get(id(name), name), real.get(id(value), value))
 
 
 def _replace_in_object(holder: Any, real: dict[int, Any]) -> None:

@@ -45,6 +45,7 @@ HOOKS = sites.Hooks(
     indexed=_core.indexed,
     known=_core.known,
     own=_core.with_own_code,
+    spread=_core.spread_site,
 )
 # Of NumPy's own functions: they find no arrays in attributes, meet no objects of other packages and
 # hold no locks.
