@@ -114,31 +114,38 @@ Owner owner_of(PyObject* object) {
   return answer.ptr() == Py_True ? Owner::Other : Owner::User;
 }
 
-// Whether an object of another package's class or of the user's is in a tuple, or in lists and
-// tuples in it.
-bool any_has_operators(PyObject* objects) {
+// Whether an object of another package's class or of the user's is among some, or in lists and
+// tuples among them.
+bool any_has_operators(std::span<PyObject* const> objects) {
   std::vector<py::object> found;
-  ContainerWalk walk(objects, Into::Sequences);
-  while (PyObject* object = walk.next())
-    if (!is_plain(object)) found.push_back(borrow(object));
+  for (PyObject* each : objects) {
+    ContainerWalk walk(each, Into::Sequences);
+    while (PyObject* object = walk.next())
+      if (!is_plain(object)) found.push_back(borrow(object));
+  }
   return std::ranges::any_of(
       found, [](const py::object& each) { return owner_of(each.ptr()) != Owner::Python; });
 }
 
-// A function that applies an operator to its arguments, such as those of module operator.
-PyObject* call_operator(PyObject*, PyObject* args, PyObject* kwargs) {
+// A function that applies an operator to its arguments, such as those of module operator. No
+// reference is added to an argument: what NumPy does with it depends on how many there are.
+PyObject* call_operator(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guard([&]() -> PyObject* {
-    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_operator needs a function");
-    PyObject* function = PyTuple_GET_ITEM(args, 0);
-    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    if (count < 1) throw py::type_error("call_operator needs a function");
+    PyObject* function = args[0];
+    const auto named = names ? static_cast<std::size_t>(PyTuple_GET_SIZE(names)) : 0;
+    const auto positional = static_cast<std::size_t>(count - 1);
+    const std::span<PyObject* const> given(args + 1, positional + named);
     Call* call = Call::active();
-    const bool has_lazies = call && any_inside(rest.ptr(), Into::All, is_lazy);
-    if (has_lazies && any_has_operators(rest.ptr()))
-      return numpy_call(function, rest.ptr(), kwargs, Reason::UserCall, false).release().ptr();
-    PyObject* first = PyTuple_GET_SIZE(rest.ptr()) > 0 ? PyTuple_GET_ITEM(rest.ptr(), 0) : nullptr;
-    if (has_lazies && (PyList_CheckExact(first) || PyDict_CheckExact(first)))
-      call->holders().add(first);  // operator.setitem
-    PyObject* result = PyObject_Call(function, rest.ptr(), kwargs);
+    const bool has_lazies = call && std::ranges::any_of(given, [](PyObject* each) {
+                              return any_inside(each, Into::All, is_lazy);
+                            });
+    if (has_lazies && any_has_operators(given))
+      return on_real_arrays(function, given.data(), positional, names).release().ptr();
+    if (has_lazies && positional > 0 &&
+        (PyList_CheckExact(given[0]) || PyDict_CheckExact(given[0])))
+      call->holders().add(given[0]);  // operator.setitem
+    PyObject* result = PyObject_Vectorcall(function, given.data(), positional, names);
     if (result == nullptr || !PyArray_CheckExact(result)) return result;
     return traced_from_here(result, Py_REFCNT(result) == 1);
   });
@@ -185,7 +192,7 @@ PyMethodDef kFunctions[] = {
      "operand(x): what stands for x at the left of an operator of traced code. "
      "operand(x, y): what stands for y in `x += y`."},
     {"call_operator", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_operator)),
-     METH_VARARGS | METH_KEYWORDS,
+     METH_FASTCALL | METH_KEYWORDS,
      "call_operator(f, /, *args): f(*args), where f applies an operator; on real arrays where an "
      "argument's class may have its own."},
     {"compared", compared, METH_O,
@@ -231,6 +238,17 @@ PyObject* operand_of(PyObject* object) {
                ? stand_in(users_type, object)
                : Py_NewRef(object);
   });
+}
+
+py::object on_real_arrays(PyObject* f, PyObject* const* args, std::size_t count,
+                          PyObject* keywords) {
+  py::tuple given(count);
+  for (std::size_t i = 0; i < count; ++i) given[i] = borrow(args[i]);
+  py::dict named;
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
+    named[py::handle(PyTuple_GET_ITEM(keywords, i))] =
+        borrow(args[count + static_cast<std::size_t>(i)]);
+  return numpy_call(f, given.ptr(), named.ptr(), Reason::UserCall, false);
 }
 
 bool are_others_asked(std::span<PyObject* const> args) {

@@ -31,6 +31,9 @@ py::object value_beside(PyObject* object, PyObject* value);
 
 // Whether an object that may answer a ufunc itself (`__array_ufunc__`) stands beside a lazy array.
 bool are_others_asked(std::span<PyObject* const> args);
+// f(*args[:count], **keywords) on real arrays, where f may write to them.
+py::object on_real_arrays(PyObject* f, PyObject* const* args, std::size_t count,
+                          PyObject* keywords);
 
 void bind_others(py::module_& m);
 

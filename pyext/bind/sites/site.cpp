@@ -274,17 +274,6 @@ class KnownArguments {
   std::vector<py::object> held_;
 };
 
-py::object on_real_arrays(PyObject* f, PyObject* const* args, std::size_t count,
-                          PyObject* keywords) {
-  py::tuple given(count);
-  for (std::size_t i = 0; i < count; ++i) given[i] = borrow(args[i]);
-  py::dict named;
-  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
-    named[py::handle(PyTuple_GET_ITEM(keywords, i))] =
-        borrow(args[count + static_cast<std::size_t>(i)]);
-  return numpy_call(f, given.ptr(), named.ptr(), Reason::UserCall, false);
-}
-
 // Notes that a container may hold lazy arrays after a call of a method of it, such as
 // `x.append(y)`.
 void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
