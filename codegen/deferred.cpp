@@ -126,7 +126,8 @@ std::unique_ptr<Deferred::Stage> Deferred::begun(Clock::duration pause, bool awa
   auto made = std::make_unique<Stage>();
   made->generation = fork_generation();
   for (const ir::GroupReport& group : report_.groups)
-    made->builds.push_back(jit_.get_async(*group.source, numerics_, awaited));
+    made->builds.push_back(
+        jit_.get_async(*group.source, numerics_, awaited ? Urgency::Awaited : Urgency::Later));
   made->executable = meanwhile_;
   made->report = said(report_, meanwhile_.get(), Reason::Compiling);
   made->pause = pause;

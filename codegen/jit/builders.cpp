@@ -28,7 +28,13 @@ void run_behind_others(const std::function<void()>& task) {
 
 }  // namespace
 
-bool Builders::post(std::function<void()> task, bool awaited) {
+std::size_t Builders::waiting() const {
+  std::size_t all = 0;
+  for (const auto& queue : queues_) all += queue.size();
+  return all;
+}
+
+bool Builders::post(std::function<void()> task, Urgency urgency) {
   const std::lock_guard lock(mutex_);
   if (closed_ || waiting() >= room_) return false;
   if (busy_ + waiting() >= threads_.size() && threads_.size() < most_) {
@@ -38,7 +44,7 @@ bool Builders::post(std::function<void()> task, bool awaited) {
       if (threads_.empty()) throw;  // else those that run come to it
     }
   }
-  (awaited ? awaited_ : rest_).push_back(std::move(task));
+  queues_[static_cast<std::size_t>(urgency)].push_back(std::move(task));
   wake_.notify_one();
   return true;
 }
@@ -67,10 +73,11 @@ void Builders::work() {
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || waiting() > 0; });
     if (waiting() == 0) return;
-    const bool awaited = !awaited_.empty();
-    std::deque<std::function<void()>>& queue = awaited ? awaited_ : rest_;
-    std::function<void()> task = std::move(queue.front());
-    queue.pop_front();
+    const auto queue =
+        std::ranges::find_if(queues_, [](const auto& each) { return !each.empty(); });
+    const bool awaited = queue == queues_.begin();
+    std::function<void()> task = std::move(queue->front());
+    queue->pop_front();
     ++busy_;
     lock.unlock();
     awaited ? task() : run_behind_others(task);

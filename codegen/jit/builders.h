@@ -1,13 +1,15 @@
-// Who builds? A few threads side by side, which take what is to be done in the order in which it
-// came; what somebody waits for goes before the rest, which is done with a lower priority, so that
-// it takes nothing from the program's own threads. Used by jit.cpp. It does not know what the
-// tasks do; they throw nothing.
+// Who builds? A few threads side by side, which take what is to be done by its urgency, and else in
+// the order in which it came. What nobody waits for is done with a lower priority, so that it takes
+// nothing from the program's own threads. Used by jit.cpp. It does not know what the tasks do; they
+// throw nothing.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -15,6 +17,10 @@
 #include <vector>
 
 namespace ufuse::codegen {
+
+// Awaited: somebody waits for it. Running: for a loop of the user's that runs. Later: for calls
+// that may come.
+enum class Urgency : std::uint8_t { Awaited, Running, Later };
 
 class Builders {
  public:
@@ -28,7 +34,7 @@ class Builders {
 
   // False when there is no room or no more is taken. Throws std::system_error when no thread can be
   // had.
-  bool post(std::function<void()> task, bool awaited);
+  bool post(std::function<void()> task, Urgency urgency);
 
   // Whether there is a thread for each task: none waits for another to end.
   bool keep_up();
@@ -43,11 +49,11 @@ class Builders {
  private:
   void start();
   void work();
-  std::size_t waiting() const { return awaited_.size() + rest_.size(); }
+  std::size_t waiting() const;
 
   const std::size_t most_, room_;
   std::mutex mutex_;  // of all below, but that anybody may read `busy_`
-  std::deque<std::function<void()>> awaited_, rest_;
+  std::array<std::deque<std::function<void()>>, 3> queues_;  // by Urgency
   std::atomic<std::size_t> busy_ = 0;
   bool closed_ = false, stop_ = false;
   std::condition_variable wake_, idle_;

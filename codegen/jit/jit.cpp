@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/jit/builders.h"
 #include "codegen/jit/cache.h"
 #include "codegen/jit/files.h"
 #include "codegen/jit/fork.h"
@@ -96,7 +95,7 @@ class Jit::State {
 
   Built get(const std::string& source, Numerics numerics) {
     const Clock::time_point start = Clock::now();
-    const auto [job, is_new] = enter(source, numerics, true);
+    const auto [job, is_new] = enter(source, numerics, Urgency::Awaited);
     Built built = job->future.get();
     if (is_new) return built;
     count(&JitStats::memory_hits);
@@ -113,8 +112,9 @@ class Jit::State {
     return found->second->kernel.load();
   }
 
-  std::shared_future<Built> get_async(const std::string& source, Numerics numerics, bool awaited) {
-    const auto [job, is_new] = enter(source, numerics, awaited);
+  std::shared_future<Built> get_async(const std::string& source, Numerics numerics,
+                                      Urgency urgency) {
+    const auto [job, is_new] = enter(source, numerics, urgency);
     std::shared_ptr<const Kernel> kernel = is_new ? nullptr : job->kernel.load();
     if (!kernel) return job->future;
     count(&JitStats::memory_hits);
@@ -181,7 +181,7 @@ class Jit::State {
   }
 
   // The job for a source, and whether it was made now; a builder has it then.
-  std::pair<Job, bool> enter(const std::string& source, Numerics numerics, bool awaited) {
+  std::pair<Job, bool> enter(const std::string& source, Numerics numerics, Urgency urgency) {
     const std::lock_guard lock(mutex_);
     std::string key = key_of(source, numerics);
     Job job;
@@ -194,7 +194,7 @@ class Jit::State {
     job->used = ++clock_;
     try {
       if (ending_) throw ending();
-      if (!builders_.post([this, job] { run(job); }, awaited))
+      if (!builders_.post([this, job] { run(job); }, urgency))
         throw CompilerTrouble("too many loops wait for the compiler");
     } catch (const CompileError&) {
       job->promise.set_exception(std::current_exception());
@@ -442,8 +442,8 @@ std::shared_ptr<const Kernel> Jit::find(const std::string& source, Numerics nume
 }
 
 std::shared_future<Built> Jit::get_async(const std::string& source, Numerics numerics,
-                                         bool awaited) {
-  return state().get_async(source, numerics, awaited);
+                                         Urgency urgency) {
+  return state().get_async(source, numerics, urgency);
 }
 
 bool Jit::may_be_near(const std::string& source, Numerics numerics) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "codegen/jit/builders.h"
 #include "codegen/jit/cache.h"
 #include "codegen/jit/loader.h"
 #include "codegen/jit/toolchain.h"
@@ -64,13 +65,13 @@ class Jit {
   Jit(const Jit&) = delete;
   Jit& operator=(const Jit&) = delete;
 
-  // Builds a kernel on one of a few threads in the background. What `awaited` says somebody waits
-  // for comes before the rest; else first come, first served. A CompileError is in the future: no
+  // Builds a kernel on one of a few threads in the background. A CompileError is in the future: no
   // compiler, it failed, or its output cannot be loaded. Such a failure is remembered: asking again
   // gives the same at once. CompilerTrouble is not: asking again may try again. In a forked child a
   // future from before the fork may never become ready: poll it, do not wait.
   std::shared_future<Built> get_async(const std::string& source,
-                                      Numerics numerics = Numerics::Exact, bool awaited = false);
+                                      Numerics numerics = Numerics::Exact,
+                                      Urgency urgency = Urgency::Later);
 
   // The same, waiting however long it takes. Throws CompileError.
   Built get(const std::string& source, Numerics numerics = Numerics::Exact);

@@ -59,7 +59,7 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
 }
 
 std::shared_future<codegen::Built> build_program(const std::string& text) {
-  return compiler(false).jit().get_async(text);
+  return compiler(false).jit().get_async(text, codegen::Numerics::Exact, codegen::Urgency::Running);
 }
 
 void finish_builds(std::chrono::milliseconds patience) { compiler(false).jit().finish(patience); }
