@@ -416,6 +416,26 @@ def test_one_kind_of_arguments_does_not_close_the_loop_to_others():
     assert not loop.facts["why_not"]
 
 
+def test_a_faster_program_is_kept():
+    def add(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i]
+        return s
+
+    made = looped(add)
+    (loop,) = heads.loops_of(made.__code__)
+    x = np.resize(X, 20_000)
+    expected = add(x)
+    end = time.monotonic() + 60
+    while not any(each["ready"] for each in loop.facts["versions"]):
+        assert made(x) == expected
+        assert time.monotonic() < end
+    for _ in range(30):  # now and then Python's rounds are tried beside it
+        assert made(x) == expected
+    assert not loop.facts["why_not"]
+
+
 def test_a_while_loop_is_native_in_later_calls_as_well():
     """Nobody knows how many rounds it will have: it has to begin as Python's."""
     made = looped(halves_and_adds)

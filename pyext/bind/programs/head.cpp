@@ -48,6 +48,10 @@ constexpr std::int64_t kAskEach = 5'000'000;
 // Where Python had to go on so often, and took so many times as long as the program, the program
 // is given up.
 constexpr std::int64_t kManyExits = 64, kWorse = 2;
+// Where a program's run takes less than its share of what Python's rounds took before, there is no
+// doubt that it is faster. It is given up after it has lost so many of so many trials.
+constexpr double kNoDoubt = 0.8, kLost = 1.05;
+constexpr int kMostLost = 2, kMostTrials = 8;
 
 struct HeadObject {
   PyObject_HEAD PyObject* loop;
@@ -62,6 +66,9 @@ struct HeadObject {
   std::int64_t countdown, rounds, all_rounds, counted;
   bool enters;  // the program runs the rest
   Version* version;
+  std::int64_t begun;            // when a trial began, else 0
+  bool is_pythons, is_programs;  // the trial; whether the program began
+  long long all;                 // Range: the rounds at the beginning
 };
 
 PyTypeObject* head_type = nullptr;
@@ -198,7 +205,8 @@ bool look(HeadObject& head) {
   look_again_after(head,
                    eager ? 0 : std::clamp<std::int64_t>(kLookEach / (round + 1), 1, kMostRounds));
   head.counted = now;
-  if (loop.is_closed || (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
+  if (loop.is_closed || head.is_pythons ||
+      (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
     look_again_after(head, kMostRounds);
     return false;
   }
@@ -219,6 +227,7 @@ bool look(HeadObject& head) {
     }
   }
   head.version = version;
+  head.is_programs |= rounds == 0;
   return ignores_underflow();
 }
 
@@ -524,8 +533,45 @@ PyObject* run_loop(PyObject*, PyObject* self) {
   return guard([&] { return Run(head, loop).result().release().ptr(); });
 }
 
+// The end of a loop whose program is compared with Python. Both ways end here with the same code
+// behind the loop.
+void end_trial(HeadObject& head) {
+  LoopState& loop = loop_state(head.loop);
+  LoopState::Trial& trial = loop.trial;
+  const std::int64_t taken = steady_ns() - head.begun;
+  const std::int64_t rounds = head.over == HeadObject::Range ? head.all - head.left : head.position;
+  if (trial.is_over || loop.is_closed || head.is_pythons != trial.is_pythons || rounds == 0) return;
+  if (!head.is_pythons) {
+    if (head.version == nullptr) return;  // it was not there
+    const auto pythons =
+        static_cast<double>(loop.python_ns) / static_cast<double>(loop.python_rounds);
+    trial.is_whole = head.is_programs;
+    trial.is_over = trial.is_whole &&
+                    static_cast<double>(taken) < kNoDoubt * pythons * static_cast<double>(rounds);
+    trial.native_ns = taken;
+    trial.rounds = rounds;
+    trial.is_pythons = true;
+    return;
+  }
+  trial.is_pythons = false;
+  if (rounds == trial.rounds) {
+    if (static_cast<double>(trial.native_ns) < kLost * static_cast<double>(taken))
+      trial.is_over = trial.is_whole;
+    else if (++trial.lost == kMostLost)
+      loop.close("it was measured to be faster");
+  }
+  trial.is_over |= ++trial.runs == kMostTrials;
+}
+
 void destroy(PyObject* self) {
   HeadObject& head = *head_of(self);
+  if (head.begun != 0)
+    guard(
+        [&] {
+          end_trial(head);
+          return 0;
+        },
+        0);
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   Py_CLEAR(head.loop);
@@ -594,6 +640,13 @@ void begin_counting(HeadObject& head) {
   const LoopState& loop = loop_state(head.loop);
   look_again_after(head, first_look(head));
   head.counted = loop.is_ready || loop.is_closed ? 0 : steady_ns();
+  const bool is_counted = head.over == HeadObject::Range || head.over == HeadObject::Array;
+  if (!loop.is_ready || loop.is_closed || loop.trial.is_over || !is_counted ||
+      loop.python_rounds == 0 || program_tests().eager)
+    return;
+  head.all = head.left;
+  head.is_pythons = loop.trial.is_pythons;
+  head.begun = steady_ns();
 }
 
 }  // namespace

@@ -59,6 +59,15 @@ struct LoopState {
   int why_line = 0, changes = 0;
   std::vector<numpy_shim::program::Entered> refused;  // there is no program for such variables
 
+  // Whether the program is faster than Python is tried where the first runs leave a doubt: a whole
+  // run of the program, then one of Python's with as many rounds.
+  struct Trial {
+    bool is_over = false, is_pythons = false;  // who is the next
+    std::int64_t native_ns = 0, rounds = 0;    // of the program's run
+    bool is_whole = false;                     // that it began
+    int lost = 0, runs = 0;
+  } trial;
+
   // The function that goes on from a statement, among these global names.
   py::object continuation(const py::object& globals, int statement);
   // The program for variables of these types, if there is one or one may be made. Why not otherwise
