@@ -115,19 +115,26 @@ inline bool same(const Part<N>& a, const Part<N>& b) {
   return a.at == b.at;
 }
 
+// Where the memory of an array that is not empty begins and ends, in bytes from its first element.
+template <int N>
+inline void reach(const Part<N>& x, i64 bytes, i64& low, i64& high) {
+  low = 0;
+  high = bytes;
+  for (int axis = 0; axis < N; ++axis) {
+    const i64 all = (x.length[axis] - 1) * x.stride[axis];
+    (all < 0 ? low : high) += all;
+  }
+}
+
 // Whether an element of one may lie where one of the other does. They have the same lengths. Where
 // the same elements do no harm, arrays that are the same do not count.
 template <int N>
 [[gnu::noinline]] inline bool overlap(const Part<N>& a, i64 a_bytes, const Part<N>& b, i64 b_bytes,
                                       bool may_be_same) {
   if (a.size() == 0 || (may_be_same && same(a, b))) return false;
-  i64 low_a = 0, high_a = a_bytes, low_b = 0, high_b = b_bytes, common = 0;
-  for (int axis = 0; axis < N; ++axis) {
-    const i64 reach_a = (a.length[axis] - 1) * a.stride[axis];
-    const i64 reach_b = (b.length[axis] - 1) * b.stride[axis];
-    (reach_a < 0 ? low_a : high_a) += reach_a;
-    (reach_b < 0 ? low_b : high_b) += reach_b;
-  }
+  i64 low_a, high_a, low_b, high_b, common = 0;
+  reach(a, a_bytes, low_a, high_a);
+  reach(b, b_bytes, low_b, high_b);
   const i64 apart = (i64)b.at - (i64)a.at;
   if (apart + high_b <= low_a || apart + low_b >= high_a) return false;
   // Columns of one matrix: all steps are multiples of a number of bytes.

@@ -65,15 +65,14 @@ inline char* row_of(const Part<N>& x, const i64 (&at)[N]) {
 template <class I, int K, int B, class Visit>
 inline bool at_each(const Positions<I, K, B>& p, const Part<B>& beside, const Visit& visit) {
   return over_rows(p.index[0].length, [&](const i64(&at)[B]) {
-    const char* index[K];
-    for (int k = 0; k < K; ++k) index[k] = row_of(p.index[k], at);
+    const char* from[K];
+    for (int k = 0; k < K; ++k) from[k] = row_of(p.index[k], at);
     char* const row = row_of(beside, at);
     for (i64 i = 0; i < p.index[0].length[B - 1]; ++i) {
       i64 distance = 0;
       for (int k = 0; k < K; ++k) {
-        i64 position = *(const I*)(index[k] + i * p.index[k].stride[B - 1]);
-        position += position < 0 ? p.axes.length[k] : 0;
-        if ((u64)position >= (u64)p.axes.length[k]) return true;
+        i64 position = *(const I*)(from[k] + i * p.index[k].stride[B - 1]);
+        if (index(position, p.axes.length[k], position)) return true;
         distance += position * p.axes.stride[k];
       }
       visit(distance, row + i * beside.stride[B - 1]);
@@ -183,18 +182,11 @@ template <int M, int N>
 [[gnu::noinline]] inline bool may_share(const Part<M>& a, i64 a_bytes, const Part<N>& b,
                                         i64 b_bytes, i64 gap) {
   if (a.size() == 0 || b.size() == 0) return false;
-  const auto reach = [](const auto& x, i64 bytes, i64& low, i64& high) {
-    low = (i64)x.at;
-    high = low + bytes;
-    for (int axis = 0; axis < (int)(sizeof x.length / sizeof(i64)); ++axis) {
-      const i64 all = (x.length[axis] - 1) * x.stride[axis];
-      (all < 0 ? low : high) += all;
-    }
-  };
   i64 low_a, high_a, low_b, high_b;
   reach(a, a_bytes, low_a, high_a);
   reach(b, b_bytes, low_b, high_b);
-  return low_a < high_b + gap && low_b < high_a + gap;
+  const i64 apart = (i64)b.at - (i64)a.at;
+  return low_a < apart + high_b + gap && apart + low_b < high_a + gap;
 }
 
 }  // namespace rt

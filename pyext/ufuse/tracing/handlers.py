@@ -181,9 +181,14 @@ def _ndarray(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _core.call_real(real, *args, **kwargs)
 
 
+def _dtype_of(value: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = value.dtype if is_lazy(value) else np.asarray(value).dtype
+    return dtype
+
+
 def _casts_in_silence(value: Any, dtype: np.dtype[Any]) -> bool:
     # Warnings of casts name a line of NumPy's own function, which is traced where there may be any.
-    return np.can_cast(value.dtype if is_lazy(value) else np.asarray(value).dtype, dtype)
+    return np.can_cast(_dtype_of(value), dtype)
 
 
 @native("full")
@@ -194,7 +199,7 @@ def _full(
     if kwargs or order != "C" or not scalar or not (dtype is None or _is_number(_dtype(dtype))):
         return NotImplemented
     if dtype is None:
-        dtype = fill_value.dtype if is_lazy(fill_value) else np.asarray(fill_value).dtype
+        dtype = _dtype_of(fill_value)
     elif not _casts_in_silence(fill_value, _dtype(dtype)):
         return NotImplemented
     return _core.full(shape, fill_value, _dtype(dtype))
