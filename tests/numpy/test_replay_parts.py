@@ -244,7 +244,8 @@ def test_many_steps():
 def test_plans_of_many_runs_are_dropped_in_time():
     def steps(n, u):
         for _ in range(n):
-            u[1:] = u[:-1] + 1
+            # A loop that could become native would leave few runs to each plan.
+            u[1:] = np.where(True, u[:-1], 0) + 1
 
     native = ufuse.jit(steps)
     with _core.most_operations(NO_LIMIT):
