@@ -72,8 +72,8 @@ ValueId Nest::opaque(ValueId v) {
 }
 
 ValueId Nest::unknown(ValueId v) {
-  const bool exact = is_in(dtype(v), ir::kBool | ir::kInteger);
-  return exact ? compute(Stmt::Helper::Unknown, dtype(v), {v}) : v;
+  return is_in(dtype(v), ir::kBool | ir::kNumber) ? compute(Stmt::Helper::Unknown, dtype(v), {v})
+                                                  : v;
 }
 
 }  // namespace ufuse::codegen::loop

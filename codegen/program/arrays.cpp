@@ -2,7 +2,6 @@
 #include "codegen/program/arrays.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ir/support/error.h"
 
@@ -81,6 +80,17 @@ void ArrayPrinter::elements(const Step& s) {
         ">(to, made);");
 }
 
+// The values of np.where. The compiler would compute them only where they are chosen, and their
+// flags would be lost (g++ 14 has such instructions).
+std::set<Reg> ArrayPrinter::chosen_values(const Step& s) const {
+  std::set<Reg> values;
+  for (const Step& each : s.body)
+    if (each.kind == Step::Kind::Compute && each.op == ir::Op::Where &&
+        is_in(n_.dtype(each.result), ir::kInexact))
+      values.insert(each.args.begin() + 1, each.args.end());
+  return values;
+}
+
 // The loops over the elements. Their innermost one stands there twice: for elements side by side,
 // and for others.
 void ArrayPrinter::function(const std::string& name, const Step& s,
@@ -134,6 +144,8 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   line("char* const to_row = " + to + ";");
   for (std::size_t i = 0; i < from.size(); ++i)
     line("const char* const row" + std::to_string(i) + " = " + from[i] + ";");
+  const std::set<Reg> chosen = s.raises ? chosen_values(s) : std::set<Reg>();
+  if (!chosen.empty()) line("const rt::u8 unset = rt::unset();");
   const auto body = [&](bool side_by_side) {
     line("#pragma GCC ivdep");
     open("for (rt::i64 i = 0; i < n; ++i)");
@@ -145,9 +157,12 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
                 ? "((const " + of + "*)" + row + ")[i];"
                 : "*(const " + of + "*)(" + row + " + i * step_x" + std::to_string(i) + ");"));
     }
-    for (const Step& each : s.body)
+    for (const Step& each : s.body) {
+      std::string value = each.kind == Step::Kind::Cast ? n_.cast_text(each) : n_.op_text(each);
+      if (chosen.contains(each.result)) value = "rt::unknown(" + value + ", unset)";
       line("const " + ProgramNames::type_of(n_.dtype(each.result)) + " " + n_.name(each.result) +
-           " = " + (each.kind == Step::Kind::Cast ? n_.cast_text(each) : n_.op_text(each)) + ";");
+           " = " + value + ";");
+    }
     line((side_by_side ? "((" + type + "*)to_row)[i]" : "*(" + type + "*)(to_row + i * step)") +
          " = " + n_.operand(s.result) + ";");
     close();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 
 #include "codegen/program/names.h"
@@ -51,6 +52,7 @@ class ArrayPrinter {
     std::string text;
   };
   Positions positions(const ir::program::Step& s, ir::program::ArrayReg of) const;
+  std::set<ir::program::Reg> chosen_values(const ir::program::Step& s) const;
   void function(const std::string& name, const ir::program::Step& s,
                 const std::vector<ir::program::Reg>& numbers);
 

@@ -12,21 +12,6 @@ inline T param(const Param& p) {
   __builtin_memcpy(&value, p.bits, sizeof(T));
   return value;
 }
-// The same number, which the compiler does not know: what is computed with it happens at run time
-// and raises its flags.
-template <class T>
-inline T opaque(T x) {
-  asm("" : "+m"(x));
-  return x;
-}
-// Zero, which the compiler does not know, so that `unknown(x, unset())` may be anything to it.
-// Asked for before the loops: they are vectorised all the same.
-inline u8 unset() { return opaque(u8{0}); }
-inline bool unknown(bool x, u8 zero) { return x ^ (zero != 0); }
-template <class T>
-inline T unknown(T x, u8 zero) {
-  return (T)(x ^ (T)zero);
-}
 inline Index block(Index left, Index size) { return left < size ? left : size; }
 
 // n elements to memory, past the caches: they would read a line first, and could not keep it.

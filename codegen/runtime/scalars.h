@@ -146,15 +146,9 @@ inline bool divide_checked(T x, T y, T& r) {
   return y == 0;
 }
 
-// Keeps the compiler from working out with more digits what the library gives.
-template <class T>
-inline T opaque_number(T x) {
-  asm("" : "+m"(x));
-  return x;
-}
-
-inline f64 scalar_power(f64 x, f64 y) { return ::pow(opaque_number(x), opaque_number(y)); }
-inline f32 scalar_power(f32 x, f32 y) { return ::powf(opaque_number(x), opaque_number(y)); }
+// The compiler must not work out with more digits what the library gives.
+inline f64 scalar_power(f64 x, f64 y) { return ::pow(opaque(x), opaque(y)); }
+inline f32 scalar_power(f32 x, f32 y) { return ::powf(opaque(x), opaque(y)); }
 
 inline bool python_power(f64 x, f64 y, f64& r) {
   if (!isfinite(x) || !isfinite(y)) return true;
@@ -207,7 +201,7 @@ inline bool math_result(f64 result, f64 x, f64& r) {
   return raised(result, x);
 }
 inline bool math_log(f64 x, f64& r) {
-  r = ::log(opaque_number(x));
+  r = ::log(opaque(x));
   return x <= 0;
 }
 

@@ -16,6 +16,36 @@ extern "C" int omp_get_num_threads();
 
 namespace rt {
 
+// The same number, which the compiler does not know: what is computed with it happens at run time
+// and raises its flags.
+template <class T>
+inline T opaque(T x) {
+  asm("" : "+m"(x));
+  return x;
+}
+// Zero, which the compiler does not know, so that `unknown(x, unset())` may be anything to it.
+// Asked for before the loops: they are vectorised all the same.
+inline u8 unset() { return opaque(u8{0}); }
+inline bool unknown(bool x, u8 zero) { return x ^ (zero != 0); }
+template <class T>
+inline T unknown(T x, u8 zero) {
+  return (T)(x ^ (T)zero);
+}
+template <class Bits, class T>
+inline T unknown_bits(T x, u8 zero) {
+  Bits bits;
+  __builtin_memcpy(&bits, &x, sizeof(T));
+  bits ^= (Bits)zero;
+  __builtin_memcpy(&x, &bits, sizeof(T));
+  return x;
+}
+inline f32 unknown(f32 x, u8 zero) { return unknown_bits<u32>(x, zero); }
+inline f64 unknown(f64 x, u8 zero) { return unknown_bits<u64>(x, zero); }
+template <class F>
+inline complex<F> unknown(complex<F> x, u8 zero) {
+  return {unknown(x.re, zero), unknown(x.im, zero)};
+}
+
 // The flags that one thread raises over one range. Begins with clear flags and leaves the caller's
 // as they were. NumPy's inner loops may clear the flags, so `collect()` stands before each of their
 // calls.

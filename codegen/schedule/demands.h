@@ -93,6 +93,7 @@ class Demands {
   bool may_warn(ir::NodeId node);
   bool is_given(const Wanted& w) const;
   bool may_be_constant(WantedId id) const;
+  std::uint32_t values_to_choose_from(const ir::Node& n, const std::vector<WantedId>& operands);
   std::uint32_t hidden_operands(const ir::Node& n, const std::vector<WantedId>& operands);
 
   // Block calls (calls.cpp).

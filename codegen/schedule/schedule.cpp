@@ -59,6 +59,8 @@ class Scheduler {
       }
       add_part(std::move(targets));
     }
+    for (std::size_t i = 0; i < g_.size(); ++i)
+      if (is_empty(g_.at(i)) && g_[g_.at(i)].op != ir::Op::Input) empty.push_back(g_.at(i));
     for (NodeId node : empty) add_sources(node);
     add_in_place(in_place);
     return std::move(schedule_);

@@ -260,13 +260,26 @@ bool Demands::may_be_constant(WantedId id) const {
   return !are_given || w.operands[0] == w.operands[1];
 }
 
+// The values of np.where that may raise a flag. The compiler would compute them only for the
+// elements for which they are chosen (g++ 14 has such instructions). Where a maximum is chosen by
+// the values themselves, it needs all of them.
+std::uint32_t Demands::values_to_choose_from(const ir::Node& n,
+                                             const std::vector<WantedId>& operands) {
+  std::uint32_t values = 0;
+  if (n.op != Op::Where || !is_in(n.dtype, ir::kInexact)) return values;
+  for (std::size_t i = 1; i < operands.size(); ++i)
+    if (at(operands[i]).home == Home::Inline && ir::may_raise(g_, g_[at(operands[i]).node]))
+      values |= 1U << i;
+  return values;
+}
+
 // An operand that decides alone (`where(False, x, y)`, `False & x`, `0 * x`) stays unknown to the
 // compiler, where what it may make needless warns.
 std::uint32_t Demands::hidden_operands(const ir::Node& n, const std::vector<WantedId>& operands) {
   const bool decides = n.op == Op::Where || n.op == Op::LogicalAnd || n.op == Op::LogicalOr ||
                        n.op == Op::BitAnd || n.op == Op::BitOr ||
                        (n.op == Op::Multiply && is_in(n.dtype, ir::kInteger));
-  std::uint32_t hidden = 0;
+  std::uint32_t hidden = values_to_choose_from(n, operands);
   if (!decides) return hidden;
   for (std::size_t i = 0; i < (n.op == Op::Where ? 1 : operands.size()); ++i) {
     bool others_warn = false;

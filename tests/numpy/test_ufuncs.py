@@ -385,6 +385,24 @@ NEEDLESS = [
     lambda x, i: (i ^ i) & (x / 0).astype(int),
     lambda x, i: (i | ~i) | np.sqrt(x).astype(int),
     lambda x, i: np.sqrt(x) * np.where(x < x, np.sqrt(x - 100), 2.0),
+    # One of several values is chosen for each element.
+    lambda x, i: np.where(x > 100, np.sqrt(x), x),
+    lambda x, i: np.where(x > 100, x, 1 / (i - i)),
+    lambda x, i: np.where(x > 100, np.where(x > 99, np.sqrt(x), x), i),
+    lambda x, i: np.where(x > 100, x * np.finfo(x.dtype).max * 9, 0).sum(),
+    lambda x, i: np.where(x > 100, np.finfo(x.dtype).max * x + np.finfo(x.dtype).max, x),
+    lambda x, i: np.where(x > 100, (x * np.finfo(x.dtype).max).astype("f2"), 0),
+    lambda x, i: np.where(x > 100, (x + 1j) * np.finfo(x.dtype).max, x),
+    lambda x, i: np.minimum((x * np.finfo(x.dtype).max) ** 2, x),
+    lambda x, i: np.maximum(-((x * np.finfo(x.dtype).max) ** 2), x),
+    lambda x, i: np.clip((x * np.finfo(x.dtype).max) ** 2, 0, 1),
+    # No element is used.
+    lambda x, i: np.compress(x > 100, np.sqrt(x)).sum(),
+    lambda x, i: np.sqrt(x)[x > 100].sum() + 1,
+    lambda x, i: np.sqrt(x)[3:3].sum(),
+    lambda x, i: (np.sqrt(x) * np.ones((0, 1))).sum(axis=1),
+    lambda x, i: np.broadcast_to(np.sqrt(x), (0, 40)).any(),
+    lambda x, i: np.take(np.sqrt(x), i[:0]).sum(),
 ]
 
 
