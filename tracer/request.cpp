@@ -366,6 +366,7 @@ void Session::restart() {
   raised_.clear();
   reduce_records_.clear();
   call_records_.clear();
+  output_casts_.clear();
   told_.clear();
   within_.clear();
   inputs_.clear();

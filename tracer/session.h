@@ -152,6 +152,9 @@ class Session final : public numpy_shim::Context {
   // any more; it need not be computed for itself.
   void assign(const LazyArray& target, const Operand& value,
               const std::shared_ptr<Storage>& donor = nullptr);
+  // The same for an output of a function, which casts it itself.
+  void write_output(const LazyArray& target, const Operand& value,
+                    const std::shared_ptr<Storage>& donor);
   // Where the mask, which broadcasts to the target, is true: target = value.
   void assign_where(const LazyArray& target, const Operand& mask, const Operand& value);
 
@@ -221,6 +224,8 @@ class Session final : public numpy_shim::Context {
   const NodeInfo& node_info(NodeId node) const { return info_[node.value]; }
   const ReduceRecord* reduce_record(NodeId node) const;
   const CallRecord* call_record(NodeId node) const;
+  // Whether a node is the cast of a function's output.
+  bool is_output_cast(NodeId node) const { return output_casts_.contains(node.value); }
   const Want* computed(NodeId node) const;
   // Each further time that an equal node was asked for, and how many nodes there were then: NumPy
   // would warn every time.
@@ -326,6 +331,7 @@ class Session final : public numpy_shim::Context {
   std::unordered_map<std::uint32_t, Raised> raised_;
   std::unordered_map<std::uint32_t, ReduceRecord> reduce_records_;
   std::unordered_map<std::uint32_t, CallRecord> call_records_;
+  std::set<std::uint32_t> output_casts_;
   std::unordered_map<std::uint32_t, std::int64_t> told_;  // values of nodes, on which sizes depend
   std::set<std::pair<std::uint32_t, std::int64_t>> within_;  // positions and extents
   std::vector<InputRow> inputs_;

@@ -23,6 +23,17 @@ void Session::assign(const LazyArray& target, const Operand& value,
   store(target, node, donor.get());
 }
 
+void Session::write_output(const LazyArray& target, const Operand& value,
+                           const std::shared_ptr<Storage>& donor) {
+  if (value.layout.dtype != target.layout.dtype) {
+    const std::size_t first = graph_.size();
+    const NodeId cast = ir::cast(graph_, value.node, target.layout.dtype);
+    note_nodes(first);
+    if (cast.value >= first) output_casts_.insert(cast.value);
+  }
+  assign(target, value, donor);
+}
+
 void Session::assign_where(const LazyArray& target, const Operand& mask, const Operand& value) {
   check_assignable(target, value);
   const NodeId old = read(target);

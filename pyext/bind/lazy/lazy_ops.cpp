@@ -146,7 +146,8 @@ py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kin
     throw Unsupported(Reason::Arguments);
   if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported(Reason::Shape);
   const Operand value = call.session().operand(result);
-  call.session().assign(target, value, result.storage.use_count() == 1 ? result.storage : nullptr);
+  call.session().write_output(target, value,
+                              result.storage.use_count() == 1 ? result.storage : nullptr);
   return borrow(out);
 }
 

@@ -127,8 +127,42 @@ class NumpyEvaluation {
   void compute(NodeId id) {
     const std::uint8_t mask = session_.may_warn(id) ? session_.node_info(id).report_mask : 0;
     py::object made = log_.run(mask, [&] { return computed(id); });
-    for (std::string& message : log_.take()) raised.push_back({id, std::move(message)});
+    for (std::string& message : log_.take()) note(id, std::move(message));
     values_.emplace(id.value, std::move(made));
+  }
+
+  // A function that casts its output warns of both at once, in its own name and in a fixed order.
+  void note(NodeId id, std::string message) {
+    const std::string name =
+        session_.is_output_cast(id) ? name_of(session_.graph()[id].inputs[0]) : std::string();
+    if (name.empty()) return raised.push_back({id, std::move(message)});
+    const NodeId made = session_.graph()[id].inputs[0];
+    message.replace(message.rfind("cast"), std::string::npos, name);
+    const auto first = std::ranges::find(raised, made, &Raised::node);
+    if (first == raised.end()) return raised.push_back({id, std::move(message)});
+    auto at = first;
+    for (; at != raised.end() && at->node == made; ++at) {
+      if (at->message == message) return;
+      if (rank_of(at->message) > rank_of(message)) break;
+    }
+    raised.insert(at, {made, std::move(message)});
+  }
+
+  static std::size_t rank_of(const std::string& message) {
+    constexpr std::array kWords = {"divide", "overflow", "underflow", "invalid"};
+    return static_cast<std::size_t>(
+        std::ranges::find_if(kWords, [&](const char* word) { return message.starts_with(word); }) -
+        kWords.begin());
+  }
+
+  // What NumPy calls the function that made a value; empty where it is none.
+  std::string name_of(NodeId id) const {
+    const Node& node = session_.graph()[id];
+    const NodeKind kind = ir::kind_of(node.op);
+    if (kind == NodeKind::Ufunc) return session_.loops()[node.id].ufunc;
+    if (kind == NodeKind::Elementwise) return std::string(ir::op_info(node.op).name);
+    if (kind == NodeKind::Reduce) return "reduce";
+    return kind == NodeKind::Scan ? "accumulate" : "";
   }
 
   py::object operand(const Node& node, std::size_t k) { return values_.at(node.inputs[k].value); }
