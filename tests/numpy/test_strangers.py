@@ -233,11 +233,25 @@ def gives_numpy_a_function(x: Any, held: Any) -> Any:
     return shown(8)
 
 
+doubled = ufuse.jit(lambda x: x * 2)
+in_a_list = ufuse.jit(lambda x: [x * 2, x.sum()])
+
+
+def calls_jitted_functions(x: Any) -> Any:
+    for made in (doubled(x), *in_a_list(x)):
+        yield made, type(made) in (np.ndarray, np.float64)
+
+
+def gets_results_of_jitted_functions(x: Any, held: Any) -> Any:
+    y = x + 1
+    return [made for made in calls_jitted_functions(y)]
+
+
 FUNCTIONS: list[Callable[..., Any]] = [
     *(reads_in_a_generator, writes_in_a_generator, sets_an_item, gets_an_item, adds),
     *(adds_in_place, multiplies, compares, goes_round, asks_truth, indexes, formats, enters),
     *(asks_an_attribute, sets_an_attribute, is_called_back),
-    gives_numpy_a_function,
+    *(gives_numpy_a_function, gets_results_of_jitted_functions),
 ]
 
 

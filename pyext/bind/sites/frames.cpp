@@ -5,6 +5,7 @@
 
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/gil.h"
+#include "pyext/bind/numpy/native_call.h"
 
 #if PY_VERSION_HEX < 0x030C0000
 // The beginning of a frame in Python 3.11, which has no function that gives a frame's code.
@@ -116,8 +117,13 @@ PyObject* evaluate(PyThreadState* state, _PyInterpreterFrame* frame, int throwin
   call->set_in_untraced_code(enters);
   PyObject* result = go_on(state, frame, throwing);
   call->set_in_untraced_code(!enters);
-  if (call->is_open() && !flushed(*call)) Py_CLEAR(result);
-  return result;
+  if (!call->is_open()) return result;
+  if (!enters && result != nullptr) call->holders().add_if_lazy(result);
+  if (!flushed(*call)) Py_CLEAR(result);
+  if (enters || result == nullptr) return result;
+  // Traced code that untraced code has called gives it real arrays.
+  const py::object given = py::reinterpret_steal<py::object>(result);
+  return guard([&] { return unwrap(given.ptr()).release().ptr(); });
 }
 
 PyInterpreterState* interpreter() { return PyInterpreterState_Get(); }
