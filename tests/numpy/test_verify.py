@@ -6,7 +6,6 @@ function that answers something else, guards that are forgotten, writes that nob
 """
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -16,6 +15,7 @@ import random
 import sys
 import time
 import typing
+import warnings
 
 import numpy as np
 import pytest
@@ -114,9 +114,12 @@ class TestRight:
 
     @pytest.mark.filterwarnings("error::DeprecationWarning")
     def test_warnings_that_are_errors(self):
-        stack = np.row_stack  # noqa: NPY201
-        f = ufuse.jit(lambda x: stack((x, x)), verify=1)
-        with contextlib.suppress(DeprecationWarning):  # NumPy 1 does not warn
+        def f(x):
+            warnings.warn("is old", DeprecationWarning, stacklevel=2)
+            return x * 2
+
+        f = ufuse.jit(f, verify=1)
+        with pytest.raises(DeprecationWarning, match="is old"):
             f(X)
         assert compared(f) == 1
 
@@ -504,7 +507,7 @@ class TestNotComparedTwice:
     def test_plain_functions_are_not_compared_with_themselves(self):
         def keeps(x):
             KEPT.append(x)
-            return x.ctypes and x
+            return eval("x")
 
         f = ufuse.jit(keeps, verify=2)
         before = len(KEPT)
