@@ -4,6 +4,7 @@ Under the filters of the ``warnings`` module, for arrays of every size and layou
 expressions, and when the value that warns is never used.
 """
 
+import contextlib
 import operator
 import pickle
 import re
@@ -126,6 +127,25 @@ def test_casts(code):
         check(lambda x: [x[1:].astype("e"), x.astype("i").astype("e")], many)
 
 
+def casts_its_output(x, y):
+    x += y
+    y[0] = np.inf
+    np.subtract(y, [np.inf, -1e308, 1.0], out=x, casting="same_kind")
+    np.square(y * 1e5, out=x, casting="same_kind")
+    x *= y[1]
+    np.cumsum(y, out=x)
+    np.add.reduce([y, y], axis=0, out=x)
+    x[...] = 0
+    np.clip(y, 0, 1e250, out=x, casting="same_kind")
+    x[1:] = y[1:] + 1
+    x[:2] -= y[1:]
+    return x
+
+
+def test_a_function_warns_of_casts_of_its_output_in_its_own_name():
+    check(casts_its_output, np.ones(3, "f4"), np.array([1e200, 1e300, 1e10]))
+
+
 def logs_twice(x):
     return helper(x) - helper(x)
 
@@ -240,8 +260,55 @@ def error_in_a_helper(x, y):
     return a
 
 
+def shown_by_a_function(x, y):
+    seen, before = [], warnings.showwarning
+    a = np.log(x)
+    warnings.showwarning = lambda *given: seen.append(str(given[0]))
+    try:
+        b = a / y
+        step(list(seen))
+    finally:
+        warnings.showwarning = before
+    c = np.sqrt(x) - b
+    step(seen)
+    return c
+
+
+@contextlib.contextmanager
+def recording():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        yield seen
+
+
+def recorded_by_a_generator(x, y):
+    with recording() as seen, np.errstate(invalid="ignore"):
+        a = np.log(x)
+        step([str(w.message) for w in seen])
+        b = a / y
+    step([str(w.message) for w in seen])
+    return np.log(x) * b
+
+
+def strict_in_a_block(x, y):
+    a = np.log(x)
+    with contextlib.suppress(RuntimeWarning), warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.simplefilter("error")
+        step("before")
+        a = a / y
+        step("after")
+    return a * np.log(x)
+
+
 INSIDE = [(f, a) for f in (ignored_inside, error_inside) for a in ("always", "default", "ignore")]
-OBSERVED = [(recorded_inside, "always"), (error_in_a_helper, "always")]
+OBSERVED = [
+    (f, "always")
+    for f in (
+        *(recorded_inside, error_in_a_helper, shown_by_a_function, recorded_by_a_generator),
+        strict_in_a_block,
+    )
+]
 
 
 @pytest.mark.parametrize(

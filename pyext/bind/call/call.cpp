@@ -385,7 +385,7 @@ void Call::enter(bool scalar_operator) {
   look_at_error_state();
   listen();
   session_.enter(here(), scalar_operator);
-  if (traceable_) return;
+  if (error_state_is_traceable()) return;
   session_.flush();  // warnings of earlier operations come before this one's
   throw Unsupported(Reason::ErrorState);
 }

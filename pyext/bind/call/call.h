@@ -169,7 +169,14 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   ObjectWatch& objects() { return objects_; }
   const ObjectWatch& objects() const { return objects_; }
   // Whether NumPy's error state only warns or ignores. Under any other nothing is recorded.
-  bool error_state_is_traceable() const { return traceable_; }
+  bool error_state_is_traceable() const {
+    return traceable_ && !warns_at_once_ && !warns_by_function_;
+  }
+  // Whether the function would see it if a floating-point warning came late from here on: it is an
+  // exception, or put into a list.
+  void set_warns_at_once(bool at_once) { warns_at_once_ = at_once; }
+  // Warnings are shown by another function from here on, which may do anything.
+  void set_warns_by_function() { warns_by_function_ = true; }
   // Before a ufunc of SciPy's; throws Unsupported where that would report errors by itself.
   void enter_special();
   bool asked_special() const { return asked_special_; }
@@ -262,7 +269,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
 
   tracer::Session session_;
   ErrorState error_state_;
-  bool traceable_ = true;
+  bool traceable_ = true, warns_at_once_ = false, warns_by_function_ = false;
   bool immediate_ = false;
   Options options_;
   bool may_stop_ = true;  // a signal may end a run

@@ -395,6 +395,9 @@ void bind_session(py::module_& m) {
       "mark_impure", [] { active_call().session().mark_impure(); },
       "The active call did more than its plan would: it is not to be replayed.");
   m.def(
+      "warns_at_once", [](bool at_once) { active_call().set_warns_at_once(at_once); },
+      "Whether floating-point warnings of the active call must not come late from here on.");
+  m.def(
       "abort", [] { end_by_exception(active_call(), py::list(), false); },
       "End a traced call that raised: pending writes to the caller's arrays are done.");
   m.def("numpy_call", call_numpy, py::arg("func"), py::arg("args"), py::arg("kwargs"),

@@ -57,14 +57,26 @@ PyObject* function_of_property(PyObject* object, PyObject* name, const char* whi
   return function != nullptr && PyFunction_Check(function) ? function : nullptr;
 }
 
+py::object attribute_of_real(PyObject* lazy, PyObject* name) {
+  static PyObject* function = nullptr;  // no initialiser: see operator_function
+  if (function == nullptr)
+    function = py::object(py::module_::import("builtins").attr("getattr")).release().ptr();
+  return numpy_call(function, {lazy, name}, Reason::UnknownAttribute, false);
+}
+
 PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "read_attribute needs an object and a name");
     return nullptr;
   }
   Call* call = Call::active();
-  if (call == nullptr || is_lazy(args[0]))
-    return traced_if_array(PyObject_GetAttr(args[0], args[1]));
+  if (call == nullptr || is_lazy(args[0])) {
+    PyObject* found = PyObject_GetAttr(args[0], args[1]);
+    if (found != nullptr || call == nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError))
+      return traced_if_array(found);
+    PyErr_Clear();  // `__array_interface__`, for example, which lazy arrays do not have
+    return guard([&] { return attribute_of_real(args[0], args[1]).release().ptr(); });
+  }
   return guard([&]() -> PyObject* {
     if (Call::may_know(args[0]))
       if (const py::object mine =
@@ -124,6 +136,10 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
     call->objects().set_number(object, name, is_number(value) ? as_number(value)->number : -1);
   else
     call->session().mark_impure();
+  if (PyModule_Check(object)) {
+    call->flush_and_share();
+    if (PyUnicode_CompareWithASCIIString(name, "showwarning") == 0) call->set_warns_by_function();
+  }
   PyObject* given = call->copies().original_of(plain_number(value));
   if (!any_inside(given, Into::All, is_lazy)) return check(PyObject_SetAttr(object, name, given));
   if (names) {

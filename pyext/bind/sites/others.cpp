@@ -104,9 +104,15 @@ bool is_plain(PyObject* object) {
          PyType_CheckExact(object);
 }
 
+// Whether an object, such as a memoryview, may lead to the memory of arrays.
+bool has_memory(PyObject* object) {
+  return PyObject_CheckBuffer(object) && !PyBytes_CheckExact(object);
+}
+
 // Whose class an object is of.
 Owner owner_of(PyObject* object) {
   if (is_plain(object) || PyArray_CheckExact(object)) return Owner::Python;
+  if (has_memory(object)) return Owner::Other;
   const Unwatched judging;
   const py::object answer =
       steal(PyObject_CallOneArg(the_judge, reinterpret_cast<PyObject*>(Py_TYPE(object))));

@@ -7,20 +7,18 @@ kept with the code that has call sites.
 
 A row of the table of values is ``(kind, ...)``, other values being their rows' numbers::
 
-    ("made",)                           ("global", name)
-    ("const",)                          ("free", name)
-    ("given",)                          ("attr", value, name, offsets)
-    ("local", variable)                 ("call", value, (arguments...), (keywords...))
-    ("item", value)                     ("import",)
-    ("any", (values...))                ("fail", reason, detail)
-    ("op", left, offsets)               ("unseen",)
+    ("made",)                           ("attr", value, name, offsets)
+    ("const",)                          ("call", value, (arguments...), (keywords...))
+    ("local", variable)                 ("op", offsets)
+    ("global", name)                    ("import",)
+    ("free", name)                      ("unseen",)
+                                        ("fail", reason, detail)
 
-"made" is something new, "given" what the function was called with. "item" is what is inside of a
-value, "any" one or more of some. "op" is the result of an operator, which may be ``left`` itself
-for ``left += y``; the offsets are those of its instructions, and of those that read an attribute,
-for ``parameters``. The keywords of a call are those of its last arguments; "*" and "**" stand for
-what is starred. "unseen" is a look at attributes that is no expression. Nested functions have
-variables of their own: ``"2.x"`` and the like.
+"made" is anything else, such as an argument or an item. "op" is the result of an operator; the
+offsets are those of its instructions, and of those that read an attribute, for ``parameters``. The
+keywords of a call are those of its last arguments; "*" and "**" stand for what is starred.
+"unseen" is a look at attributes that is no expression. Nested functions have variables of their
+own: ``"2.x"`` and the like.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 Row = tuple[Any, ...]
-MADE, CONST, GIVEN = 0, 1, 2
+MADE, CONST = 0, 1
 _NAMES = ("name", "store")
 # Rows that may stand for a number whose uses matter.
 SOURCES = ("local", "op", "attr")
@@ -138,7 +136,7 @@ class _Reader(ast.NodeVisitor):
         self.scope = _NOWHERE  # the one that is read
         self.later: list[tuple[_Function, int]] = []
         self.line = code.co_firstlineno
-        self.values: dict[Row, int] = {("made",): MADE, ("const",): CONST, ("given",): GIVEN}
+        self.values: dict[Row, int] = {("made",): MADE, ("const",): CONST}
         self.lines = [self.line] * len(self.values)
         self.assigned: list[tuple[int, int]] = []
         self.looked_at: dict[int, None] = {}
@@ -231,7 +229,7 @@ class _Reader(ast.NodeVisitor):
         elif isinstance(target, (ast.Tuple, ast.List)):
             self.look(value)
             for each in target.elts:
-                self.assign(each, self.row("item", value))
+                self.assign(each, MADE)
         else:
             if not isinstance(target, ast.Attribute):  # which keeps what is recorded of a number
                 self.look(value)
@@ -275,8 +273,7 @@ class _Reader(ast.NodeVisitor):
         self.open(around, is_comprehension=False)
         for each in ast.iter_child_nodes(node.args):
             if isinstance(each, ast.arg):
-                # Who calls an inner function is not followed.
-                self.bind(each.arg, MADE if self.scope else GIVEN)
+                self.bind(each.arg, MADE)
         self.all_seen(node.body if isinstance(node.body, list) else [node.body])
 
     def nested(self, node: _Function) -> int:
@@ -310,11 +307,13 @@ class _Reader(ast.NodeVisitor):
         self.row("fail", "class_body", "a class is made inside the function")
 
     def comprehension(self, node: _Comprehension) -> int:
-        outer, first = self.scope, self.seen(node.generators[0].iter)
+        outer = self.scope
+        self.seen(node.generators[0].iter)
         self.open(outer, is_comprehension=True)
         for made in node.generators:
-            value = first if made is node.generators[0] else self.seen(made.iter)
-            self.assign(made.target, self.row("item", value))
+            if made is not node.generators[0]:
+                self.seen(made.iter)
+            self.assign(made.target, MADE)
             self.all_seen(made.ifs)
         self.all_seen([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
         self.scope = outer
@@ -335,14 +334,14 @@ class _Reader(ast.NodeVisitor):
         self.bind(node.target.id, value, scope)
         return value
 
-    def operator(self, node: Any, operator: ast.AST, operands: Sequence[int], left: int) -> int:
-        """The result of an operator; ``left`` is what it may be itself."""
+    def operator(self, node: Any, operator: ast.AST, operands: Sequence[int]) -> int:
+        """The result of an operator."""
         if isinstance(operator, (ast.MatMult, ast.Mod)):
             self.look(*operands[isinstance(operator, ast.Mod) :])
         if all(value == CONST for value in operands):
             return CONST
         self.line = node.lineno
-        return self.row("op", left, self.place(node))
+        return self.row("op", self.place(node))
 
     def place(self, node: ast.expr | ast.stmt) -> Any:
         """Where in the text of the function itself; None inside others."""
@@ -351,20 +350,22 @@ class _Reader(ast.NodeVisitor):
 
     def visit_BinOp(self, node: ast.BinOp) -> int:
         operands = self.visit(node.left), self.visit(node.right)
-        return self.operator(node, node.op, operands, MADE)
+        return self.operator(node, node.op, operands)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> int:
         if isinstance(node.op, ast.Not):
             self.test(node.operand)
             return MADE
-        return self.operator(node, node.op, [self.visit(node.operand)], MADE)
+        return self.operator(node, node.op, [self.visit(node.operand)])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> int:
-        return self.row("any", tuple(self.all_seen(node.values)))
+        self.all_seen(node.values)
+        return MADE
 
     def visit_IfExp(self, node: ast.IfExp) -> int:
         self.test(node.test)
-        return self.row("any", tuple(self.all_seen([node.body, node.orelse])))
+        self.all_seen([node.body, node.orelse])
+        return MADE
 
     def visit_Compare(self, node: ast.Compare) -> int:
         sides = [node.left, *node.comparators]
@@ -390,15 +391,14 @@ class _Reader(ast.NodeVisitor):
         return self.row("attr", value, mangled(node.attr, self.owner), self.place(node))
 
     def visit_Subscript(self, node: ast.Subscript) -> int:
-        value = self.seen(node.value)
-        self.seen(node.slice)
-        return self.row("item", value)
+        self.all_seen([node.value, node.slice])
+        return MADE
 
     def collection(self, node: ast.Tuple | ast.List | ast.Set) -> int:
         values = self.all_seen(node.elts)
         if isinstance(node, ast.Tuple) and all(value == CONST for value in values):
             return CONST
-        return self.row("any", (MADE, *values))
+        return MADE
 
     visit_Tuple = visit_List = visit_Set = collection
 
@@ -445,16 +445,17 @@ class _Reader(ast.NodeVisitor):
         if isinstance(target, ast.Name):
             left = self.row("name", self.scope, mangled(target.id, self.owner))
             operands = left, self.visit(node.value)
-            self.bind(target.id, self.operator(node, node.op, operands, left))
+            self.bind(target.id, self.operator(node, node.op, operands))
             return
         left = self.visit(target)
-        made = self.operator(node, node.op, (left, self.visit(node.value)), left)
+        made = self.operator(node, node.op, (left, self.visit(node.value)))
         if not isinstance(target, ast.Attribute):
             self.look(made)
         self.flag(target)
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        self.assign(node.target, self.row("item", self.seen(node.iter)))
+        self.seen(node.iter)
+        self.assign(node.target, MADE)
         self.all_seen([*node.body, *node.orelse])
 
     visit_AsyncFor = visit_For

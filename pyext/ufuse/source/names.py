@@ -1,9 +1,8 @@
-"""What do names tell the scan of what is done with a value?
+"""What do the names in a function's text stand for, and is that the same in each call?
 
-The text of a function says that something named ``resize`` is called, and no more. The tables here
-say which names hand out memory, see local variables or change how errors are reported; ``is_pure``
-says which values of globals mean the same in each call; ``Meanings`` finds what the names of a
-function stand for. A new way by which an array can get out of sight is a name here.
+``Meanings`` finds what the names of a function stand for; ``is_pure`` says which values of globals
+mean the same in each call. The tables name builtins and modules of which that, and whether they can
+be called while a function is traced, is known.
 """
 
 from __future__ import annotations
@@ -19,46 +18,18 @@ from ufuse import _core
 
 from .facts import Row
 
-_NUMBERS = (int, float, complex)
-# Methods and attributes of classes in C, as the classes have them: they refuse lazy arrays.
-DESCRIPTORS = (
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.GetSetDescriptorType,
-)
 # Standard modules whose C code looks at the types of what it is given: a number must be a `float`,
 # bytes must have a buffer. Their functions get real values; their classes cannot be wrapped.
 STRICT_MODULES = frozenset(
     ["base64", "binascii", "bz2", "ctypes", "datetime", "decimal", "hashlib", "io", "json", "lzma"]
     + ["time", "zlib"]
 )
-# Attributes of arrays that are no arrays.
-FACTS = frozenset(["shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"])
-# Builtins by which code sees or changes names without naming them.
-REFLECTIVE = frozenset(
-    ["exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "compile", "breakpoint"]
-)
-# Names that hand out an array's memory, so that later writes are not seen.
-MEMORY_GLOBALS = frozenset(
-    {"nditer", "bytearray", "memoryview", "as_strided", "frombuffer", "from_dlpack"}
-)
-MEMORY_ATTRIBUTES = frozenset(
-    ["nditer", "as_strided", "ctypes", "flat", "data", "setflags", "resize", "byteswap"]
-    + ["__array_interface__", "__array_struct__", "__dlpack__", "getbuffer"]
-)
+# Builtins by which code sees local variables without naming them.
+REFLECTIVE = frozenset(["exec", "eval", "locals", "vars", "compile", "breakpoint"])
 # Attributes of arrays that lazy ones do not have.
 MEMORY_INTERFACES = frozenset(["__array_interface__", "__array_struct__", "ctypes"])
 if _core.numpy_version.flat_needs_real_index:
     MEMORY_INTERFACES |= {"flat"}
-# Methods of random generators that fill an array given as `out`.
-FILLERS = frozenset(
-    ["random", "standard_normal", "standard_exponential", "standard_gamma", "permuted"]
-)
-# Builtins whose result holds what their arguments hold.
-PASSING = frozenset(
-    ["enumerate", "zip", "reversed", "iter", "next", "getattr", "map", "filter", "sorted"]
-    + ["min", "max"]
-)
 PURE_BUILTINS = frozenset(
     ["abs", "all", "any", "bool", "complex", "divmod", "enumerate", "float", "int"]
     + ["isinstance", "issubclass", "len", "list", "max", "min", "pow", "range", "reversed"]
@@ -72,15 +43,6 @@ CONSTANTS = frozenset(
     + [kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)]
 )
 
-# What sets NumPy's error state, under which operations may have to run at once.
-ERROR_STATE = frozenset({"errstate", "seterr", "seterrcall"})
-LASTING = frozenset({"seterr", "seterrcall"})  # also after the call
-# Who sees a warning, and when, is decided by the filters in force at its line.
-FILTERS = frozenset(
-    ["catch_warnings", "simplefilter", "filterwarnings", "resetwarnings", "showwarning"]
-)
-STRICT_MODES = frozenset({"raise", "call", "print", "log"})
-
 
 def is_strict(module: Any) -> bool:
     """Whether a module's name belongs to ``STRICT_MODULES`` or to the C half of one of them."""
@@ -88,13 +50,6 @@ def is_strict(module: Any) -> bool:
         return False
     top = module.partition(".")[0].lstrip("_").removeprefix("py")
     return top in STRICT_MODULES or top in ("blake2", "md5", "sha1", "sha2", "sha3")
-
-
-def is_class_method(value: Any, name: str) -> bool:
-    """Whether ``value.name`` is a method or attribute of an array's or a number's class itself."""
-    if not (isinstance(value, type) and issubclass(value, (np.ndarray, np.generic, *_NUMBERS))):
-        return False
-    return isinstance(getattr(value, name, None), DESCRIPTORS)
 
 
 def is_python_ufunc(ufunc: np.ufunc) -> bool:

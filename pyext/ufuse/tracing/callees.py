@@ -316,6 +316,8 @@ def _handler(value: Any) -> Any:
 def _of_class(value: type) -> Any:
     if value in _CALL_BACK:
         return _CALL_BACK[value]
+    if value in (memoryview, bytearray):
+        return caller(value, "array", pure=False)
     init = value.__init__  # type: ignore[misc]
     plain = type(value) is type and value.__new__ is object.__new__
     if plain and isinstance(init, types.FunctionType) and is_own(init):
@@ -398,6 +400,8 @@ def _of_builtin(function: Any) -> Any:
             return _CALL_BACK[function]
         if function in (builtins.round, builtins.id, sys.getsizeof):
             return caller(function, "array", pure=True)
+        if function in (builtins.setattr, builtins.delattr):
+            return caller(function, "user_call", pure=False)
         if function in (builtins.isinstance, builtins.hasattr):
             return functools.partial(_core.call_on_like, function)
         if is_library(module):

@@ -376,9 +376,11 @@ def _copied_deeply(real: Any, x: Any, /, *args: Any, **kwargs: Any) -> Any:
 def table() -> dict[Any, Any]:
     """NumPy's functions and classes with a stand-in of their own."""
     found: dict[Any, Any] = {warnings.catch_warnings: filters.CatchWarnings}
-    teller: Any
-    for teller in (warnings.simplefilter, warnings.filterwarnings):
-        found[teller] = callees.caller(teller, "flush", pure=False)
+    setter: Any
+    for setter in (warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnings):
+        found[setter] = callees.Handled(setter, functools.partial(filters.set_filters, setter))
+    for setter in (np.seterr, np.seterrcall, np.setbufsize):
+        found[setter] = callees.caller(setter, "flush", pure=False)
     for counter, handler in FRAME_COUNTERS.items():
         stand_in = functools.partial(_worded_by_numpy(handler), counter)
         found[counter] = callees.Handled(counter, stand_in)

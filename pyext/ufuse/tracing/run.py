@@ -6,7 +6,6 @@ the end, and gives real objects back.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from ufuse import _core
 
-from . import escape, tracebacks, tree
+from . import escape, filters, tracebacks, tree
 from .parameters import Parameters
 
 
@@ -34,13 +33,7 @@ def may_warn_late() -> bool:
     """
     if not all(mode in ("warn", "ignore") for mode in np.geterr().values()):
         return False
-    for action, message, category, module, line in warnings.filters:
-        if issubclass(RuntimeWarning, category):
-            if action == "error":
-                return False
-            if message is None and module is None and line == 0:
-                break  # decides for all warnings that come here
-    return True
+    return not filters.raising()
 
 
 def run(

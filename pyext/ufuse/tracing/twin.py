@@ -257,8 +257,8 @@ def scanned(function: types.FunctionType) -> Scan:
 
     Examples
     --------
-    >>> scanned(lambda x: x.ctypes).reason
-    'memory_exposed'
+    >>> scanned(lambda x: eval("x")).reason
+    'reflection'
     >>> scanned(lambda x: [x * 2, x]).reason is None
     True
     """

@@ -1,0 +1,233 @@
+"""Is what is pending there for everything that looks at an array's memory, and what that writes?
+
+Memoryviews, flat iterators, `nditer`, pointers, buffers that arrays share with others, generators of
+random numbers that fill an array: each is used before, between and after operations that wait.
+"""
+
+import array
+import ctypes
+import datetime
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import ufuse
+from same import check
+
+WHOLE = np.arange(6.0)
+VIEW = memoryview(WHOLE)
+PYTHONS = array.array("d", range(6))
+BUFFER = bytearray(48)
+
+
+def global_memoryview(x: Any) -> Any:
+    WHOLE[:] = x
+    y = WHOLE * 2
+    VIEW[0] = 5.0
+    z = WHOLE + 1
+    WHOLE[1] = 8.0
+    return y, z, VIEW[1], VIEW.tolist()
+
+
+def pythons_array(x: Any) -> Any:
+    shared = np.frombuffer(PYTHONS)
+    shared[:] = x
+    y = shared * 2
+    PYTHONS[0] = 5.0
+    z = shared + 1
+    shared[1] = 8.0
+    return y, z, PYTHONS[1], list(PYTHONS)
+
+
+def shared_bytes(x: Any) -> Any:
+    shared = np.frombuffer(BUFFER)
+    shared[:] = x
+    y = shared * 2
+    BUFFER[7] ^= 64
+    z = shared + 1
+    shared[1] = 8.0
+    return y, z, BUFFER[15], bytes(BUFFER)
+
+
+def memoryview_of_data(x: Any) -> Any:
+    y, m = x * 2, x.data
+    m[0] = 7.0
+    z = x + 1
+    x[1] = 9.0
+    return y, z, m[1], bytes(m)
+
+
+def made_memoryview(x: Any) -> Any:
+    y, m = x * 2, memoryview(x)
+    m[0] = 3.0
+    z = x + 1
+    x[1] = 9.0
+    return y, z, m[1], m.tolist(), bytearray(x + 1)
+
+
+def flat_iterator(x: Any) -> Any:
+    y, flat = x * 2, x.flat
+    flat[0] = 7.0
+    z = x + 1
+    x[1] = 9.0
+    return y, z, flat[1], list(flat), np.asarray(flat)
+
+
+def iterates_over_operands(x: Any) -> Any:
+    y = x * 2
+    for v in np.nditer(x, op_flags=["readwrite"]):
+        v[...] = v + 1
+    return y, x * 3
+
+
+def pointer(x: Any) -> Any:
+    y = x * 2
+    p = x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    p[0] = 8.0
+    z = x + 1
+    x[2] = 4.0
+    return y, z, p[2]
+
+
+def interface(x: Any) -> Any:
+    y = x * 2
+    place = x.__array_interface__
+    ctypes.c_double.from_address(place["data"][0]).value = 7.0
+    z = x + y
+    return y, z, place["shape"], place["typestr"], getattr(x, "no_attribute_of_arrays", None)
+
+
+def strided(x: Any) -> Any:
+    y = x * 2
+    v = np.lib.stride_tricks.as_strided(x, (3,), (16,))
+    v[0] = 5
+    z = x + 1
+    x[2] = 1.0
+    return y, z, v + 0
+
+
+def exchanged(x: Any) -> Any:
+    y, d = x * 2, np.from_dlpack(x)
+    x[0] = 9.0
+    return y, d + 1
+
+
+def bytes_swapped(x: Any) -> Any:
+    y = x * 2
+    x.byteswap(True)
+    z = x + 1
+    x.byteswap(inplace=True)
+    return y, z, x
+
+
+def other_shape_and_type(x: Any) -> Any:
+    y = x * 2
+    x.shape = (2, 3)
+    z = x + 1
+    x.dtype = np.int64
+    return y, z, x + 1
+
+
+def resized(x: Any) -> Any:
+    y = x * 2
+    y.resize(9, refcheck=False)
+    z = y + 1
+    y[-1] = 4.0
+    return y, z, y.sum()
+
+
+def read_only(x: Any) -> Any:
+    y, z = x * 2, x.copy()
+    x.setflags(write=False)
+    z.setflags(write=False)
+    for each in (x, z):
+        try:
+            each[0] = 1
+        except ValueError as error:
+            y = y + len(str(error))
+    return y, z, x.flags.writeable, z.flags.writeable
+
+
+def shuffles(x: Any) -> Any:
+    rng = np.random.default_rng(3)
+    y = x * 2
+    rng.shuffle(x)
+    z = x + 1
+    shuffle = rng.shuffle
+    shuffle(z)
+    np.random.default_rng(4).permuted(y, out=y)
+    return y, x * 2, z - 1
+
+
+def draws_into(x: Any) -> Any:
+    y, rng = x * 2, np.random.default_rng(3)
+    rng.random(out=x)
+    z = x + 1
+    rng.standard_normal(**{"out": z})
+    return y, x * 2, z - 1
+
+
+def methods_of_classes(x: Any) -> Any:
+    total = np.ndarray.sum
+    return (
+        total(x * 2),
+        np.ndarray.__add__(x, x),
+        list(map(total, [x, x + 1])),
+        float.__add__(1.0, 2),
+    )
+
+
+def strict_types(x: Any) -> Any:
+    class_ = decimal.Decimal
+    return class_(x[0]), datetime.timedelta(seconds=x.sum()), float(x[1]), class_(float(x.max()))
+
+
+class Holder:
+    """Attributes that are called as those of arrays that show their memory."""
+
+    def __init__(self, x: Any) -> None:
+        self.data, self.flat, self.ctypes = x, x + 1, 3.0
+
+    def shuffle(self) -> Any:
+        self.data = self.data[::-1] * self.ctypes
+        return self
+
+
+def attributes_of_other_objects(x: Any) -> Any:
+    holder = Holder(x * 2)
+    for name in ("base", "like"):
+        setattr(holder, name, holder.shuffle().data + holder.flat)
+    bases = [getattr(holder, name) for name in ("base", "like")]
+    for name in ("flat", "like"):
+        delattr(holder, name)
+    return holder.data, bases[0] * 2, bases, sorted(vars_of(holder))
+
+
+def vars_of(holder: Any) -> Any:
+    return holder.__dict__
+
+
+FUNCTIONS = [
+    *(global_memoryview, pythons_array, shared_bytes, memoryview_of_data, made_memoryview),
+    *(flat_iterator, iterates_over_operands, pointer, interface, strided, exchanged, bytes_swapped),
+    *(other_shape_and_type, resized, read_only, shuffles, draws_into, methods_of_classes),
+    *(strict_types, attributes_of_other_objects),
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: each.__name__)
+def test_memory(function: Callable[..., Any]) -> None:
+    jitted = ufuse.jit(function)
+    for k in range(3):
+        check(function, np.arange(6.0) + k, _jitted=jitted)
+
+
+def test_names_alone_leave_nothing_to_numpy() -> None:
+    def function(holder: Any, x: Any) -> Any:
+        return (np.sqrt(holder.data + holder.flat) * holder.ctypes + x).sum()
+
+    found = ufuse.jit(function).explain(Holder(np.ones(3)), np.ones(3))
+    assert found.mode == "traced"
+    assert found.groups
