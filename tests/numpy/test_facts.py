@@ -20,7 +20,9 @@ def no_backend():
 def made(text, **names):
     """A function of x, a and n with a body."""
     text = "def f(x, a=1, n=2):\n" + "".join(f"    {line}\n" for line in text.splitlines())
-    return function_of(text, {"np": np, "print_it": print_it, **names})
+    return function_of(
+        text, {"np": np, "sys": sys, "getrefcount": sys.getrefcount, "print_it": print_it, **names}
+    )
 
 
 # What a body does, and the reason why it must run as plain NumPy.
@@ -82,6 +84,9 @@ REASONS = [
     ("match eval(x):\n    case _: pass", "reflection"),
     ("match x:\n    case y if eval(y): pass", "reflection"),
     ("match x:\n    case [_, {'k': y}]: return eval(y)", "reflection"),
+    ("import sys\nreturn sys.getrefcount(x)", None),
+    ("return sys.getrefcount(x)", "reflection"),
+    ("return getrefcount", "reflection"),
     # Flags of arrays.
     ("x.flags.writeable = n", "memory_exposed"),
     ("x.flags['WRITEABLE'] = n", "memory_exposed"),

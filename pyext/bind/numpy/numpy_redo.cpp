@@ -135,9 +135,11 @@ class NumpyEvaluation {
   void note(NodeId id, std::string message) {
     const std::string name =
         session_.is_output_cast(id) ? name_of(session_.graph()[id].inputs[0]) : std::string();
-    if (name.empty()) return raised.push_back({id, std::move(message)});
+    const std::size_t cast = message.rfind("cast");
+    if (name.empty() || cast == std::string::npos)
+      return raised.push_back({id, std::move(message)});
     const NodeId made = session_.graph()[id].inputs[0];
-    message.replace(message.rfind("cast"), std::string::npos, name);
+    message.replace(cast, std::string::npos, name);
     const auto first = std::ranges::find(raised, made, &Raised::node);
     if (first == raised.end()) return raised.push_back({id, std::move(message)});
     auto at = first;

@@ -106,7 +106,7 @@ bool is_plain(PyObject* object) {
 
 // Whether an object, such as a memoryview, may lead to the memory of arrays.
 bool has_memory(PyObject* object) {
-  return PyObject_CheckBuffer(object) && !PyBytes_CheckExact(object);
+  return PyObject_CheckBuffer(object) && !PyBytes_CheckExact(object) && !PyArray_Check(object);
 }
 
 // Whose class an object is of.

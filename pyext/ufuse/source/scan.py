@@ -9,6 +9,7 @@ here: call sites, attributes and items see it when it happens.
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from collections.abc import Callable
 from typing import NamedTuple
@@ -66,12 +67,18 @@ class _Scanner:
 
     def see_global(self, at: int, name: str) -> None:
         value = self.meanings.of(at)
+        self.see_value(value)
         is_builtin = hasattr(builtins, name) and value is getattr(builtins, name)
         if is_builtin and name in names.REFLECTIVE:
             raise _Finding("reflection", f"`{name}` can see every local name")
         self.pure &= name in names.PURE_BUILTINS if is_builtin else names.is_pure(value)
 
-    def see_attr(self, _: int, base: int, name: str, __: object) -> None:
+    def see_value(self, value: object) -> None:
+        if value is sys.getrefcount:
+            raise _Finding("reflection", "`getrefcount` counts references")
+
+    def see_attr(self, at: int, base: int, name: str, _: object) -> None:
+        self.see_value(self.meanings.of(at))
         is_of_module = isinstance(self.meanings.of_name(base), types.ModuleType)
         if name == "resize" and not is_of_module:
             # It counts the references to the array.
