@@ -171,7 +171,10 @@ def draws_into(x: Any) -> Any:
 
 def methods_of_classes(x: Any) -> Any:
     total = np.ndarray.sum
+    real, transposed = np.ndarray.real.__get__(x + 1j), np.ndarray.T.__get__(x * 2)
     return (
+        real,
+        transposed,
         total(x * 2),
         np.ndarray.__add__(x, x),
         list(map(total, [x, x + 1])),

@@ -82,6 +82,9 @@ _KNOWN_OWNERS = (
     *(collections.deque, collections.OrderedDict, collections.defaultdict, types.MappingProxyType),
     *(type, np.dtype, np.ufunc, BaseException),
 )
+# Methods and attributes of classes in C, as the classes have them.
+_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_DESCRIPTORS = (*_METHODS, types.GetSetDescriptorType, types.MemberDescriptorType)
 # Functions that go on where something is sent or thrown into them.
 _GOES_ON = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
@@ -293,7 +296,7 @@ def _found(value: Any) -> Any:
         return _of_method(value)
     if isinstance(value, functools.partial):
         return functools.partial(_core.site, value.func, *value.args, **value.keywords)
-    if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+    if isinstance(value, _METHODS):
         owner = value.__objclass__
         known = owner in _KNOWN_OWNERS or owner is object or owner is _core.ndarray
         return value if known else caller(value, "user_call", pure=False)
@@ -417,6 +420,8 @@ def _of_builtin(function: Any) -> Any:
         return caller(function, "user_call", pure=names.is_strict(module))
     if isinstance(owner, (np.ufunc, _core.ndarray)):
         return function
+    if isinstance(owner, _DESCRIPTORS):
+        return caller(function, "user_call", pure=False)
     kind = owner if isinstance(owner, type) else type(owner)
     if is_library(kind.__module__):
         return caller(function, "not_native", pure=False)
