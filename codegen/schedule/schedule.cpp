@@ -41,12 +41,10 @@ class Scheduler {
       last[k] = !is_empty(g_.outputs[k]) && overwrites(k);
     const std::vector<Part> parts = cut(g_, last);
     std::vector<Target> in_place;
-    std::vector<NodeId> empty;
     for (const Part& part : parts) {
       std::vector<Target> targets;
       const auto add = [&](Target target) {
         if (!is_empty(target.node)) return targets.push_back(std::move(target));
-        empty.push_back(target.node);
         if (parts.size() > 1) places_.emplace(target.node.value, std::move(target.place));
       };
       for (NodeId node : part.kept) add(temporary(node));
@@ -59,9 +57,7 @@ class Scheduler {
       }
       add_part(std::move(targets));
     }
-    for (std::size_t i = 0; i < g_.size(); ++i)
-      if (is_empty(g_.at(i)) && g_[g_.at(i)].op != ir::Op::Input) empty.push_back(g_.at(i));
-    for (NodeId node : empty) add_sources(node);
+    add_sources_of_empty();
     add_in_place(in_place);
     return std::move(schedule_);
   }
@@ -206,20 +202,23 @@ class Scheduler {
     });
   }
 
-  // What an empty result is made of is computed where NumPy would warn of it (the mean of no rows
-  // is 0/0).
-  void add_sources(NodeId result) {
+  // What values without elements are made of is computed where NumPy would warn of it (the mean of
+  // no rows is 0/0).
+  void add_sources_of_empty() {
     std::unordered_set<std::uint32_t> seen;
-    std::vector<NodeId> open{result};
+    std::vector<NodeId> open;
+    for (std::size_t i = g_.size(); i-- > 0;)
+      if (is_empty(g_.at(i))) open.push_back(g_.at(i));
     while (!open.empty()) {
       const NodeId node = open.back();
       open.pop_back();
       if (!seen.insert(node.value).second) continue;
-      if (node != result && places_.contains(node.value)) continue;
-      if (node != result && !is_empty(node) &&
-          (ir::may_raise(g_, g_[node]) || ir::may_fail(g_[node]))) {
-        add_group({temporary(node)}, {}, 0);
-        continue;
+      if (!is_empty(node)) {
+        if (places_.contains(node.value)) continue;
+        if (ir::may_raise(g_, g_[node]) || ir::may_fail(g_[node])) {
+          add_group({temporary(node)}, {}, 0);
+          continue;
+        }
       }
       const auto& inputs = g_[node].inputs;
       open.insert(open.end(), inputs.rbegin(), inputs.rend());

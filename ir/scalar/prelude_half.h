@@ -141,4 +141,10 @@ inline To half_to(f16 x) {
     return (To)(f32)x;
 }
 
+// See support.h.
+inline f16 unknown(f16 x, u8 zero) {
+  x.bits ^= zero;
+  return x;
+}
+
 }  // namespace rt

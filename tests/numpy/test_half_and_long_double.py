@@ -5,6 +5,7 @@ import pytest
 import ufuse
 from arrays import DTYPES, array
 from same import check
+from ufuse import _core
 
 HALVES = np.arange(65536, dtype=np.uint16).view(np.float16)
 
@@ -197,3 +198,11 @@ def test_long_numbers_in_lists_keep_all_digits(f, dtype):
     for a in (dtype(np.finfo(np.longdouble).max), dtype(1) / 3, dtype(7)):
         for _ in range(2):
             check(f, a, x)
+
+
+@pytest.mark.parametrize("code", "egG")
+def test_where_has_a_loop(code):
+    x = np.linspace(1, 2, 500).astype(code)
+    before = _core.jit_statistics()["failed"]
+    check(lambda x: np.where(x != 1, x * x, x / 2), x)
+    assert _core.jit_statistics()["failed"] == before
