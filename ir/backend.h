@@ -27,14 +27,17 @@ struct Buffer {
   Dims strides;
 };
 
-// Who may want a run to end early: asked every few milliseconds of a long one, on the thread that
-// called run().
+// Who has called run(), which is done on that thread while others go on: it may want the run to end
+// early, and can keep the process from being forked.
 class Watch {
  public:
   virtual ~Watch() = default;
-  // Whether the run shall be given up now. `half_written`: memory that lasts would be left half
-  // written.
+  // Whether the run shall be given up now: asked every few milliseconds of a long one.
+  // `half_written`: memory that lasts would be left half written.
   virtual bool stops(bool half_written) noexcept = 0;
+  // Calls body() while no other thread forks the process: the child would have what body() changes
+  // half done.
+  virtual void without_forks(const std::function<void()>& body) = 0;
 };
 
 // Which memory a graph will run on. `alias[k]` = index of the input that output k shall overwrite
@@ -48,7 +51,7 @@ struct RunArgs {
   std::span<const Buffer> outputs;     // one per graph.outputs, allocated by the caller
   std::span<const int> alias;          // empty: none
   std::span<const char> lasting = {};  // per output: its memory is somebody's already; empty: none
-  Watch* watch = nullptr;              // null: the run is not given up
+  Watch* watch = nullptr;              // null: the run is not given up, and nobody forks meanwhile
 };
 
 // Floating-point flags raised, bit for bit as NumPy's NPY_FPE_*: divide by zero 1, overflow 2,

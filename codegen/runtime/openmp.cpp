@@ -154,19 +154,22 @@ void run_a_loop() {
   _exit(0);
 }
 
+// The fork_generation() in which libomp was started last: it starts anew in a child.
+std::atomic<std::uint64_t> started{std::numeric_limits<std::uint64_t>::max()};
+
 }  // namespace
 
+bool openmp_runs() { return started == fork_generation(); }
+
 bool start_openmp() {
-  static std::atomic<std::uint64_t> started{std::numeric_limits<std::uint64_t>::max()};
-  const std::uint64_t generation = fork_generation();  // it starts anew in a child
-  if (started == generation) return true;
+  if (openmp_runs()) return true;
   if (!can_register() || !has_descriptors() || !has_address_space(kForStart)) return false;
   // Once libomp runs, it starts anew in each forked child, before fork() returns. Handlers are
   // called in the order in which they were added.
   [[maybe_unused]] static const int added =
       pthread_atfork(nullptr, nullptr, remove_empty_registration);
   omp_get_max_threads();
-  started = generation;
+  started = fork_generation();
   return true;
 }
 

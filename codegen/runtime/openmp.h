@@ -7,7 +7,10 @@
 
 namespace ufuse::codegen {
 
-// Starts libomp in this process unless it runs; false: it cannot be started now.
+// Whether libomp runs in this process.
+bool openmp_runs();
+// Starts it unless it runs; false: it cannot be started now. A child that is forked meanwhile would
+// have libomp's locks taken, by a thread that it does not have: nobody may fork.
 bool start_openmp();
 
 // How long the team that runs this thread's loops waits for the next one before it sleeps, where

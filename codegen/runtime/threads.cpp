@@ -88,6 +88,13 @@ struct Team {
   std::int64_t refused_ns = -kAskAgain;  // when it was found that it cannot grow
 };
 
+bool starts_openmp(ir::Watch* host) {
+  if (openmp_runs() || host == nullptr) return start_openmp();
+  bool started = false;
+  host->without_forks([&] { started = start_openmp(); });
+  return started;
+}
+
 }  // namespace
 
 std::int64_t Threads::now_ns() {
@@ -109,7 +116,7 @@ void Threads::set_limit(int threads) {
   limit_.store(threads < 1 ? default_limit_ : threads, std::memory_order_relaxed);
 }
 
-int Threads::choose(double work_ns) {
+int Threads::choose(double work_ns, ir::Watch* host) {
   int most = limit();
   if (most <= 1 || work_ns < cost::kWorthAwake) return 1;
   if (work_ns < cost::kWorthTakenCores) most -= taken_();
@@ -119,7 +126,7 @@ int Threads::choose(double work_ns) {
       clock_() - last_parallel_ns_.load(std::memory_order_relaxed) > awake)
     return 1;
   choose_wait();
-  const int count = granted(most);
+  const int count = granted(most, host);
   if (count > 1) last_parallel_ns_.store(clock_(), std::memory_order_relaxed);
   return count;
 }
@@ -133,10 +140,10 @@ void Threads::choose_wait() {
   wait_ms_.store(alone ? kWaitMs : kShortWaitMs, std::memory_order_relaxed);
 }
 
-int Threads::granted(int wanted) {
+int Threads::granted(int wanted, ir::Watch* host) {
   thread_local Team team;
   if (team.generation != fork_generation()) team = {fork_generation()};
-  if (team.size == 1 && !start_openmp()) {
+  if (team.size == 1 && !starts_openmp(host)) {
     const std::lock_guard lock(note_mutex_);
     note_ = "OpenMP cannot be started: no shared memory, file or memory is left for it";
     return 1;

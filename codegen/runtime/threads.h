@@ -11,6 +11,8 @@
 #include <mutex>
 #include <string>
 
+#include "ir/backend.h"
+
 namespace ufuse::codegen {
 
 class Threads {
@@ -30,8 +32,8 @@ class Threads {
   // The count for rt::Threads: limit() when `work_ns` (estimate for one thread) outweighs waking
   // the team, else 1; fewer where the system gives no more, or where cores are taken: a thread that
   // has to wait for a core makes all others wait. Always 1 inside a parallel region of
-  // the caller's. A team that ran a moment ago is still awake, and cheap.
-  int choose(double work_ns);
+  // the caller's. A team that ran a moment ago is still awake, and cheap. `host`: as in RunArgs.
+  int choose(double work_ns, ir::Watch* host = nullptr);
 
   // Somebody else computes between loops, perhaps with threads of its own, as BLAS has: for a
   // second from the next loop on, teams sleep almost at once instead of keeping cores awake.
@@ -41,7 +43,7 @@ class Threads {
   std::string note() const;
 
  private:
-  int granted(int wanted);
+  int granted(int wanted, ir::Watch* host);
   void choose_wait();
 
   static inline std::atomic<bool> others_compute_ = false;  // since a team was last asked for

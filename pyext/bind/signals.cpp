@@ -52,6 +52,8 @@ bool SignalWatch::stops(bool half_written) noexcept {
   return raised_;
 }
 
+void SignalWatch::without_forks(const std::function<void()>& body) { released_.within(body); }
+
 bool handles_signals() { return PyThread_get_thread_ident() == main_thread; }
 
 // Handlers are anybody's code. They are no part of the call that this thread may be tracing, and

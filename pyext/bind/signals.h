@@ -1,5 +1,6 @@
-// How is Ctrl-C answered while a loop runs without Python's lock, and who still runs loops when
-// Python ends? One of these stands beside each run of loops that lasts.
+// How is Ctrl-C answered while a loop runs without Python's lock, what must no fork come between,
+// and who still runs loops when Python ends? One of these stands beside each run of loops that
+// lasts.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@ class SignalWatch final : public ir::Watch {
   SignalWatch& operator=(const SignalWatch&) = delete;
 
   bool stops(bool half_written) noexcept override;
+  // With Python's lock, which whoever forks Python has.
+  void without_forks(const std::function<void()>& body) override;
 
  private:
   WithoutGil& released_;

@@ -4,12 +4,14 @@ Each case is a script in a process of its own, with a limit of time: a child tha
 way in which this fails. UFUSE_FAULT_ROUNDS: how many forks at random moments.
 """
 
+import os
+import shutil
 import subprocess
 import sys
 import textwrap
 
 import pytest
-from place import rounds
+from place import needs_compiler, rounds
 
 BEGIN = """
 import concurrent.futures, multiprocessing, os, random, threading, time, warnings
@@ -183,16 +185,63 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_fork(name, tmp_path):
-    script = tmp_path / "script.py"
-    body = textwrap.indent(textwrap.dedent(CASES[name]), "    ")
+# Loaded before all other libraries: libomp's start on a thread takes half a second.
+SLOW = """
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern "C" int slow_calls = 0;
+extern "C" int __register_atfork(void (*before)(), void (*parent)(), void (*child)(), void* dso) {
+  if (syscall(SYS_gettid) != getpid()) {
+    ++slow_calls;
+    usleep(500000);
+  }
+  return reinterpret_cast<decltype(&__register_atfork)>(dlsym(RTLD_NEXT, "__register_atfork"))(
+      before, parent, child, dso);
+}
+"""
+
+WHILE_OPENMP_STARTS = """
+    import ctypes
+    slow_calls = ctypes.c_int.in_dll(ctypes.CDLL(None), "slow_calls")
+    ufuse.set_num_threads(1)
+    good(softmax, LARGE)
+    ufuse.set_num_threads(2)
+    thread = threading.Thread(target=lambda: good(softmax, LARGE))
+    thread.start()
+    while thread.is_alive():
+        time.sleep(0.1)
+        in_child(lambda: good(softmax, LARGE))
+    assert slow_calls.value > 0
+"""
+
+
+def run(folder, body, **variables):
+    script = folder / "script.py"
+    body = textwrap.indent(textwrap.dedent(body), "    ")
     script.write_text(f"{BEGIN}\nif __name__ == '__main__':\n{body}\n    print('done')\n")
     done = subprocess.run(
         [sys.executable, str(script)],
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=60 + 2 * rounds(5),
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fork(name, tmp_path):
+    run(tmp_path, CASES[name])
+
+
+@needs_compiler
+def test_fork_while_openmp_starts(tmp_path):
+    source, library = tmp_path / "slow.cpp", tmp_path / "slow.so"
+    source.write_text(SLOW)
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    preloaded = f"{os.environ.get('LD_PRELOAD', '')} {library}".strip()
+    run(tmp_path, WHILE_OPENMP_STARTS, LD_PRELOAD=preloaded, UFUSE_BACKEND="compiled")
