@@ -17,8 +17,10 @@ namespace ufuse::codegen {
 // In words. An array has its address, the object that it is or is a view of (of a new array its
 // address, and kNew), whether it is a view, and then its lengths and its strides in bytes.
 struct FrameLayout {
-  static constexpr std::size_t kAsk = 0, kAsked = 1, kChances = 2,
-                               kNewArrays = 3;  // bool (*)(void*), its argument
+  // int (*)(void*) and its argument: for how many rounds of loops it need not be asked again;
+  // negative: the program ends.
+  static constexpr std::size_t kAsk = 0, kAsked = 1;
+  static constexpr std::size_t kChances = 2, kNewArrays = 3;
   static constexpr std::uint64_t kNew = 1;
   static constexpr std::size_t kData = 0, kObject = 1, kIsView = 2, kLengths = 3;
 

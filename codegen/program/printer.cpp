@@ -38,9 +38,9 @@ class ProgramPrinter : private ProgramNames {
     line("extern \"C\" unsigned ufuse_kernel(const rt::Args* args) {");
     ++depth_;
     line("rt::u64* const frame = (rt::u64*)args->buffers[0];");
-    line("bool (*const ask)(void*) = (bool (*)(void*))frame[" + std::to_string(FrameLayout::kAsk) +
+    line("int (*const ask)(void*) = (int (*)(void*))frame[" + std::to_string(FrameLayout::kAsk) +
          "];");
-    line("int unasked = rt::kRoundsUnasked;");
+    line("int unasked = 0;");
     if (p_.has_chances)
       line("rt::u64 chances = frame[" + std::to_string(FrameLayout::kChances) + "];");
     line("unsigned exit = 0;");
@@ -248,8 +248,8 @@ class ProgramPrinter : private ProgramNames {
         return exit_where("!" + name(s.args[0]), s.exit);
       case Poll:
         open("if (__builtin_expect(--unasked < 0, 0))");
-        line("unasked = rt::kRoundsUnasked;");
-        exit_where("ask((void*)frame[" + std::to_string(FrameLayout::kAsked) + "])", s.exit);
+        line("unasked = ask((void*)frame[" + std::to_string(FrameLayout::kAsked) + "]);");
+        exit_where("unasked < 0", s.exit);
         return close();
       case Chance:
         return exit_where("--chances == 0", s.exit);

@@ -28,9 +28,6 @@ float hypotf(float, float) noexcept(true);
 
 namespace rt {
 
-// How many rounds pass between two questions whether to go on.
-constexpr int kRoundsUnasked = 1 << 12;
-
 // ---- Integers ----
 
 // Integers up to here have a double of their own.

@@ -10,6 +10,8 @@ import inspect
 import itertools
 import linecache
 import math
+import sys
+import threading
 import time
 import warnings
 
@@ -452,3 +454,40 @@ def test_a_while_loop_is_native_in_later_calls_as_well():
     before = loop.facts["versions"][0]["native_ns"]
     alike([made(30_000)], [halves_and_adds(30_000)])
     assert loop.facts["versions"][0]["native_ns"] > before
+
+
+def rounds_until(stop):
+    n = 0
+    while stop[0] == 0 and n < 3_000_000_000:
+        n += 1
+    return n
+
+
+@pytest.mark.parametrize("interval", [0.005, 0.02])  # the first is Python's own
+def test_other_threads_get_their_turns(interval):
+    """A program that gives Python's lock away too often never gives it to anybody."""
+    made = looped(rounds_until)
+    turns = []
+
+    def other():
+        for _ in range(20):
+            time.sleep(0.001)
+            turns.append(time.monotonic())
+        stop[0] = 1
+
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(interval)
+        with told(eager=True):
+            stop = np.ones(1)
+            assert made(stop) == 0
+            stop[0] = 0
+            thread = threading.Thread(target=other)
+            thread.start()
+            assert made(stop) > 0
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    [loop] = heads.loops_of(made.__code__)
+    assert loop.facts["versions"][0]["native_ns"] > 1e7
+    assert max(b - a for a, b in itertools.pairwise(turns)) < 1

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "codegen/runtime/abi.h"
 #include "pyext/bind/call/backends.h"
@@ -43,8 +44,9 @@ constexpr std::int64_t kLargeArray = std::int64_t{128} << 10;
 constexpr std::int64_t kFirstLook = 16;      // rounds
 constexpr std::int64_t kBeginning = 10'000;  // ns: to look and to begin a program
 constexpr std::int64_t kMostRounds = 1 << 20;
-// Other threads get the lock, and signals are handled, after so long.
-constexpr std::int64_t kAskEach = 5'000'000;
+// A program asks after so long whether it is to go on, or after so many rounds; then signals are
+// handled where that was so long ago.
+constexpr std::int64_t kAskEach = 1'000'000, kMostUnasked = 256, kSignalsEach = 5'000'000;
 // Where Python had to go on so often, and took so many times as long as the program, the program
 // is given up.
 constexpr std::int64_t kManyExits = 64, kWorse = 2;
@@ -276,18 +278,42 @@ PyObject* next_of(PyObject* self) {
 
 // ---- Running the program ----
 
-// What the program asks from time to time.
+// After how long other threads get Python's lock. A thread that waits for it asks for it only where
+// nobody has given it away for Python's switch interval: whoever gives it away and takes it again
+// sooner keeps it for ever.
+std::int64_t turn_each() {
+  constexpr double kUsual = 5e-3, kMost = 1e6;  // s
+  PyObject* const asked = PySys_GetObject("getswitchinterval");
+  const py::object answer = asked ? steal(PyObject_CallNoArgs(asked)) : py::object();
+  double interval = answer ? PyFloat_AsDouble(answer.ptr()) : kUsual;
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    interval = kUsual;
+  }
+  return static_cast<std::int64_t>(2e9 * std::clamp(interval, 0.0, kMost));
+}
+
+// What a program asks from time to time (FrameLayout::kAsk).
 struct Asked {
-  std::int64_t last;
+  std::int64_t last = steady_ns(), signals = last, turn = last;
+  std::int64_t rounds = 8;
+  std::int64_t turn_each = 0;  // not known yet
 };
-bool ask(void* context) {
+int ask(void* context) {
   auto& asked = *static_cast<Asked*>(context);
-  const std::int64_t now = steady_ns();
-  if (now - asked.last < kAskEach) return false;
-  { const WithoutGil others_turn; }
-  const bool raises = handles_signals() && handler_raises();
-  asked.last = steady_ns();
-  return raises;
+  const std::int64_t now = steady_ns(), took = now - std::exchange(asked.last, now);
+  asked.rounds = std::clamp<std::int64_t>(asked.rounds * kAskEach / (took + 1), 1,
+                                          std::min(2 * asked.rounds, kMostUnasked));
+  if (now - asked.signals >= kSignalsEach) {
+    if (asked.turn_each == 0) asked.turn_each = turn_each();
+    if (now - asked.turn >= asked.turn_each) {
+      { const WithoutGil others_turn; }
+      asked.turn = steady_ns();
+    }
+    if (handles_signals() && handler_raises()) return -1;
+    asked.last = asked.signals = steady_ns();
+  }
+  return static_cast<int>(asked.rounds);
 }
 
 class Run {
@@ -393,7 +419,7 @@ class Run {
   }
 
   std::size_t launch() {
-    Asked asked{steady_ns()};
+    Asked asked;
     frame_.words()[codegen::FrameLayout::kAsk] = reinterpret_cast<std::uint64_t>(&ask);
     frame_.words()[codegen::FrameLayout::kAsked] = reinterpret_cast<std::uint64_t>(&asked);
     frame_.words()[codegen::FrameLayout::kChances] = program_tests().exits_after;
