@@ -12,9 +12,9 @@ import pytest
 
 PROGRAMS = Path(__file__).with_name("programs.py")
 
-needs_compiler = pytest.mark.skipif(
-    not (shutil.which("g++") or shutil.which("clang++")), reason="there is no compiler to break"
-)
+# The one that compiles the loops here; None: there is none.
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="there is no compiler to break")
 
 # Root may write everywhere, but not without these.
 WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import ufuse
+from place import COMPILER
 from ufuse import compare, copies
 from ufuse.tracing import tree
 
@@ -335,5 +335,5 @@ def test_logs_of_deep_arguments(tmp_path: Path) -> None:
         },
     )
     assert done.stdout == "done\n", done.stderr[-2000:]
-    if shutil.which("g++") or shutil.which("clang++"):
+    if COMPILER:
         assert "[ufuse.recompiles] f([[[list]]]): " in done.stderr

@@ -5,13 +5,12 @@ way in which this fails. UFUSE_FAULT_ROUNDS: how many forks at random moments.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
 
 import pytest
-from place import needs_compiler, rounds
+from place import COMPILER, needs_compiler, rounds
 
 BEGIN = """
 import concurrent.futures, multiprocessing, os, random, threading, time, warnings
@@ -241,7 +240,6 @@ def test_fork(name, tmp_path):
 def test_fork_while_openmp_starts(tmp_path):
     source, library = tmp_path / "slow.cpp", tmp_path / "slow.so"
     source.write_text(SLOW)
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     preloaded = f"{os.environ.get('LD_PRELOAD', '')} {library}".strip()
     run(tmp_path, WHILE_OPENMP_STARTS, LD_PRELOAD=preloaded, UFUSE_BACKEND="compiled")
