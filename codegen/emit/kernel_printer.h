@@ -35,6 +35,7 @@ class KernelPrinter {
 
   // The frame and statements (printer.cpp).
   std::string options() const;
+  bool has_unknown() const;
   void print_entry(const std::string& pointers);
   void preliminaries();
   void print_body(const Body& body);

@@ -77,8 +77,7 @@ std::string KernelPrinter::print() {
   return std::move(text_);
 }
 
-// g++ 12 forgets the rounding where two neighbouring doubles become floats and doubles again. Only
-// there, for sums need what is turned off.
+// What g++ must not do in this kernel, and may in others: sums need both.
 std::string KernelPrinter::options() const {
   const auto is_double = [](ir::DType d) {
     return d == ir::DType::Float64 || d == ir::DType::Complex128;
@@ -91,7 +90,18 @@ std::string KernelPrinter::options() const {
     rounds |= s.op == ir::Op::Cast && s.args.size() == 1 && s.result >= 0 &&
               is_double(dtype(s.args[0])) && is_single(dtype(s.result));
   });
-  return rounds ? "#pragma GCC optimize(\"no-tree-slp-vectorize\")\n" : "";
+  std::string options;
+  // g++ 12 forgets the rounding where two neighbouring doubles become floats and doubles again.
+  if (rounds) options += "#pragma GCC optimize(\"no-tree-slp-vectorize\")\n";
+  // g++ 14 makes two loops of one with `unset`, and computes less in that for zero.
+  if (has_unknown()) options += "#pragma GCC optimize(\"no-unswitch-loops\")\n";
+  return options;
+}
+
+bool KernelPrinter::has_unknown() const {
+  bool has = false;
+  walk(k_.body, [&](const Stmt& s) { has |= s.helper == Stmt::Helper::Unknown; });
+  return has;
 }
 
 void KernelPrinter::print_entry(const std::string& pointers) {
@@ -114,7 +124,6 @@ void KernelPrinter::print_entry(const std::string& pointers) {
 void KernelPrinter::preliminaries() {
   if (std::ranges::any_of(k_.buffers, &Buffer::streamable))
     line("const bool stream = args->stream;");
-  bool has_unknown = false;
   std::set<int> symbols;
   const auto need = [&](const Number& n) {
     if (!n.literal()) symbols.insert(n.symbol);
@@ -124,14 +133,13 @@ void KernelPrinter::preliminaries() {
     for (const auto& f : a.fixed) need(f.second);
   };
   walk(k_.body, [&](const Stmt& s) {
-    has_unknown |= s.helper == Stmt::Helper::Unknown;
     need_strides(s.access);
     for (const Access& a : s.direct) need_strides(a);
     for (const loop::Along& a : s.along) need(a.extent), need(a.stride);
     for (VarId v : s.vars)
       if (v != k_.parallel || s.kind != Stmt::Kind::Loop) need(k_.vars[index(v)].extent);
   });
-  if (has_unknown) line("const rt::u8 unset = rt::unset();");
+  if (has_unknown()) line("const rt::u8 unset = rt::unset();");
   for (int s : symbols)
     line("const rt::Index n" + std::to_string(s) + " = args->sizes[" + std::to_string(s) + "];");
   for (std::size_t i = 0; i < k_.buffers.size(); ++i) {
