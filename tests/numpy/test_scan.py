@@ -15,9 +15,9 @@ def no_backend():
     """The scan runs nothing: one round is enough."""
 
 
-def stores_global(x):
+def deletes_global(x):
     global KEPT
-    KEPT = x
+    del KEPT
 
 
 def generates(x):
@@ -46,17 +46,18 @@ def sets_a_flag(x):
 def outer():
     n = 0
 
-    def stores_outer(x):
+    def counts_with_outer(x):
         nonlocal n
-        n = x
+        for n in x:
+            return n
 
-    return stores_outer
+    return counts_with_outer
 
 
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (stores_global, "store_global"),
+        (deletes_global, "store_global"),
         (generates, "generator"),
         (waits, "generator"),
         (executes, "reflection"),
@@ -114,7 +115,7 @@ def test_traceable(function):
 
 
 def test_line():
-    assert scanned(stores_global).line == stores_global.__code__.co_firstlineno + 2
+    assert scanned(deletes_global).line == deletes_global.__code__.co_firstlineno + 2
 
 
 def test_pure():

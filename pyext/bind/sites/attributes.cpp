@@ -118,6 +118,13 @@ void check(int status) {
   if (status < 0) throw py::error_already_set();
 }
 
+// What untraced code, which may look at any time where a value is put, finds there.
+py::object shown(Call& call, PyObject* value) {
+  call.holders().add_if_lazy(value);
+  call.flush_and_share();
+  return unwrap(value);
+}
+
 void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
   Call* call = Call::active();
   if (call == nullptr || is_lazy(object))
@@ -148,9 +155,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
     return;
   }
   call->record(tracer::Event::Kind::NumpyCall, Reason::UserCall, Py_TYPE(object)->tp_name);
-  call->holders().add_if_lazy(given);
-  call->flush_and_share();
-  const py::object real = unwrap(given);
+  const py::object real = shown(*call, given);
   check(PyObject_SetAttr(object, name, real.ptr()));
 }
 
@@ -270,6 +275,28 @@ PyObject* augment(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+// outside(x), and outside("iadd", g, x) for what is then assigned to g.
+PyObject* outside(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count != 1 && count != 3)
+      throw py::type_error("outside needs a value, or an operator and two operands");
+    py::object value = borrow(args[0]);
+    if (count == 3) {
+      const auto now = steal(found_object(nullptr, args[1]));
+      const py::object given = value_beside(now.ptr(), args[2]);
+      value = steal(in_place(text_of(args[0]).c_str(), now.ptr(), given.ptr()));
+    }
+    value = borrow(seen_number(value.ptr()));
+    Call* call = Call::active();
+    if (call == nullptr) return value.release().ptr();
+    call->session().mark_impure();
+    value = borrow(call->copies().original_of(value.ptr()));
+    if (!any_inside(value.ptr(), Into::All, is_lazy)) return value.release().ptr();
+    call->record(tracer::Event::Kind::Force, Reason::Array, "for a global or outer name");
+    return shown(*call, value.ptr()).release().ptr();
+  });
+}
+
 PyMethodDef kFunctions[] = {
     {"read_attribute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(read_attribute)),
      METH_FASTCALL, "read_attribute(x, name): `x.name`; an array is traced from there on."},
@@ -288,6 +315,9 @@ PyMethodDef kFunctions[] = {
     {"augment", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(augment)), METH_FASTCALL,
      "augment(operator, begun, y): the rest of `x.name += y`; the operator is \"iadd\" or another "
      "of module operator."},
+    {"outside", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(outside)), METH_FASTCALL,
+     "outside(x): what is assigned to a global name, or to one of an enclosing function, in the "
+     "place of x. outside(operator, g, x): the same for `g += x`."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -12,12 +12,13 @@ A row of the table of values is ``(kind, ...)``, other values being their rows' 
     ("local", variable)                 ("op", offsets)
     ("global", name)                    ("import",)
     ("free", name)                      ("unseen",)
-                                        ("fail", reason, detail)
+    ("outside", name)                   ("fail", reason, detail)
 
 "made" is anything else, such as an argument or an item. "op" is the result of an operator; the
 offsets are those of its instructions, and of those that read an attribute, for ``parameters``. The
 keywords of a call are those of its last arguments; "*" and "**" stand for what is starred.
-"unseen" is a look at attributes that is no expression. Nested functions have variables of their
+"outside" is an assignment to a global name, or to a variable of an enclosing function. "unseen" is
+a look at attributes that is no expression. Nested functions have variables of their
 own: ``"2.x"`` and the like.
 """
 
@@ -31,7 +32,7 @@ from typing import Any, NamedTuple
 
 Row = tuple[Any, ...]
 MADE, CONST = 0, 1
-_NAMES = ("name", "store")
+_NAMES = ("name", "store", "bind")
 # Rows that may stand for a number whose uses matter.
 SOURCES = ("local", "op", "attr")
 # Those of them whose row ends with the place in the code.
@@ -80,7 +81,9 @@ class Facts(NamedTuple):
         return self._replace(values=tuple(values))
 
 
-def facts_of(definition: _Function, code: types.CodeType, owner: str) -> Facts:
+def facts_of(
+    definition: _Function, code: types.CodeType, owner: str
+) -> tuple[Facts, frozenset[ast.Name]]:
     """Read the tree of a function.
 
     Parameters
@@ -96,12 +99,14 @@ def facts_of(definition: _Function, code: types.CodeType, owner: str) -> Facts:
     -------
     Facts
         With positions ``(line, end line, column, end column)`` for the offsets of operators.
+    frozenset of ast.Name
+        Where "outside" names are assigned.
     """
     reader = _Reader(code, owner)
     reader.function(definition, _NOWHERE)
     for inner, around in reader.later:  # which grows
         reader.function(inner, around)
-    return reader.facts()
+    return reader.facts(), reader.outside()
 
 
 def mangled(name: str, owner: str) -> str:
@@ -127,7 +132,8 @@ class _Reader(ast.NodeVisitor):
     """A visit of an expression gives the row of its value.
 
     Whether a name is local is known only when a function has been read to its end. Until then its
-    row is ``("name", scope, name)``, or ``("store", scope, name)`` where it is assigned.
+    row is ``("name", scope, name)``, or ``("store", scope, name)`` where a value of its own is
+    assigned to it, or ``("bind", scope, name)`` where a statement gives it another one.
     """
 
     def __init__(self, code: types.CodeType, owner: str) -> None:
@@ -139,6 +145,7 @@ class _Reader(ast.NodeVisitor):
         self.values: dict[Row, int] = {("made",): MADE, ("const",): CONST}
         self.lines = [self.line] * len(self.values)
         self.assigned: list[tuple[int, int]] = []
+        self.stored: list[tuple[int, str, ast.Name]] = []
         self.looked_at: dict[int, None] = {}
         self.rules: dict[type[ast.AST], Callable[[Any], Any]] = {}
 
@@ -150,19 +157,27 @@ class _Reader(ast.NodeVisitor):
                 rows[at] = self.known(kind, *what)
                 if what[0] and "." not in rows[at][1]:
                     self.look(at)  # a variable of another function
-        stores = ((rows[at], value) for at, value in self.assigned)
+        stores = [(rows[at], value) for at, value in self.assigned]
         assigned = {(what[0], value): None for (kind, *what), value in stores if kind == "local"}
+        self.look(*(value for (kind, *_), value in stores if kind == "outside"))
         looked_at = tuple(at for at in self.looked_at if rows[at][0] in SOURCES)
         return Facts(tuple(rows), tuple(self.lines), tuple(assigned), looked_at)
+
+    def outside(self) -> frozenset[ast.Name]:
+        """The targets of assignments to names from outside."""
+        kinds = ((self.resolved(scope, name)[0], node) for scope, name, node in self.stored)
+        return frozenset(node for kind, node in kinds if kind != "local")
 
     def known(self, kind: str, scope: int, name: str) -> Row:
         """The row of a name, or of an assignment to it."""
         found = self.resolved(scope, name)
-        if kind == "store" and found[0] == "global":
-            return "fail", "store_global", f"the global name `{name}` is assigned"
-        if kind == "store" and found[0] == "free":
-            return "fail", "store_outer", f"`{name}` of the enclosing function is assigned"
-        return found
+        if kind == "name" or found[0] == "local":
+            return found
+        if kind == "store":
+            return "outside", name
+        if found[0] == "global":
+            return "fail", "store_global", f"the global name `{name}` is bound by a statement"
+        return "fail", "store_outer", f"a statement binds `{name}` of the enclosing function"
 
     def resolved(self, scope: int, name: str) -> tuple[str, str]:
         while scope != _NOWHERE:
@@ -213,23 +228,28 @@ class _Reader(ast.NodeVisitor):
 
     # Names.
 
-    def bind(self, name: str, value: int, scope: int | None = None) -> int:
+    def bind(
+        self, name: str, value: int, scope: int | None = None, target: ast.Name | None = None
+    ) -> int:
+        """A name is bound; ``target``: where it is assigned a value that stands there."""
         scope, name = self.scope if scope is None else scope, mangled(name, self.owner)
         self.scopes[scope].bound.add(name)
-        at = self.row("store", scope, name)
+        at = self.row("bind" if target is None else "store", scope, name)
         self.assigned.append((at, value))
+        if target is not None:
+            self.stored.append((scope, name, target))
         return at
 
-    def assign(self, target: ast.expr, value: int) -> None:
+    def assign(self, target: ast.expr, value: int, stores: bool = False) -> None:
         self.line = target.lineno
         if isinstance(target, ast.Name):
-            self.bind(target.id, value)
+            self.bind(target.id, value, target=target if stores else None)
         elif isinstance(target, ast.Starred):
-            self.assign(target.value, value)
+            self.assign(target.value, value, stores)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self.look(value)
             for each in target.elts:
-                self.assign(each, MADE)
+                self.assign(each, MADE, stores)
         else:
             if not isinstance(target, ast.Attribute):  # which keeps what is recorded of a number
                 self.look(value)
@@ -331,7 +351,7 @@ class _Reader(ast.NodeVisitor):
         scope = self.scope
         while self.scopes[scope].is_comprehension:
             scope = self.scopes[scope].around
-        self.bind(node.target.id, value, scope)
+        self.bind(node.target.id, value, scope, node.target)
         return value
 
     def operator(self, node: Any, operator: ast.AST, operands: Sequence[int]) -> int:
@@ -428,11 +448,11 @@ class _Reader(ast.NodeVisitor):
     def visit_Assign(self, node: ast.Assign) -> None:
         if len(node.targets) == 1 and (pairs := _pairs(node.targets[0], node.value)):
             for target, value in [(target, self.visit(value)) for target, value in pairs]:
-                self.assign(target, value)
+                self.assign(target, value, stores=True)
             return
         value = self.visit(node.value)
         for target in node.targets:
-            self.assign(target, value)
+            self.assign(target, value, stores=True)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -445,7 +465,7 @@ class _Reader(ast.NodeVisitor):
         if isinstance(target, ast.Name):
             left = self.row("name", self.scope, mangled(target.id, self.owner))
             operands = left, self.visit(node.value)
-            self.bind(target.id, self.operator(node, node.op, operands))
+            self.bind(target.id, self.operator(node, node.op, operands), target=target)
             return
         left = self.visit(target)
         made = self.operator(node, node.op, (left, self.visit(node.value)))

@@ -60,10 +60,10 @@ class _Scanner:
     def see_fail(self, _: int, reason: str, detail: str) -> None:
         raise _Finding(reason, detail)
 
-    def see_import(self, _: int) -> None:
+    def see_import(self, *_: object) -> None:
         self.pure = False
 
-    see_unseen = see_import
+    see_unseen = see_outside = see_import
 
     def see_global(self, at: int, name: str) -> None:
         value = self.meanings.of(at)

@@ -12,7 +12,7 @@ import functools
 import inspect
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ufuse import _core
@@ -68,6 +68,10 @@ class Hooks(NamedTuple):
     spread : callable or None
         ``spread(f)(*args, **kwargs)`` in the place of ``f(*args, **kwargs)``. None: ``site`` is
         called there, too.
+    outside : callable or None
+        ``outside(x)`` in the place of ``x`` where it is assigned to a global name or to a variable
+        of an enclosing function; and ``g = outside("iadd", g, x)`` in the place of ``g += x``.
+        None: it stays.
     """
 
     site: Callable[..., Any]
@@ -86,6 +90,7 @@ class Hooks(NamedTuple):
     value: Callable[[Any, str, int], Any] | None = None
     own: Callable[[Any], Any] | None = None
     spread: Callable[[Any], Callable[..., Any]] | None = None
+    outside: Callable[..., Any] | None = None
 
 
 # No call site asks: the code as it is, whose loops may go on natively.
@@ -163,8 +168,9 @@ _NAMED_PARTS = {
 
 
 class _Sites(ast.NodeTransformer):
-    def __init__(self, hooks: Hooks) -> None:
+    def __init__(self, hooks: Hooks, outside: frozenset[ast.Name]) -> None:
         self.hooks = hooks
+        self.outside = outside if hooks.outside is not None else frozenset()
         self.chains: set[Chain] = set()
         self.owner = ""  # the class around, by which Python changes names like `__a`
 
@@ -219,6 +225,8 @@ class _Sites(ast.NodeTransformer):
         if self.hooks.augment is not None and isinstance(node.target, ast.Attribute):
             return self._augment(node, node.target)
         self.generic_visit(node)
+        if node.target in self.outside:
+            return self._augment_outside(node, node.target)
         if self.hooks.operand is not None and isinstance(node.target, ast.Name):
             changed = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
             node.value = _call(_PLACES.operand, [changed, node.value], [], node.value)
@@ -232,6 +240,20 @@ class _Sites(ast.NodeTransformer):
         for each in (call, call.func):
             each.end_lineno, each.end_col_offset = node.end_lineno, node.end_col_offset
         return ast.copy_location(ast.Expr(call), node)
+
+    def _augment_outside(self, node: ast.AugAssign, target: ast.Name) -> ast.Assign:
+        now = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        name = ast.copy_location(ast.Constant(_IN_PLACE[type(node.op)]), target)
+        call = _call(_PLACES.outside, [name, now, node.value], [], target)
+        for each in (call, call.func):
+            each.end_lineno, each.end_col_offset = node.end_lineno, node.end_col_offset
+        return ast.copy_location(ast.Assign([target], call), node)
+
+    def _stored(self, targets: list[ast.expr], value: ast.expr) -> ast.expr:
+        """A value that is assigned."""
+        if not self.outside or not any(each in self.outside for each in _names(targets)):
+            return value
+        return _call(_PLACES.outside, [value], [], value)
 
     def _operand(self, node: ast.expr) -> ast.expr:
         if self.hooks.operand is None or isinstance(node, _MADE_HERE):
@@ -330,6 +352,12 @@ class _Sites(ast.NodeTransformer):
         self.generic_visit(node)
         if any(isinstance(each, (ast.Tuple, ast.List)) for each in node.targets):
             node.value = self._known_name(node.value)
+        node.value = self._stored(node.targets, node.value)
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        self.generic_visit(node)
+        node.value = self._stored([node.target], node.value)
         return node
 
     def _known_name(self, node: ast.expr) -> ast.expr:
@@ -437,6 +465,19 @@ class _Operations(_Sites):
         return statements
 
 
+def _names(targets: list[ast.expr]) -> Iterator[ast.Name]:
+    """What is assigned by its name."""
+    waiting = list(targets)
+    while waiting:
+        target = waiting.pop()
+        if isinstance(target, ast.Name):
+            yield target
+        elif isinstance(target, ast.Starred):
+            waiting.append(target.value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            waiting += target.elts
+
+
 def _is_spread(node: ast.Call) -> bool:
     """Whether ``*`` or ``**`` stands in a call."""
     return any(isinstance(each, ast.Starred) for each in node.args) or any(
@@ -496,9 +537,9 @@ def _with_places(
 ) -> tuple[types.CodeType, tuple[Chain, ...], tuple[Any, ...], tuple[heads.Row, ...]]:
     source, code = source_of(function), function.__code__
     loops: heads.Loops | None = None
-    sites = (_Sites if hooks.value is None else _Operations)(hooks)
     try:
-        facts = facts_of(source.definition, code, source.owner)
+        facts, outside = facts_of(source.definition, code, source.owner)
+        sites = (_Sites if hooks.value is None else _Operations)(hooks, outside)
         if hooks.attribute is not None or hooks is HEADS_ONLY:
             loops = heads.Loops(source.definition, code)
         if hooks is not HEADS_ONLY:

@@ -46,10 +46,13 @@ HOOKS = sites.Hooks(
     known=_core.known,
     own=_core.with_own_code,
     spread=_core.spread_site,
+    outside=_core.outside,
 )
 # Of NumPy's own functions: they find no arrays in attributes, meet no objects of other packages and
 # hold no locks.
-_LIBRARY_HOOKS = sites.Hooks(_core.site, _core.is_same, own=_core.with_own_code)
+_LIBRARY_HOOKS = sites.Hooks(
+    _core.site, _core.is_same, own=_core.with_own_code, outside=_core.outside
+)
 _MISSING = object()
 DATA = object()  # no callable and no module
 _twins: weakref.WeakKeyDictionary[types.FunctionType, Twin] = weakref.WeakKeyDictionary()
