@@ -72,8 +72,9 @@ def plain(_: int) -> Callable[[], Any]:
     @ufuse.jit
     def f(x):
         global last
-        last = x
-        return x
+        match x:
+            case last:
+                return x
 
     x = np.arange(10.0)
     return lambda: f(x)

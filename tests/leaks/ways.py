@@ -128,11 +128,24 @@ def traced():
 
 @way()
 def plain():
-    """It assigns a global name."""
+    """It binds a global name by a statement."""
 
     def f(x):
         global last
-        last = x + 1
+        match x + 1:
+            case last:
+                return last
+
+    native, x = ufuse.jit(f), np.arange(10.0)
+    return lambda k: native(x)
+
+
+@way()
+def assigns_global_names():
+    def f(x):
+        global last, kept
+        last, kept = x + 1, [x, x * 2]
+        last += 1
         return last
 
     native, x = ufuse.jit(f), np.arange(10.0)
