@@ -69,8 +69,8 @@ class TestExplain:
     def test_plain(self):
         def f(x):
             global KEPT
-            KEPT = x
-            return x
+            for KEPT in (x,):  # noqa: B007
+                return x
 
         found = ufuse.jit(f).explain(X)
         assert found.mode == "plain"
@@ -171,7 +171,8 @@ class TestLogs:
             "g = ufuse.jit(lambda x: x * 2)\n"
             "g(x); g(x)\n"
             "def h(x):\n"
-            "    global k; k = x\n"
+            "    global k\n"
+            "    for k in (x,): pass\n"
             "ufuse.jit(h)(x)"
         )
         return ask_another_process(code, UFUSE_LOGS=logs, UFUSE_CACHE_DIR=str(tmp_path)).err

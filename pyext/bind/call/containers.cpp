@@ -54,6 +54,8 @@ PyObject* original_of(PyObject* copy) {
 // lists and dicts.
 class Replacement {
  public:
+  explicit Replacement(py::object (*real)(PyObject* lazy)) : real_(real) {}
+
   py::object of(PyObject* root) {
     find(root);
     for (PyObject* container : changing_) {
@@ -132,11 +134,12 @@ class Replacement {
   }
 
   py::object value_of(PyObject* item) const {
-    if (is_lazy(item)) return real_of(item);
+    if (is_lazy(item)) return real_(item);
     const auto it = made_.find(item);
     return it == made_.end() ? borrow(item) : it->second;
   }
 
+  py::object (*const real_)(PyObject* lazy);
   std::vector<PyObject*> changing_;
   std::unordered_set<PyObject*> originals_;         // those in whose places the caller's own go
   std::unordered_map<PyObject*, py::object> made_;  // unset: not yet
@@ -173,6 +176,8 @@ bool ContainerWalk::is_new(PyObject* container) {
   return true;
 }
 
-py::object replaced(PyObject* root) { return Replacement().of(root); }
+py::object replaced(PyObject* root, py::object (*real)(PyObject* lazy)) {
+  return Replacement(real).of(root);
+}
 
 }  // namespace ufuse::pyext

@@ -52,8 +52,9 @@ inline bool holds_nothing(PyObject* object) {
          PyComplex_Check(object) || PyUnicode_Check(object) || PyBytes_Check(object);
 }
 
-// The object with every lazy array in it replaced by the real one. Containers without lazy arrays
-// stay the same objects; the others are copied, and the copies hold each other as the originals do.
-py::object replaced(PyObject* root);
+// The object with every lazy array in it replaced by the real one, which `real` gives. Containers
+// without lazy arrays stay the same objects; the others are copied, and the copies hold each other
+// as the originals do.
+py::object replaced(PyObject* root, py::object (*real)(PyObject* lazy));
 
 }  // namespace ufuse::pyext

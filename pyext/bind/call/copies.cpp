@@ -87,10 +87,7 @@ PyObject* Copies::copy_of(PyObject* object) const {
 }
 
 py::object Copies::real(PyObject* object) const {
-  if (!is_lazy(object)) return borrow(original_of(object));
-  py::object array = real_of(object);
-  as_lazy(object)->array.storage->shown = true;
-  return array;
+  return is_lazy(object) ? real_of(object) : borrow(original_of(object));
 }
 
 bool Copies::stands_for_original(PyObject* copy) const {

@@ -140,7 +140,7 @@ PyObject* get_flags(PyObject* self, void*) {
     if (lazy->real || array.scalar || array.storage->memory || !array.is_whole() || array.is_view) {
       static char nowhere[64];
       if (lazy->real || array.scalar || array.storage->memory)
-        like = real_of(self);
+        like = real_to_read(self);
       else
         like =
             array_on(array.layout, nowhere, array.storage->writeable && !array.read_only, nullptr);
@@ -156,7 +156,8 @@ PyObject* get_base(PyObject* self, void*) {
     const LazyArray& array = as_lazy(self)->array;
     if (array.is_whole() && !array.is_view && !array.storage->memory)
       return py::none().release().ptr();
-    return PyObject_GetAttrString(force(self, Reason::UnknownAttribute, "base").ptr(), "base");
+    force(self, Reason::UnknownAttribute, "base");
+    return PyObject_GetAttrString(real_of(self).ptr(), "base");
   });
 }
 
@@ -396,6 +397,12 @@ bool is_temporary(PyObject* object) {
 }
 
 py::object real_of(PyObject* object) {
+  py::object real = real_to_read(object);
+  as_lazy(object)->array.storage->shown = true;
+  return real;
+}
+
+py::object real_to_read(PyObject* object) {
   LazyObject* lazy = as_lazy(object);
   const LazyArray& array = lazy->array;
   tracer::Storage& storage = *array.storage;
@@ -424,14 +431,14 @@ py::object real_of(PyObject* object) {
 
 py::object force(PyObject* lazy, Reason reason, const char* detail) {
   if (Call* call = tracing_call(lazy)) call->record(tracer::Event::Kind::Force, reason, detail);
-  return real_of(lazy);
+  return real_to_read(lazy);
 }
 
 py::object force_outcome(PyObject* lazy, Reason reason, bool truth) {
   Call* call = tracing_call(lazy);
-  if (call == nullptr) return real_of(lazy);
+  if (call == nullptr) return real_to_read(lazy);
   tracer::Event event{tracer::Event::Kind::Force, reason, {}, call->users_line(), nullptr};
-  py::object real = real_of(lazy);
+  py::object real = real_to_read(lazy);
   call->session().record_outcome(std::move(event), as_lazy(lazy)->array, truth);
   return real;
 }

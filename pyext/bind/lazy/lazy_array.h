@@ -39,8 +39,11 @@ void update_flags(LazyObject* lazy);
 // will use it after the operator that it is an operand of.
 bool is_temporary(PyObject* object);
 
-// The real ndarray or NumPy scalar, computed if need be. Does not record the force.
+// The real ndarray or NumPy scalar, computed if need be. Does not record the force. Somebody else
+// may hold it from here on, so later writes to it go to its memory.
 py::object real_of(PyObject* lazy);
+// The same for who only reads it, and does not keep it.
+py::object real_to_read(PyObject* lazy);
 // The same for a value of one element of which Python uses the truth, or the value itself: what it
 // then does may depend on it, so a recording is good only where the value comes out the same.
 py::object force_outcome(PyObject* lazy, Reason reason, bool truth);

@@ -182,7 +182,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
 Py_ssize_t length(PyObject* self) {
   const Layout& layout = as_lazy(self)->array.layout;
   if (!layout.shape.empty()) return static_cast<Py_ssize_t>(layout.shape.front());
-  return guard([&] { return PyObject_Size(real_of(self).ptr()); }, Py_ssize_t{-1});
+  return guard([&] { return PyObject_Size(real_to_read(self).ptr()); }, Py_ssize_t{-1});
 }
 
 PyObject* item_at(PyObject* self, Py_ssize_t i) {
@@ -215,7 +215,7 @@ PyObject* next_element(PyObject* self) {
   return guard([&]() -> PyObject* {
     auto* elements = reinterpret_cast<ElementsObject*>(self);
     if (elements->array == nullptr) return nullptr;
-    const py::object real = real_of(elements->array);
+    const py::object real = real_to_read(elements->array);
     if (elements->at < PySequence_Size(real.ptr()))
       return PySequence_GetItem(real.ptr(), elements->at++);
     Py_CLEAR(elements->array);
@@ -228,8 +228,9 @@ PyObject* iterate(PyObject* self) {
   return guard([&]() -> PyObject* {
     const Layout& layout = as_lazy(self)->array.layout;
     if (layout.shape.size() > 1 && tracing_call(self)) return PySeqIter_New(self);
-    const py::object real = force(self, Reason::Iteration);
-    if (!tracing_call(self) || layout.shape.size() != 1) return PyObject_GetIter(real.ptr());
+    force(self, Reason::Iteration);
+    if (!tracing_call(self) || layout.shape.size() != 1)
+      return PyObject_GetIter(real_of(self).ptr());
     auto* made = PyObject_New(ElementsObject, the_elements_type);
     if (made == nullptr) throw py::error_already_set();
     made->array = Py_NewRef(self);

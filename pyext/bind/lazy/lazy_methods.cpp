@@ -313,7 +313,8 @@ PyObject* module_copy(PyObject* self, PyObject*, PyObject*) {
 
 PyObject* to_ndarray(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guard([&] {
-    const py::object real = force(self, Reason::Array);
+    force(self, Reason::Array);
+    const py::object real = real_of(self);
     py::object array = PyArray_Check(real.ptr()) ? real : steal(PyArray_FROM_O(real.ptr()));
     const auto [dtype, copy] = parse<2>({"dtype", "copy"}, args, kwargs);
     if (dtype && dtype != Py_None)

@@ -319,8 +319,10 @@ bool is_shared_array(const Call& call, PyObject* object) {
   return call.session().knows_part_of(byte_range(reinterpret_cast<PyArrayObject*>(object)));
 }
 
-py::object unwrap(PyObject* object) {
-  if (is_lazy(object)) return real_of(object);
+namespace {
+
+py::object unwrapped(PyObject* object, py::object (*real)(PyObject* lazy)) {
+  if (is_lazy(object)) return real(object);
   std::vector<PyObject*> lazies;
   collect(object, lazies);
   if (lazies.empty()) return borrow(object);
@@ -329,8 +331,13 @@ py::object unwrap(PyObject* object) {
   for (PyObject* lazy : lazies)
     if (call && tracing_call(lazy) == call) pending.push_back(as_lazy(lazy)->array);
   if (!pending.empty()) call->session().force(pending);
-  return replaced(object);
+  return replaced(object, real);
 }
+
+}  // namespace
+
+py::object unwrap(PyObject* object) { return unwrapped(object, real_of); }
+py::object unwrap_to_read(PyObject* object) { return unwrapped(object, real_to_read); }
 
 Reason reason_of(std::string_view id) {
   if (const auto reason = reason_named(id)) return *reason;
@@ -353,7 +360,6 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
   if (call) {
     call->record(tracer::Event::Kind::NumpyCall, reason, name);
     if (call->in_untraced_code()) {  // nothing is pending
-      for (PyObject* lazy : lazies) as_lazy(lazy)->array.storage->shown = true;
       const py::object values = unwrap(args), named = kwargs ? unwrap(kwargs) : py::object();
       return steal(PyObject_Call(func, values.ptr(), named.ptr()));
     }
@@ -371,10 +377,9 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
     write_pending(*call, args);
     if (kwargs) write_pending(*call, kwargs);
   }
-  const py::object real_args = unwrap(args);
-  const py::object real_kwargs = kwargs ? unwrap(kwargs) : py::object();
-  if (!pure)  // it may keep them
-    for (PyObject* lazy : lazies) as_lazy(lazy)->array.storage->shown = true;
+  const auto real = pure ? unwrap_to_read : unwrap;  // what is not pure may keep them
+  const py::object real_args = real(args);
+  const py::object real_kwargs = kwargs ? real(kwargs) : py::object();
   py::object result;
   {
     const InUntracedCode untraced(pure ? nullptr : call);

@@ -35,6 +35,8 @@ bool is_shared_array(const Call& call, PyObject* object);
 // The object with real ones in the place of lazy ones, also inside tuples, lists and dicts. All are
 // computed in one request.
 py::object unwrap(PyObject* object);
+// The same for who only reads them, and does not keep them.
+py::object unwrap_to_read(PyObject* object);
 
 // A ufunc or a method of one.
 bool is_of_ufunc(PyObject* func);

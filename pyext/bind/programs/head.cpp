@@ -183,7 +183,7 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   const auto lazies = call.stop(Reason::NativeLoop);
   if (!lazies) return false;
   if (head.lazy != nullptr) {
-    const py::object real = unwrap(head.lazy);
+    const py::object real = unwrap_to_read(head.lazy);
     Py_CLEAR(head.lazy);
     Py_SETREF(head.iterable, real.inc_ref().ptr());
     head.over = HeadObject::Array;
