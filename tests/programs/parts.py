@@ -5,6 +5,7 @@ like whatever they do; all classes have the same attributes and methods, done in
 """
 
 IMPORTS = """
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -24,6 +25,7 @@ TABLE = np.array([0.5, -1.0, 2.0])
 STATE = {"n": 2}
 LOG = []
 KEPT = {}
+QUEUE = collections.deque(maxlen=3)
 COUNT = 0
 LAST = np.ones(1)
 """

@@ -163,6 +163,8 @@ STATE["seen"] = STATE.get("seen", 0) + 1
 TABLE[{J}] = {F}
 TABLE[:] = TABLE[::-1]
 KEPT[{T}] = {V}
+QUEUE.append({V})
+2* QUEUE.append({v})
 remember({V})
 remember({v})
 noted({V})
@@ -370,14 +372,14 @@ cached.cache_clear()
 np.random.seed(7)
 """)
 
-# What a program of each kind leaves out. As they are now, functions that store something outside of
-# themselves run as plain NumPy, and those that use what may change or has effects run Python at
-# each call; so most programs have none of that, else few would be traced or replayed. What is left
-# out is named by parts of rows.
+# What a program of each kind leaves out. Functions that store something outside of themselves, use
+# what may change or have effects run Python at each call; so most programs have none of that, else
+# few would be replayed. What is left out is named by parts of rows.
 OUTWARD = (
     *("LOG", "STATE[", "STATE.set", "TABLE[{J}] = ", "TABLE[:] = ", "KEPT", "global ", "setattr"),
     *("{o}.", "{o}[", "{o=}.", "{C}.shared", "counted.", "remember(", "noted(", 'all="raise"'),
     *("memo[", "seen.append", "kept", ".__enter__", "class ", "nonlocal calls", "='raise'"),
+    *("QUEUE",),
 )
 EFFECTS = (
     *OUTWARD,
