@@ -8,13 +8,16 @@ import array
 import ctypes
 import datetime
 import decimal
+import io
+import statistics
+import struct
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import ufuse
-from same import check
+from same import check, same
 
 WHOLE = np.arange(6.0)
 VIEW = memoryview(WHOLE)
@@ -234,3 +237,106 @@ def test_names_alone_leave_nothing_to_numpy() -> None:
     found = ufuse.jit(function).explain(Holder(np.ones(3)), np.ones(3))
     assert found.mode == "traced"
     assert found.groups
+
+
+class Keeper:
+    """An object with such a view in an attribute."""
+
+    def __init__(self) -> None:
+        self.view = VIEW
+
+
+KEEPER, VIEWS, BY_NAME = Keeper(), [VIEW], {"view": VIEW}
+FLAT, RECORDS = WHOLE.flat, WHOLE.view([("value", "f8")])
+NUMBERS = (ctypes.c_double * 6).from_buffer(WHOLE)
+SHOWN = np.ma.masked_array(WHOLE, copy=False)
+
+
+def in_a_loop() -> Any:
+    total = 0.0
+    for each in VIEW:
+        total += each
+    return total
+
+
+def in_a_loop_over_an_attribute() -> Any:
+    found = []
+    for i, each in enumerate(KEEPER.view):
+        found.append((i, each))
+    for each in VIEWS[0]:
+        found.append(each)
+    return found
+
+
+def taken_apart() -> Any:
+    a, *b = VIEW
+    (c, _, *_), [d, *_] = KEEPER.view, VIEWS[0]
+    return a, b, c, d
+
+
+def matched() -> Any:
+    match VIEW:
+        case [first, *_]:
+            return first
+
+
+def from_the_beginning() -> Any:
+    return [float(each) for each in WHOLE.flat], float(FLAT[1])
+
+
+READERS = [
+    in_a_loop,
+    in_a_loop_over_an_attribute,
+    taken_apart,
+    matched,
+    from_the_beginning,
+    lambda: (list(VIEW), tuple(VIEW), bytes(VIEW), bytearray(VIEW)),
+    lambda: [e for e in VIEW] + [e + 1 for e in KEEPER.view if e > 1],
+    lambda: (sum(VIEW), max(VIEW), min(VIEW), sorted(VIEW)),
+    lambda: (all(VIEW), any(VIEW), 3.0 in VIEW),
+    lambda: (VIEW.tolist(), VIEW.tobytes(), VIEW.hex(), VIEW[1:3].tolist()),
+    lambda: (KEEPER.view.tolist(), VIEWS[0].tobytes(), BY_NAME["view"].hex()),
+    lambda: (list(map(float, VIEW)), list(zip(VIEW, VIEW, strict=True)), list(reversed(VIEW))),
+    lambda: {k: v for k, v in zip("abc", VIEW, strict=False)},
+    lambda: ([*VIEW], [*KEEPER.view], (*VIEWS[0],)),
+    lambda: VIEW == memoryview(np.arange(6.0) * 2 + 1),  # noqa: SIM300
+    lambda: (struct.unpack("6d", VIEW), io.BytesIO(VIEW).read(), b"".join([VIEW])),
+    lambda: (statistics.mean(VIEW), VIEW.__len__(), VIEW.__getitem__(1)),
+    lambda: (next(iter(VIEW)), memoryview(VIEW)[0], VIEW.cast("B")[3]),
+    lambda: (np.array(VIEW), np.asarray(VIEW).sum(), np.add(VIEW, 1), np.sum(VIEW)),
+    lambda: (np.stack([VIEW, VIEW]), np.array([VIEW, VIEW[::-1]]), np.array(VIEWS) * 2),
+    lambda: np.array([1.0, 2, 3, 4, 5, 6]) + VIEW,
+    lambda: (list(NUMBERS), [e for e in NUMBERS], NUMBERS[:2], sum(NUMBERS)),
+    lambda: (list(RECORDS), RECORDS.tolist(), [e[0] for e in RECORDS]),
+    lambda: (list(SHOWN), SHOWN.tolist(), [float(e) for e in SHOWN], float(sum(SHOWN))),
+    lambda: (str(VIEW[0]), f"{VIEW[1]}", f"{NUMBERS[2]:.1f}", hash(bytes(VIEW[:2]))),
+]
+
+
+def read_later(a: Any, k: float, read: Callable[[], Any]) -> Any:
+    a *= 2.0
+    a += k
+    return read()
+
+
+def read_while_writing(a: Any, k: float, read: Callable[[], Any]) -> Any:
+    first = iter(VIEW)
+    a *= 2.0
+    a += k
+    seen = [next(first), read()]
+    a[1] = k
+    a[2:] *= a[1:-1]
+    return seen, next(first), read()
+
+
+@pytest.mark.parametrize("function", [read_later, read_while_writing])
+def test_looks_by_names(function: Callable[..., Any]) -> None:
+    def called(f: Callable[..., Any], k: float) -> Any:
+        WHOLE[:] = np.arange(6.0)
+        return f(WHOLE, k, read)
+
+    for read in READERS:
+        jitted = ufuse.jit(function)
+        for k in (1.0, 2.0, 3.0):
+            expected = called(function, k)
+            same(called(jitted, k), expected, f"reader {READERS.index(read)}, {k}")

@@ -15,6 +15,7 @@
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/python_number.h"
 #include "pyext/bind/sites/callbacks.h"
+#include "pyext/bind/sites/others.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -137,18 +138,10 @@ void write_pending(Call& call, PyObject* object) {
     call.session().write_pending(byte_range(reinterpret_cast<PyArrayObject*>(each.ptr())));
 }
 
-// Whether a result gives its holder another way to the memory of arrays that the call was given: an
-// array of a class or dtype that the session does not have, an iterator, a data frame. An array
-// that the session does have becomes a lazy view, and so is no such way.
+// Whether a result gives its holder another way to the memory of arrays that the call was given. An
+// array that the session has becomes a lazy view, and so is no such way.
 bool may_look_at_memory(const Call& call, PyObject* object) {
-  if (is_shared_array(call, object)) return !is_supported_array(object);
-  PyTypeObject* type = Py_TYPE(object);
-  return !(PyArray_CheckExact(object) || is_plain_number(object) || object == Py_None ||
-           PyArray_IsScalar(object, Generic) || PyBool_Check(object) || PyUnicode_Check(object) ||
-           PyBytes_CheckExact(object) || PyType_Check(object) || PyTuple_Check(object) ||
-           PyArray_DescrCheck(object) || PyModule_Check(object) ||
-           PyExceptionInstance_Check(object) || type == &PyList_Type || type == &PyDict_Type ||
-           type == &PySlice_Type || is_lazy(object));
+  return is_shared_array(call, object) ? !is_supported_array(object) : gives_memory(object);
 }
 
 // While one lives, untraced code runs, which reads and writes memory by itself.
@@ -247,7 +240,7 @@ LazyArray to_array(Call& call, PyObject* object) {
   if (is_supported_array(object)) return call.capture(reinterpret_cast<PyArrayObject*>(object));
   if (PyArray_Check(object)) reject_array(object);
   if ((PyList_CheckExact(object) || PyTuple_CheckExact(object)) &&
-      !any_inside(object, Into::Sequences, is_lazy)) {
+      !any_inside(object, Into::Sequences, is_lazy) && !shows_memory(object)) {
     write_pending(call, object);
     const py::object made = py::reinterpret_steal<py::object>(PyArray_FROM_O(object));
     if (!made) PyErr_Clear();
@@ -314,6 +307,17 @@ py::object view_of_known(Call& call, PyArrayObject* array) {
   return make_lazy(std::move(view), reinterpret_cast<PyObject*>(array));
 }
 
+bool gives_memory(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return !(PyArray_CheckExact(object) || is_plain_number(object) || object == Py_None ||
+           PyArray_IsScalar(object, Generic) || PyBool_Check(object) || PyUnicode_Check(object) ||
+           PyBytes_CheckExact(object) || PyType_Check(object) || PyTuple_Check(object) ||
+           PyArray_DescrCheck(object) || PyModule_Check(object) ||
+           PyExceptionInstance_Check(object) || PyObject_TypeCheck(object, &PyUFunc_Type) ||
+           type == &PyList_Type || type == &PyDict_Type || type == &PySlice_Type ||
+           is_lazy(object));
+}
+
 bool is_shared_array(const Call& call, PyObject* object) {
   if (!PyArray_CheckExact(object)) return false;
   return call.session().knows_part_of(byte_range(reinterpret_cast<PyArrayObject*>(object)));
@@ -356,7 +360,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
   const std::string name = name_of(func);
   pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args) &&
-          !is_given_code(args, kwargs);
+          !is_given_code(args, kwargs) && !shows_memory(args, kwargs);
   if (call) {
     call->record(tracer::Event::Kind::NumpyCall, reason, name);
     if (call->in_untraced_code()) {  // nothing is pending

@@ -32,6 +32,10 @@ py::object view_of_known(Call& call, PyArrayObject* array);
 // Whether an object is a real array on memory that the call knows.
 bool is_shared_array(const Call& call, PyObject* object);
 
+// Whether an object of a type like this one's may give its holder another way to the memory of
+// arrays: an array of a class of its own, an iterator, a data frame.
+bool gives_memory(PyObject* object);
+
 // The object with real ones in the place of lazy ones, also inside tuples, lists and dicts. All are
 // computed in one request.
 py::object unwrap(PyObject* object);

@@ -30,9 +30,11 @@ PyObject* in_traced_code(PyObject* object) {
 }
 
 PyObject* known_object(PyObject*, PyObject* object) {
+  if (is_lazy(object)) return Py_NewRef(object);
   // This may be put into a text, with its address, which is another one in another call.
   if (Call* call = Call::active(); call && call->objects().index_of(object) >= 0)
     call->session().mark_impure();
+  if (!Call::may_know(object)) note_lookers({&object, 1});
   return in_traced_code(object);
 }
 
@@ -95,7 +97,7 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* found_object(PyObject*, PyObject* object) {
-  if (!PyArray_CheckExact(object)) return in_traced_code(object);
+  if (!PyArray_CheckExact(object)) return known_object(nullptr, object);
   const bool fresh = Py_REFCNT(object) == 1;  // only the stack of the running code holds it
   return traced_from_here(Py_NewRef(object), fresh);
 }

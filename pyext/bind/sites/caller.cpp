@@ -8,6 +8,7 @@
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_ops.h"
+#include "pyext/bind/sites/others.h"
 #include "pyext/bind/sites/site.h"
 
 namespace ufuse::pyext {
@@ -90,7 +91,8 @@ PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
     const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
     const auto lazy = [](PyObject* object) { return is_lazy(object); };
     if (any_inside(rest.ptr(), Into::All, lazy) ||
-        (kwargs != nullptr && any_inside(kwargs, Into::All, lazy)))
+        (kwargs != nullptr && any_inside(kwargs, Into::All, lazy)) ||
+        shows_memory(rest.ptr(), kwargs))
       return numpy_call(func, rest.ptr(), kwargs, Reason::UserCall, false).release().ptr();
     return PyObject_Call(func, rest.ptr(), kwargs);
   });

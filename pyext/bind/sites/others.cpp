@@ -120,17 +120,33 @@ Owner owner_of(PyObject* object) {
   return answer.ptr() == Py_True ? Owner::Other : Owner::User;
 }
 
-// Whether an object of another package's class or of the user's is among some, or in lists and
-// tuples among them.
-bool any_has_operators(std::span<PyObject* const> objects) {
+// Whether one of some objects, or of those in containers among them, is what `judge` looks for.
+// Judging runs Python code, which could change a container that is being looked into.
+template <class Judge>
+bool any_judged(std::span<PyObject* const> objects, Into into, const Judge& judge) {
   std::vector<py::object> found;
   for (PyObject* each : objects) {
-    ContainerWalk walk(each, Into::Sequences);
+    ContainerWalk walk(each, into);
     while (PyObject* object = walk.next())
       if (!is_plain(object)) found.push_back(borrow(object));
   }
-  return std::ranges::any_of(
-      found, [](const py::object& each) { return owner_of(each.ptr()) != Owner::Python; });
+  return std::ranges::any_of(found, [&](const py::object& each) { return judge(each.ptr()); });
+}
+
+// Whether an object of another package's class or of the user's is among some, or in lists and
+// tuples among them.
+bool any_has_operators(std::span<PyObject* const> objects) {
+  return any_judged(objects, Into::Sequences,
+                    [](PyObject* each) { return owner_of(each) != Owner::Python; });
+}
+
+// Whether what an object shows may be memory of arrays that the active call knows.
+bool leads_to_memory(PyObject* object) {
+  if (is_plain(object)) return false;
+  const Call* call = Call::active();
+  if (PyArray_CheckExact(object))
+    return call != nullptr && is_shared_array(*call, object) && !is_supported_array(object);
+  return gives_memory(object) && owner_of(object) == Owner::Other;
 }
 
 // A function that applies an operator to its arguments, such as those of module operator. No
@@ -142,6 +158,7 @@ PyObject* call_operator(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
     const auto named = names ? static_cast<std::size_t>(PyTuple_GET_SIZE(names)) : 0;
     const auto positional = static_cast<std::size_t>(count - 1);
     const std::span<PyObject* const> given(args + 1, positional + named);
+    note_lookers(given);
     Call* call = Call::active();
     const bool has_lazies = call && std::ranges::any_of(given, [](PyObject* each) {
                               return any_inside(each, Into::All, is_lazy);
@@ -255,6 +272,19 @@ py::object on_real_arrays(PyObject* f, PyObject* const* args, std::size_t count,
     named[py::handle(PyTuple_GET_ITEM(keywords, i))] =
         borrow(args[count + static_cast<std::size_t>(i)]);
   return numpy_call(f, given.ptr(), named.ptr(), Reason::UserCall, false);
+}
+
+bool shows_memory(PyObject* object, PyObject* keywords) {
+  PyObject* const both[] = {object, keywords};
+  return any_judged({both, keywords != nullptr ? 2u : 1u}, Into::All, leads_to_memory);
+}
+
+void note_lookers(std::span<PyObject* const> objects) {
+  if (std::ranges::all_of(objects, is_plain)) return;
+  Call* call = Call::active();
+  if (call == nullptr || call->is_busy() || !std::ranges::any_of(objects, leads_to_memory)) return;
+  call->session().mark_impure();
+  call->session().write_at_once();
 }
 
 bool are_others_asked(std::span<PyObject* const> args) {

@@ -29,6 +29,13 @@ PyObject* operand_of(PyObject* object);
 // What is put in the place of the value in `object += value`.
 py::object value_beside(PyObject* object, PyObject* value);
 
+// What untraced code may read of objects of others: memory of arrays that the call knows, perhaps
+// later, by a memoryview, an iterator over a data frame or the like. From here on nothing is pending
+// there, if one of the objects is such a one. Nothing happens outside of traced calls.
+void note_lookers(std::span<PyObject* const> objects);
+// Whether one stands in an object, such as the arguments of a call. `keywords` may be null.
+bool shows_memory(PyObject* object, PyObject* keywords = nullptr);
+
 // Whether an object that may answer a ufunc itself (`__array_ufunc__`) stands beside a lazy array.
 bool are_others_asked(std::span<PyObject* const> args);
 // f(*args[:count], **keywords) on real arrays, where f may write to them.

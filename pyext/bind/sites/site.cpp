@@ -12,6 +12,7 @@
 #include "pyext/bind/call/session.h"
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/sites/attributes.h"
+#include "pyext/bind/sites/frames.h"
 #include "pyext/bind/sites/others.h"
 
 namespace ufuse::pyext {
@@ -486,6 +487,40 @@ static bool keeps_arguments(PyObject* f) {
   return PyType_Check(f) || f == iter;
 }
 
+// Whether a callable looks at nothing but the type of its arguments.
+static bool looks_at_types(PyObject* f) {
+  static PyObject* all = nullptr;  // no initialiser: see operator_function
+  if (all == nullptr) {
+    const py::module_ builtins = py::module_::import("builtins");
+    all = py::make_tuple(builtins.attr("len"), builtins.attr("type"), builtins.attr("callable"),
+                         builtins.attr("isinstance"), builtins.attr("issubclass"))
+              .release()
+              .ptr();
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all); ++i)
+    if (PyTuple_GET_ITEM(all, i) == f) return true;
+  return false;
+}
+
+// Code without call sites may look at memory by what it is given, or by the object whose method it
+// is.
+static void note_untraced(PyObject* f, PyObject* const* args, std::size_t count) {
+  const bool is_known =
+      PyFunction_Check(f)
+          ? is_traced(PyFunction_GET_CODE(f))
+          : !PyObject_TypeCheck(f, &PyUFunc_Type) && looks_at_types(f);
+  if (is_known) return;
+  note_lookers({args, count});
+  if (PyCFunction_Check(f)) {
+    PyObject* self = PyCFunction_GET_SELF(f);
+    if (self != nullptr) note_lookers({&self, 1});
+  } else if (Py_TYPE(f) == &_PyMethodWrapper_Type) {  // x.__len__
+    const py::object self = py::handle(f).attr("__self__");
+    PyObject* const owner = self.ptr();
+    note_lookers({&owner, 1});
+  }
+}
+
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
@@ -506,9 +541,11 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
     return PyObject_Vectorcall(made.ptr(), args, count, keywords);
   const Choice choice = choice_of(f);
   PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
-  note_called(*call, f, runs, args,
-              count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0));
+  const std::size_t given =
+      count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0);
+  note_called(*call, f, runs, args, given);
   if (choice.way == Way::StandIn) return PyObject_Vectorcall(runs, args, count, keywords);
+  note_untraced(f, args, given);
   if (choice.way == Way::CallsBack) return call_back(f, choice.called, args, count, keywords);
   if (PyObject_TypeCheck(f, &PyUFunc_Type) && are_others_asked({args, count}))
     return on_real_arrays(f, args, count, keywords).release().ptr();

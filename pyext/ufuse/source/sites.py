@@ -160,6 +160,11 @@ _MADE_HERE = (
 )
 
 
+# Such an expression gives an object that was there before. It may be one of others' that looks at
+# memory, such as a memoryview.
+_FOUND = (ast.Name, ast.Attribute, ast.Subscript)
+
+
 # The part of which a node asks the truth, or that it takes apart or puts into text.
 _NAMED_PARTS = {
     **dict.fromkeys((ast.If, ast.While, ast.IfExp, ast.Assert), "test"),
@@ -308,26 +313,26 @@ class _Sites(ast.NodeTransformer):
     visit_Match = visit_FormattedValue = _named_part
 
     def visit_For(self, node: ast.For) -> ast.AST:
+        return self._iteration(node)
+
+    def _iteration(self, node: ast.For | ast.comprehension) -> ast.AST:
+        """What is iterated over is read later, when traced code may have written to it."""
+        is_found = isinstance(node.iter, _FOUND)
         self.generic_visit(node)
-        node.iter = self._iterated(node.iter)
+        if is_found and self.hooks.found is not None:
+            node.iter = _call(_PLACES.found, [node.iter], [], node.iter)
         return node
 
-    def _iterated(self, node: ast.expr) -> ast.expr:
-        """What is iterated over is read later, when traced code may have written to it."""
-        if self.hooks.found is None or not isinstance(node, ast.Name):
-            return node
-        return _call(_PLACES.found, [node], [], node)
-
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
-        node.iter = self._iterated(node.iter)
+        self._iteration(node)
         node.ifs = [self._known_name(each) for each in node.ifs]
         return node
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        is_found = isinstance(node.value, _FOUND)
         self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load):
-            node.value = self._known_name(node.value)
+        if is_found and isinstance(node.ctx, ast.Load):
+            node.value = self._known(node.value)
         return node
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
@@ -349,9 +354,10 @@ class _Sites(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        is_found = isinstance(node.value, _FOUND)
         self.generic_visit(node)
-        if any(isinstance(each, (ast.Tuple, ast.List)) for each in node.targets):
-            node.value = self._known_name(node.value)
+        if is_found and any(isinstance(each, (ast.Tuple, ast.List)) for each in node.targets):
+            node.value = self._known(node.value)
         node.value = self._stored(node.targets, node.value)
         return node
 
