@@ -97,7 +97,10 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* found_object(PyObject*, PyObject* object) {
-  if (!PyArray_CheckExact(object)) return known_object(nullptr, object);
+  if (!PyArray_CheckExact(object)) {
+    if (!Call::may_know(object)) note_lookers({&object, 1});
+    return in_traced_code(object);
+  }
   const bool fresh = Py_REFCNT(object) == 1;  // only the stack of the running code holds it
   return traced_from_here(Py_NewRef(object), fresh);
 }

@@ -30,8 +30,8 @@ PyObject* operand_of(PyObject* object);
 py::object value_beside(PyObject* object, PyObject* value);
 
 // What untraced code may read of objects of others: memory of arrays that the call knows, perhaps
-// later, by a memoryview, an iterator over a data frame or the like. From here on nothing is pending
-// there, if one of the objects is such a one. Nothing happens outside of traced calls.
+// later, by a memoryview, an iterator over a data frame or the like. From here on nothing is
+// pending there, if one of the objects is such a one. Nothing happens outside of traced calls.
 void note_lookers(std::span<PyObject* const> objects);
 // Whether one stands in an object, such as the arguments of a call. `keywords` may be null.
 bool shows_memory(PyObject* object, PyObject* keywords = nullptr);

@@ -505,10 +505,9 @@ static bool looks_at_types(PyObject* f) {
 // Code without call sites may look at memory by what it is given, or by the object whose method it
 // is.
 static void note_untraced(PyObject* f, PyObject* const* args, std::size_t count) {
-  const bool is_known =
-      PyFunction_Check(f)
-          ? is_traced(PyFunction_GET_CODE(f))
-          : !PyObject_TypeCheck(f, &PyUFunc_Type) && looks_at_types(f);
+  const bool is_known = PyFunction_Check(f)
+                            ? is_traced(PyFunction_GET_CODE(f))
+                            : !PyObject_TypeCheck(f, &PyUFunc_Type) && looks_at_types(f);
   if (is_known) return;
   note_lookers({args, count});
   if (PyCFunction_Check(f)) {
