@@ -360,7 +360,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
   const std::string name = name_of(func);
   pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args) &&
-          !is_given_code(args, kwargs) && !shows_memory(args, kwargs);
+          !is_given_code(args, kwargs) && !(call && shows_memory(args, kwargs));
   if (call) {
     call->record(tracer::Event::Kind::NumpyCall, reason, name);
     if (call->in_untraced_code()) {  // nothing is pending

@@ -21,10 +21,13 @@ namespace {
 
 // What traced code uses in the place of an object; a new reference.
 PyObject* in_traced_code(PyObject* object) {
-  Call* call = Call::may_know(object) ? Call::active() : nullptr;
-  if (call == nullptr) return Py_NewRef(object);
-  return guard([&] {
-    py::object mine = call->known(object);
+  return guard([&]() -> PyObject* {
+    if (!Call::may_know(object)) {
+      note_lookers({&object, 1});
+      return Py_NewRef(object);
+    }
+    Call* call = Call::active();
+    py::object mine = call ? call->known(object) : py::object();
     return (mine ? mine : borrow(object)).release().ptr();
   });
 }
@@ -34,7 +37,6 @@ PyObject* known_object(PyObject*, PyObject* object) {
   // This may be put into a text, with its address, which is another one in another call.
   if (Call* call = Call::active(); call && call->objects().index_of(object) >= 0)
     call->session().mark_impure();
-  if (!Call::may_know(object)) note_lookers({&object, 1});
   return in_traced_code(object);
 }
 
@@ -97,10 +99,7 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* found_object(PyObject*, PyObject* object) {
-  if (!PyArray_CheckExact(object)) {
-    if (!Call::may_know(object)) note_lookers({&object, 1});
-    return in_traced_code(object);
-  }
+  if (!PyArray_CheckExact(object)) return in_traced_code(object);
   const bool fresh = Py_REFCNT(object) == 1;  // only the stack of the running code holds it
   return traced_from_here(Py_NewRef(object), fresh);
 }
