@@ -32,6 +32,13 @@ inline py::object steal(PyObject* object) {
 }
 inline py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
 
+// After code of somebody's was run that no line of the user's program asks for: an Exception of its
+// is of no interest. KeyboardInterrupt is, which a signal's handler raised meanwhile.
+inline void forget_exception() {
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw py::error_already_set();
+  PyErr_Clear();
+}
+
 // A str as UTF-8. Surrogates, which stand in file names for bytes that are no UTF-8, are written
 // out as "\\udc80".
 inline std::string text_of(PyObject* str) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "pyext/bind/call/call.h"
 
@@ -31,6 +32,41 @@ void after_fork() {
 void wait_for_loops() {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (running > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kNap);
+}
+
+// A Python function that does nothing. Python runs the handlers of signals between two instructions
+// of a function, and only afterwards a garbage collection that is due. PyErr_CheckSignals has done
+// it the other way round since Python 3.12: the handler then ran in whatever function the
+// collection called first, a callback of a weak reference for example, where its exception is lost.
+PyObject* instructions = nullptr;
+
+PyObject* make_instructions() {
+  py::dict globals;
+  globals["__builtins__"] = borrow(PyEval_GetBuiltins());
+  const py::object code =
+      steal(Py_CompileString("def handle_signals(): pass", "<ufuse>", Py_file_input));
+  steal(PyEval_EvalCode(code.ptr(), globals.ptr(), globals.ptr()));
+  return py::object(globals["handle_signals"]).release().ptr();
+}
+
+// Runs the handlers of signals. Whether one raised: Python's error is set.
+bool run_handlers() {
+  if (PyObject* done = PyObject_CallNoArgs(instructions)) {
+    Py_DECREF(done);
+    return false;
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (trace == nullptr) {  // one call too deep for Python
+    for (PyObject* part : {type, value}) Py_XDECREF(part);
+    return PyErr_CheckSignals() != 0;
+  }
+  // The first frame is that of `instructions`.
+  PyObject* following = PyObject_GetAttrString(trace, "tb_next");
+  if (following != nullptr && following != Py_None) std::swap(trace, following);
+  Py_XDECREF(following);
+  PyErr_Restore(type, value, trace);
+  return true;
 }
 
 }  // namespace
@@ -63,7 +99,7 @@ bool handler_raises() {
   fenv_t flags;
   fegetenv(&flags);
   const Call::Aside aside;
-  const bool raises = PyErr_CheckSignals() != 0;
+  const bool raises = run_handlers();
   fesetenv(&flags);
   return raises;
 }
@@ -71,6 +107,7 @@ bool handler_raises() {
 void init_signals() {
   const py::object main = py::module_::import("threading").attr("main_thread")();
   main_thread = main.attr("ident").cast<unsigned long>();
+  instructions = make_instructions();
   pthread_atfork(nullptr, nullptr, after_fork);
   Py_AtExit(wait_for_loops);  // Python may have no room for it: then nobody waits
 }

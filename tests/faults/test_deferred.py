@@ -113,9 +113,19 @@ assert said()[0]["origin"] == "compiled", said()
 
 def test_the_next_process_finds_what_a_short_one_began(slow):
     place = slow(0.3)
-    place.program(BEGIN + "assert said()[0]['origin'] == 'interpreter'")
-    assert place.entries()
-    place.program(BEGIN + "while said()[0]['origin'] != 'disk cache': pass")
+    # A process waits two seconds for a compiler at its end, which may take longer on a busy machine.
+    for _ in range(20):
+        place.program(BEGIN + "assert said()[0]['origin'] == 'interpreter'")
+        if any(entry.suffix == ".so" for entry in place.entries()):
+            break
+    place.program(
+        BEGIN
+        + """
+while said()[0]["origin"] == "interpreter":
+    assert time.perf_counter() - start < 60
+assert said()[0]["origin"] == "disk cache", said()
+"""
+    )
 
 
 def test_a_process_does_not_wait_long_for_a_compiler_at_its_end(slow):

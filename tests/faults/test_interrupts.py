@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -159,6 +160,13 @@ def long_chain(x):
     for _ in range(20):
         x = np.sin(x) + 0.5
     return x
+
+
+def counts(n):
+    s = 0.0
+    for i in range(n):
+        s += i % 7
+    return s
 
 
 def softmax(x):
@@ -350,6 +358,41 @@ def test_a_handler_that_raises_something_else(alarms):
         calls()
     assert time.perf_counter() - start < max(5, 10 * plain)
     assert not _core.session_active()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="they waited for nothing before")
+@pytest.mark.parametrize("function", [long_chain, counts], ids=["loops", "program"])
+def test_a_collection_that_is_due_as_well(alarms, function):
+    # It calls functions, in which a handler's exception would be lost.
+    class Part:
+        pass
+
+    def called(_):
+        for _ in range(3):
+            pass
+
+    arguments = {long_chain: (np.linspace(-1, 1, 3_000_000),), counts: (30_000_000,)}[function]
+    jitted = ufuse.jit(function)
+    jitted(*arguments)
+    threshold, unraisable, before = gc.get_threshold(), [], sys.unraisablehook
+    gc.disable()
+    sys.unraisablehook = unraisable.append
+    parts = [Part() for _ in range(50)]
+    for part in parts:
+        part.itself, part.other = part, weakref.ref(parts[-1], called)
+    kept = [weakref.ref(part, called) for part in parts]
+    del parts, part
+    gc.set_threshold(1)
+    try:
+        with pytest.raises(KeyboardInterrupt), Alarm(0.005):
+            gc.enable()
+            jitted(*arguments)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.enable()
+        sys.unraisablehook = before
+    assert len(kept) == 50
+    assert not unraisable
 
 
 def test_collections_that_compile(tmp_path, monkeypatch):

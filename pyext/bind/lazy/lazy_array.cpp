@@ -272,7 +272,7 @@ PyObject* getattro(PyObject* self, PyObject* name) {
         protocol ? py::object()
                  : py::reinterpret_steal<py::object>(PyObject_GetAttr(type.ptr(), name));
     if (!of_type) {
-      PyErr_Clear();
+      forget_exception();
       PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
                    reinterpret_cast<PyTypeObject*>(type.ptr())->tp_name, name);
       return nullptr;

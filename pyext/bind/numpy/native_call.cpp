@@ -164,7 +164,7 @@ class InUntracedCode {
 std::string name_of(PyObject* func) {
   py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
   if (!name || !PyUnicode_Check(name.ptr())) {
-    PyErr_Clear();
+    forget_exception();
     return Py_TYPE(func)->tp_name;
   }
   return text_of(name.ptr());

@@ -91,7 +91,7 @@ Given ProgramWorld::attribute(const Given& object, const std::string& name) {
   // NumPy and SciPy import some of their modules when they are asked for.
   const py::object found =
       py::reinterpret_steal<py::object>(PyObject_GetAttrString(module.ptr(), name.c_str()));
-  if (!found) PyErr_Clear();
+  if (!found) forget_exception();
   Entry entry;
   entry.where = borrow(PyModule_GetDict(module.ptr()));
   entry.name = py::str(name);

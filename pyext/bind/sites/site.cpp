@@ -319,7 +319,7 @@ void note_called(Call& call, PyObject* f, PyObject* runs, PyObject* const* args,
     if (const py::object self =
             py::reinterpret_steal<py::object>(PyObject_GetAttrString(f, "__self__")))
       reaches = is_object(self.ptr());
-  PyErr_Clear();
+  forget_exception();
   if (reaches) call.session().mark_impure();
 }
 
