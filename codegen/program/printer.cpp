@@ -23,10 +23,11 @@ using ir::DType;
 
 class ProgramPrinter : private ProgramNames {
  public:
-  ProgramPrinter(const Program& program, const FrameLayout& frame)
+  ProgramPrinter(const Program& program, const FrameLayout& frame, LineComments comments)
       : ProgramNames(program),
         p_(program),
         frame_(frame),
+        comments_(comments),
         lifetimes_(program),
         arrays_(
             *this, [this](const std::string& text) { line(text); },
@@ -179,6 +180,7 @@ class ProgramPrinter : private ProgramNames {
 
   void step(const Step& s) {
     using enum Step::Kind;
+    note(s);
     switch (s.kind) {
       case Constant:
         return set(s, literal(dtype(s.result), s.constant));
@@ -256,11 +258,9 @@ class ProgramPrinter : private ProgramNames {
       case If:
         return branch(s);
       case Count:
-        note(s);
         return loop(s, "for (; " + name(s.result) + " < " + name(s.args[0]) + "; ++" +
                            name(s.result) + ")");
       case Repeat:
-        note(s);
         return loop(s, "for (;;)");
       case Block:
         return loop(s, "");
@@ -274,7 +274,9 @@ class ProgramPrinter : private ProgramNames {
   }
 
   void note(const Step& s) {
-    if (s.line != 0) line("// line " + std::to_string(s.line));
+    if (comments_ == LineComments::No || s.line == 0 || s.line == noted_) return;
+    line("// line " + std::to_string(s.line));
+    noted_ = s.line;
   }
 
   // NumPy's inner loop.
@@ -412,10 +414,12 @@ class ProgramPrinter : private ProgramNames {
 
   const Program& p_;
   const FrameLayout& frame_;
+  const LineComments comments_;
   const Lifetimes lifetimes_;
   std::string text_;
   std::size_t depth_ = 0;
   std::vector<std::uint32_t> rows_;
+  int noted_ = 0;  // the line of the last comment
   std::vector<Around> around_;
   int labels_ = 0;
   std::set<Reg> of_elements_;
@@ -424,8 +428,8 @@ class ProgramPrinter : private ProgramNames {
 
 }  // namespace
 
-PrintedProgram print_cpp(const Program& program, const FrameLayout& frame) {
-  return ProgramPrinter(program, frame).print();
+PrintedProgram print_cpp(const Program& program, const FrameLayout& frame, LineComments comments) {
+  return ProgramPrinter(program, frame, comments).print();
 }
 
 std::string program_preamble() {

@@ -183,7 +183,7 @@ struct Step {
   int gap = 0;
   int depth = 0;
   int exit = kNone;  // position in Program::exits
-  int line = 0;      // of the user's statement, where one begins
+  int line = 0;      // of the loop's own statement that it begins
   Steps body, other;
 };
 

@@ -175,7 +175,7 @@ void Writer::outermost(const Statement& s, const Begin& begin) {
       loop.result = program_.head->position;
       loop.args = {program_.head->count};
     }
-    loop.line = s.line;
+    loop.line = own_line(s);
     ++nesting_;
     jumps_.push_back({nesting_, true, {}, {}, 0});
     bool ends = true;
@@ -192,6 +192,7 @@ void Writer::outermost(const Statement& s, const Begin& begin) {
     if (same(env_, head)) {
       emit(std::move(loop));
       enter_statement(s);
+      begun_ = 0;
       if (program_.head) leave(exit(Exit::Kind::Exhausted, s.number));
       return;
     }
@@ -213,8 +214,10 @@ void Writer::enter_statement(const Statement& s) {
   if (scope_.instance != 0) return;  // what cannot be done there is done again from the call
   statement_ = &s;
   exit_ = kNone;
-  line_ = s.line;
+  line_ = begun_ = s.line;
 }
+
+int Writer::own_line(const Statement& s) const { return scope_.instance == 0 ? s.line : 0; }
 
 bool Writer::statement(const Statement& s) {
   enter_statement(s);
@@ -265,7 +268,7 @@ bool Writer::statement(const Statement& s) {
 bool Writer::branch(const Statement& s) {
   Step step;
   step.kind = Step::Kind::If;
-  step.line = s.line;
+  step.line = own_line(s);
   step.args = {truth(s.value)};
   release();
   const Env before = env_;
@@ -409,7 +412,7 @@ void Writer::inner_rounds(const Statement& s, const Rounds& rounds, int outside,
     loop.kind = Step::Kind::Count;
     loop.result = rounds.position;
     loop.args = {rounds.count};
-    loop.line = s.line;
+    loop.line = own_line(s);
     loop.body = one_round(s, rounds, outside, false, left, begin);
     env_ = joined(head, env_);
     if (same(env_, head)) {
@@ -529,7 +532,7 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
     };
     Step loop;
     loop.kind = Step::Kind::Repeat;
-    loop.line = s.line;
+    loop.line = own_line(s);
     loop.body = round(false);
     env_ = joined(head, env_);
     if (same(env_, head)) {

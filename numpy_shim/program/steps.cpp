@@ -41,6 +41,8 @@ ArrayReg Writer::array_register(int variable, DType dtype, int rank) {
 // ---- Steps ----
 
 Step& Writer::emit(Step step) {
+  const int begun = std::exchange(begun_, 0);
+  if (step.line == 0) step.line = begun;
   out_->push_back(std::move(step));
   return out_->back();
 }

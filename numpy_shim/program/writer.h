@@ -121,6 +121,8 @@ class Writer {
   bool statements(const Statements& list);
   bool statement(const Statement& s);
   void enter_statement(const Statement& s);
+  // 0: it is a statement of a function that the loop calls.
+  int own_line(const Statement& s) const;
   bool branch(const Statement& s);
   bool jump(bool is_break);
   bool give_back(const Statement& s);
@@ -389,6 +391,7 @@ class Writer {
   // line for messages.
   const Statement* statement_ = nullptr;
   int exit_ = kNone, line_ = 0;
+  int begun_ = 0;                // the line of a statement of which no step has been written yet
   std::vector<ArrayReg> saved_;  // functions that it calls change them
   const Expr* whole_ = nullptr;  // the value of a statement that does nothing else than to keep it
   bool keeps_ = false;           // the statement may keep an array that it makes in a variable

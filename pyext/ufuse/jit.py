@@ -392,7 +392,7 @@ class Function:
                 mode, reason = "plain", explain.sentences()["faster_plain"]
             elif not reason and not may_warn_late():
                 mode, reason = "plain", explain.sentences()["error_state"]
-            seen = logs.Seen(self._name(), mode, reason, start, end, args, kwargs)
+            seen = logs.Seen(self._name(), mode, reason, start, end, args, kwargs, self._function)
             for watcher in list(watchers):
                 watcher(seen)
 

@@ -113,7 +113,7 @@ assert said()[0]["origin"] == "compiled", said()
 
 def test_the_next_process_finds_what_a_short_one_began(slow):
     place = slow(0.3)
-    # A process waits two seconds for a compiler at its end, which may take longer on a busy machine.
+    # A process waits two seconds for a compiler at its end. On a busy machine it may take longer.
     for _ in range(20):
         place.program(BEGIN + "assert said()[0]['origin'] == 'interpreter'")
         if any(entry.suffix == ".so" for entry in place.entries()):

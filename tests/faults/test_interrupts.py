@@ -382,11 +382,15 @@ def test_a_collection_that_is_due_as_well(alarms, function):
         part.itself, part.other = part, weakref.ref(parts[-1], called)
     kept = [weakref.ref(part, called) for part in parts]
     del parts, part
+
+    def calls():
+        gc.enable()
+        jitted(*arguments)
+
     gc.set_threshold(1)
     try:
         with pytest.raises(KeyboardInterrupt), Alarm(0.005):
-            gc.enable()
-            jitted(*arguments)
+            calls()
     finally:
         gc.set_threshold(*threshold)
         gc.enable()

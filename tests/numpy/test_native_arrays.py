@@ -913,13 +913,18 @@ REFUSED = [
 ]
 
 
+# Their loops have no program for the types of these arguments.
+LEFT_TO_PYTHON = {"share_memory1", "products2", "given_out1", "masks7"}
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
-def test_native_arrays(case):
+def test_native_arrays(case, request):
     function, *args = case
     # Before NEP 50 products of integers and numbers are NumPy's.
     known = np.lib.NumpyVersion(np.__version__) >= "2.0.0" or all(
         a.dtype == float for a in args if isinstance(a, np.ndarray)
     )
+    known = known and request.node.callspec.id.rpartition("-")[2] not in LEFT_TO_PYTHON
     check(function, *args, native=known, most=40, name=__file__)
 
 

@@ -221,6 +221,24 @@ class TestLogs:
         assert "exp" in text
         assert "+= 256" not in text
 
+    def test_programs(self):
+        code = (
+            "def f(n, taken):\n"
+            "    s = 0.0\n"
+            "    for i in range(n):\n"
+            "        s += i % 7\n"
+            "    for i in range(n // 50):\n"
+            "        taken.add(i)\n"
+            "    return s\n"
+            "f = ufuse.jit(f)\n"
+            "f(10, set()); f(5_000_000, set()); f(5_000_000, set()); f(5_000_000, set())"
+        )
+        lines = ask_another_process(code, UFUSE_LOGS="programs").err.splitlines()
+        told = [line for line in lines if line.startswith("[ufuse.programs] ")]
+        assert any(": line 4: native" in line for line in told), lines
+        assert any(": line 6: Python: line 7: `add` is called" in line for line in told), lines
+        assert any("float64" in line for line in lines)  # the types of the program's variables
+
     def test_names_that_do_not_exist(self, tmp_path):
         assert self.run("", tmp_path) == ""
         text = self.run("nonsense,fallbacks", tmp_path)

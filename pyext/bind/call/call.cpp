@@ -313,10 +313,15 @@ py::object Call::known(PyObject* object) {
     return copy == object ? py::object() : borrow(copy);
   }
   if (const auto it = arguments_.find(object); it != arguments_.end()) return it->second;
-  if (!is_supported_array(object)) return {};
-  py::object view = view_of_known(*this, reinterpret_cast<PyArrayObject*>(object));
-  if (view) session_.mark_impure();
-  return view;
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  if (is_supported_array(object))
+    if (py::object view = view_of_known(*this, array)) {
+      session_.mark_impure();
+      return view;
+    }
+  // It stays real. Of its memory the session may know parts, through views.
+  session_.write_pending(byte_range(array));
+  return {};
 }
 
 py::object Call::find(PyObject* object, bool fresh) {

@@ -74,7 +74,9 @@ PyObject* facts(PyObject* self, void*) {
     py::list versions;
     for (const auto& version : state.versions)
       versions.append(py::dict(
-          py::arg("source") = version->printed.text,
+          py::arg("source") =
+              codegen::print_cpp(version->program, version->layout, codegen::LineComments::Yes)
+                  .text,
           py::arg("program") = ir::program::print(version->program),
           py::arg("ready") = version->kernel != nullptr, py::arg("native_ns") = version->native_ns,
           py::arg("python_ns") = version->python_ns, py::arg("exits") = version->exits));

@@ -296,8 +296,11 @@ py::object value_beside(PyObject* object, PyObject* value) {
   Call* call = Call::active();
   if (call == nullptr) return borrow(value);
   if (Holders::may_hold(object) && !holds_nothing(value)) call->holders().add(object);
-  // A real array, which traced code got unnoticed, is written to at once.
-  const bool is_given_lazies = any_inside(value, Into::All, is_lazy);
+  // A real array, which traced code got unnoticed, is written to at once. So may the value be one,
+  // whose own writes are pending.
+  const bool is_given_lazies = any_inside(value, Into::All, [&](PyObject* each) {
+    return is_lazy(each) || is_shared_array(*call, each);
+  });
   const Owner owner = owner_of(object);
   const bool is_written = PyArray_CheckExact(object)
                               ? is_given_lazies || is_shared_array(*call, object)

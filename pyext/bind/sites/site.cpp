@@ -502,6 +502,13 @@ static bool looks_at_types(PyObject* f) {
   return false;
 }
 
+static PyTypeObject* method_wrapper_type() {
+  // Python has no name for it that all versions share. No initialiser: see operator_function.
+  static PyTypeObject* type = nullptr;
+  if (type == nullptr) type = Py_TYPE(steal(PyObject_GetAttrString(Py_None, "__repr__")).ptr());
+  return type;
+}
+
 // Code without call sites may look at memory by what it is given, or by the object whose method it
 // is.
 static void note_untraced(PyObject* f, PyObject* const* args, std::size_t count) {
@@ -513,7 +520,7 @@ static void note_untraced(PyObject* f, PyObject* const* args, std::size_t count)
   if (PyCFunction_Check(f)) {
     PyObject* self = PyCFunction_GET_SELF(f);
     if (self != nullptr) note_lookers({&self, 1});
-  } else if (Py_TYPE(f) == &_PyMethodWrapper_Type) {  // x.__len__
+  } else if (Py_TYPE(f) == method_wrapper_type()) {  // x.__len__
     const py::object self = py::handle(f).attr("__self__");
     PyObject* const owner = self.ptr();
     note_lookers({&owner, 1});

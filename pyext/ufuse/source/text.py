@@ -186,6 +186,12 @@ def _lines(function: types.FunctionType) -> list[str]:
     return linecache.getlines(name, function.__globals__)
 
 
+def line_of(function: types.FunctionType, number: int) -> str:
+    """A line of the function's file; empty where it is not known."""
+    lines = _lines(function)
+    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+
 def parsed(text: str, code: types.CodeType) -> ast.Module:
     made = _compiled(text, code, ast.PyCF_ONLY_AST)
     assert isinstance(made, ast.Module)

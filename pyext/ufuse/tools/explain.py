@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import html
+import re
 import sys
 import time
 import types
@@ -17,7 +18,7 @@ from ufuse import _core
 from ufuse.copies import copied
 from ufuse.source import heads
 from ufuse.source.names import is_pure
-from ufuse.source.text import names_used
+from ufuse.source.text import line_of, names_used
 from ufuse.tracing.run import may_warn_late
 from ufuse.tracing.twin import codes_with_heads, free_variables
 
@@ -31,6 +32,10 @@ _KINDS = {
     "escape": "computed here",
     "redo": "computed anew",
 }
+
+
+# Where a program's C++ text says which line of the function follows.
+_LINE = re.compile(r"^ *// line (\d+)$", re.MULTILINE)
 
 
 class Note(NamedTuple):
@@ -144,24 +149,39 @@ class Loop(NamedTuple):
     reason : str
         Why it is Python's, with the line of what stands in the way; empty where nothing does: it
         may not have taken long enough yet.
+    programs : tuple of str
+        Its programs, one for each combination of types: statements with the types of all values.
     sources : tuple of str
-        The C++ text of its programs, one for each combination of types.
+        The C++ text of each, with the function's lines as comments.
     exits : int
         How often a program left the rest of a round to Python: for an exception, a warning, an
         integer beyond 64 bits.
+    native_seconds, python_seconds : float
+        What its programs have taken, and what Python took for its other rounds.
     """
 
     line: int
     native: bool
     reason: str
+    programs: tuple[str, ...]
     sources: tuple[str, ...]
     exits: int
+    native_seconds: float
+    python_seconds: float
+
+    @property
+    def times(self) -> str:
+        """What it has taken so far, in words; empty where that is not known yet."""
+        parts = [(self.native_seconds, "natively"), (self.python_seconds, "as Python")]
+        return ", ".join(f"{each * 1e3:.3f} ms {how}" for each, how in parts if each > 0)
 
     def __str__(self) -> str:
-        if not self.native:
-            return f"line {self.line}: Python" + (f": {self.reason}" if self.reason else "")
-        exits = f", left to Python {self.exits} times" if self.exits else ""
-        return f"line {self.line}: native{exits}"
+        text = f"line {self.line}: {'native' if self.native else 'Python'}"
+        if self.reason and not self.native:
+            text += f": {self.reason}"
+        if self.exits:
+            text += f", left to Python {self.exits} times"
+        return text + (f"  [{self.times}]" if self.times else "")
 
 
 class Explanation(NamedTuple):
@@ -290,8 +310,10 @@ class Explanation(NamedTuple):
             places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
             parts.append(_table(("place", "what", "why", "times"), places))
         if self.loops:
-            loops = [(n.line, "native" if n.native else "Python", n.reason) for n in self.loops]
-            parts.append(_table(("line", "loop", "why"), loops))
+            loops = [
+                (n.line, "native" if n.native else "Python", n.reason, n.times) for n in self.loops
+            ]
+            parts.append(_table(("line", "loop", "why", "took so far"), loops))
         if self.verification:
             parts.append(f"<p>{html.escape(self.verification)}</p>")
         parts.append(f"<p>{html.escape(self.times)}</p>")
@@ -414,17 +436,36 @@ def loops_of(function: Any) -> tuple[Loop, ...]:
     # There are two codes: of traced calls, and of those that the plain function answers.
     for code in codes_with_heads(function):
         for loop in heads.loops_of(code):
-            facts = loop.facts
-            reason = facts["why_not"]
-            if reason and facts["why_line"]:
-                reason = f"line {facts['why_line']}: {reason}"
-            made = tuple(version["source"] for version in facts["versions"])
-            exits = sum(version["exits"] for version in facts["versions"])
-            known = found.get(facts["line"])
-            if known is None or (made and not known.native) or (reason and not known.native):
-                native = bool(made) and not reason
-                found[facts["line"]] = Loop(facts["line"], native, reason, made, exits)
+            made = _loop_of(loop.facts, function)
+            known = found.get(made.line)
+            if known is not None:
+                better = made if (made.sources or made.reason) and not known.native else known
+                made = better._replace(
+                    native_seconds=made.native_seconds + known.native_seconds,
+                    python_seconds=made.python_seconds + known.python_seconds,
+                )
+            found[made.line] = made
     return tuple(found[line] for line in sorted(found))
+
+
+def _loop_of(facts: _core.LoopFacts, function: types.FunctionType) -> Loop:
+    def with_text(comment: re.Match[str]) -> str:
+        text = line_of(function, int(comment[1]))
+        return f"{comment[0]}: {text}" if text else comment[0]
+
+    reason, versions = facts["why_not"], facts["versions"]
+    if reason and facts["why_line"]:
+        reason = f"line {facts['why_line']}: {reason}"
+    return Loop(
+        facts["line"],
+        bool(versions) and not reason,
+        reason,
+        tuple(version["program"] for version in versions),
+        tuple(_LINE.sub(with_text, version["source"]) for version in versions),
+        sum(version["exits"] for version in versions),
+        sum(version["native_ns"] for version in versions) * 1e-9,
+        (facts["python_ns"] + sum(version["python_ns"] for version in versions)) * 1e-9,
+    )
 
 
 def waiting() -> _core.backend:

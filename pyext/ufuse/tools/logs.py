@@ -1,12 +1,14 @@
 """What does ``UFUSE_LOGS`` print, and where do measured times go?
 
 ``UFUSE_LOGS`` is a comma-separated list of ``output_code``, ``graph``, ``fusion``, ``passes``,
-``fallbacks``, ``recompiles``, ``cache`` and ``verify``, or ``all``. Each category is a logger
-``ufuse.<category>`` of the standard ``logging`` module; its lines go to stderr. ``jit`` hands each
-call to the watchers, if there are any: these logs, or a profile.
+``programs``, ``fallbacks``, ``recompiles``, ``cache`` and ``verify``, or ``all``. Each category is
+a logger ``ufuse.<category>`` of the standard ``logging`` module; its lines go to stderr. ``jit``
+hands each call to the watchers, if there are any: these logs, or a profile.
 
 ``output_code``, ``graph``, ``fusion`` and ``passes`` show what was built anew: the C++ text, what
 was asked for, the groups with their schedules and loops, the loops after each pass over them.
+``programs`` shows the loops of a function's own text when something has become of them: the program
+that they are now, or why they are Python's.
 ``recompiles`` names each run of the compiler with the arguments that needed it, ``cache`` where the
 code of each group came from, ``fallbacks`` what NumPy or Python ran instead of loops. ``verify``
 tells of each call that is compared with plain NumPy, or why it is not (``verify.py`` writes it).
@@ -31,6 +33,7 @@ CATEGORIES = (
     "graph",
     "fusion",
     "passes",
+    "programs",
     "fallbacks",
     "recompiles",
     "cache",
@@ -49,6 +52,8 @@ class Seen(NamedTuple):
         Nanoseconds of ``time.perf_counter_ns``.
     args, kwargs : tuple, dict
         The call's arguments, as it left them.
+    function : object
+        What was decorated.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Seen(NamedTuple):
     end: int
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    function: Any
 
     @property
     def signature(self) -> str:
@@ -131,9 +137,12 @@ class LogWatcher:
     def __init__(self, loggers: dict[str, logging.Logger]) -> None:
         self._loggers = loggers
         self._told_of_folder = False
+        self._loops: dict[tuple[str, str, int], tuple[tuple[str, ...], str]] = {}
 
     def __call__(self, seen: Seen) -> None:
         name = seen.name
+        if "programs" in self._loggers:
+            self._tell_loops(seen)
         if seen.mode == "plain":
             self._say("fallbacks", "%s: plain: %s", name, seen.reason)
             return
@@ -151,6 +160,17 @@ class LogWatcher:
                 self._tell(seen, group)
         for note in last.notes:
             self._say("fallbacks", "%s: %s", name, note)
+
+    def _tell_loops(self, seen: Seen) -> None:
+        """What has become of the function's loops since its last call."""
+        for loop in explain.loops_of(seen.function):
+            key = seen.name, seen.function.__code__.co_filename, loop.line
+            known, reason = self._loops.get(key, ((), ""))
+            if (loop.programs, loop.reason) == (known, reason):
+                continue
+            self._loops[key] = loop.programs, loop.reason
+            new = [text for text in loop.programs if text not in known]
+            self._say("programs", "%s: %s", seen.name, "\n".join([str(loop), *new]))
 
     def _tell(self, seen: Seen, group: explain.Group) -> None:
         self._say("cache", "%s: %s: %s", seen.name, " ".join(group.ops), group.whence)
