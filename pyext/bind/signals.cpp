@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 #include "pyext/bind/call/call.h"
 
@@ -61,10 +60,11 @@ bool run_handlers() {
     for (PyObject* part : {type, value}) Py_XDECREF(part);
     return PyErr_CheckSignals() != 0;
   }
-  // The first frame is that of `instructions`.
+  // Without the frame of `instructions`, which is the first; handlers in C have none.
   PyObject* following = PyObject_GetAttrString(trace, "tb_next");
-  if (following != nullptr && following != Py_None) std::swap(trace, following);
-  Py_XDECREF(following);
+  Py_DECREF(trace);
+  if (following == Py_None) Py_CLEAR(following);
+  trace = following;
   PyErr_Restore(type, value, trace);
   return true;
 }
