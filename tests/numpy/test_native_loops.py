@@ -26,8 +26,10 @@ from ufuse.tracing.twin import looped
 @contextlib.contextmanager
 def told(**options):
     before = _core.choose_programs(**options)
-    yield
-    _core.choose_programs(*before)
+    try:
+        yield
+    finally:
+        _core.choose_programs(*before)
 
 
 def outcome(function, args, name=__file__):

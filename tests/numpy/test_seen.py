@@ -108,7 +108,8 @@ class TestExplain:
         if backend == "compiled":
             assert first.groups[0].fresh
             assert not second.groups[0].fresh
-            assert "in use since an earlier call" in str(second)
+            assert second.groups[0].whence == "in use since an earlier call"
+            assert second.groups[0].whence in str(second)
             assert second.compile_seconds * 1e3 < second.groups[0].compile_ms
 
     def test_what_repeats_is_counted(self):
