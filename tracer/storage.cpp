@@ -5,6 +5,12 @@
 
 namespace ufuse::tracer {
 
+LazyArray LazyArray::another() const {
+  LazyArray result = *this;
+  result.is_view = true;
+  return result;
+}
+
 bool LazyArray::is_whole() const {
   return has_recipe && recipe.empty() && offset == 0 && layout == storage->layout;
 }

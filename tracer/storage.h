@@ -69,6 +69,8 @@ struct LazyArray {
   bool read_only = false;  // np.broadcast_to
   bool is_view = false;    // an object of its own, even where it shows the whole storage
 
+  // The same value as an object of its own, as NumPy's methods of scalars make.
+  LazyArray another() const;
   bool is_whole() const;  // the storage itself: same elements in the same places
   // Where there is no memory yet, those of one storage can be compared.
   ByteRange bytes() const;

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 import pytest
+import ufuse
 from arrays import DTYPES, array
 from same import check, check_all
 
@@ -238,3 +239,40 @@ def test_conjugates(dtype):
 
 def test_methods_that_scalars_lack():
     check(lambda x: x.sum().dot(2.0), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "same_value",
+    [
+        lambda s: type(s)(s),
+        lambda s: np.float64(s),
+        lambda s: s.conj(),
+        lambda s: s.conjugate(),
+        lambda s: s.reshape(()),
+        lambda s: s.astype(s.dtype),
+        lambda s: s.squeeze(),
+        lambda s: s.copy(),
+        lambda s: s.real,
+        lambda s: s[()],
+        lambda s: +s,
+        lambda s: np.positive(s),
+        lambda s: s,
+    ],
+)
+@pytest.mark.parametrize("given", [np.float64(1.5), np.float32(2), np.int64(3), np.complex128(2)])
+@pytest.mark.filterwarnings("ignore")
+def test_which_scalars_are_one_object(given, same_value):
+    """Those that methods and casts make are new ones, though their values are the same."""
+
+    def f(s, x):
+        made, of_result = same_value(s), x.max()
+        again = same_value(of_result)
+        return made is s, again is of_result, made, s, of_result, again, x * 2
+
+    def objects(found):
+        return [[a is b for b in (*found, given)] for a in found if isinstance(a, np.generic)]
+
+    native, x = ufuse.jit(f), np.arange(3.0)
+    for _ in range(4):
+        assert objects(native(given, x)) == objects(f(given, x))
+        assert native(given, x)[:2] == f(given, x)[:2]

@@ -154,7 +154,7 @@ PyObject* get_flags(PyObject* self, void*) {
 PyObject* get_base(PyObject* self, void*) {
   return guard([&] {
     const LazyArray& array = as_lazy(self)->array;
-    if (array.is_whole() && !array.is_view && !array.storage->memory)
+    if (array.scalar || (array.is_whole() && !array.is_view && !array.storage->memory))
       return py::none().release().ptr();
     force(self, Reason::UnknownAttribute, "base");
     return PyObject_GetAttrString(real_of(self).ptr(), "base");

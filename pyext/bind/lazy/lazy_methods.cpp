@@ -181,7 +181,7 @@ py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& wanted, 
   const bool fortran = numpy_shim::is_fortran_order(array.layout, order);
   if (array.scalar) {
     // NumPy makes an array of a scalar first, and a scalar of a result without axes.
-    if (shape.empty()) return make_lazy(array);
+    if (shape.empty()) return make_lazy(array.another());
     return reshaped_view(call, zero_d(call, array), shape, fortran);
   }
   if (order == 'K') throw Unsupported(Reason::Arguments);
@@ -259,8 +259,9 @@ PyObject* conjugate(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs)))
       return numpy_method(self, "conjugate", args, kwargs, Reason::Arguments).release().ptr();
     // As in ndarray.conj, a real array is its own conjugate; the ufunc would make int8 of bool.
-    if (!ir::is_in(as_lazy(self)->array.layout.dtype, ir::kComplex))
-      return borrow(self).release().ptr();
+    const LazyArray& array = as_lazy(self)->array;
+    if (!ir::is_in(array.layout.dtype, ir::kComplex))
+      return (array.scalar ? make_lazy(array.another()) : borrow(self)).release().ptr();
     PyObject* operands[] = {self};
     return call_ufunc(numpy_ufunc("conjugate"), operands).release().ptr();
   });

@@ -235,7 +235,11 @@ py::object Replay::result_of(const tracer::PlanResult& result, const Recording& 
   const tracer::PlanPlace& place = result.place;
   if (place.argument >= 0) {
     PyObject* argument = signature_.arguments[static_cast<std::size_t>(place.argument)];
-    if (!PyArray_Check(argument)) return borrow(argument);  // a NumPy scalar
+    if (!PyArray_Check(argument)) {  // a NumPy scalar
+      if (result.whole) return borrow(argument);
+      const DType dtype = result.layout.dtype;
+      return scalar_object(dtype, scalar_bits(argument, dtype).bits);
+    }
   }
   char* data = address(place, recording);
   if (result.scalar) return scalar_object(result.layout.dtype, data);

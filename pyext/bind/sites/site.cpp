@@ -226,7 +226,8 @@ py::object cast_of(PyObject* f, PyObject* argument) {
   if (!as_lazy(argument)->array.scalar) return {};
   if (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(f), &PyGenericArrType_Type)) return {};
   const py::object dtype = py::handle(argument).attr("dtype");
-  if (py::object(dtype.attr("type")).is(py::handle(f))) return borrow(argument);
+  if (py::object(dtype.attr("type")).is(py::handle(f)))
+    return make_lazy(as_lazy(argument)->array.another());
   const auto* from = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
   const py::object to = py::reinterpret_steal<py::object>(
       reinterpret_cast<PyObject*>(PyArray_DescrFromTypeObject(f)));

@@ -441,6 +441,7 @@ def loops_of(function: Any) -> tuple[Loop, ...]:
             if known is not None:
                 better = made if (made.sources or made.reason) and not known.native else known
                 made = better._replace(
+                    exits=made.exits + known.exits,
                     native_seconds=made.native_seconds + known.native_seconds,
                     python_seconds=made.python_seconds + known.python_seconds,
                 )
