@@ -133,6 +133,30 @@ def other_shape_and_type(x: Any) -> Any:
     return y, z, x + 1
 
 
+def elements_set_in_order(x: Any) -> Any:
+    y = x * 2
+    y.flat = abs(x) * 0.75
+    w = y[1:]
+    w.flat = 3.0
+    x.flat = y + 1
+    return y, w, x.sum(), y.real
+
+
+def attributes_that_cannot_be_set(x: Any) -> Any:
+    y, told = x * 2, []
+    for name in ("T", "nothing", "size", "flags"):
+        for array in (y, y.sum()):
+            try:
+                setattr(array, name, 3)
+            except AttributeError as error:
+                told.append(str(error))
+    try:
+        del y.flat
+    except AttributeError as error:
+        told.append(str(error))
+    return y, told
+
+
 def resized(x: Any) -> Any:
     y = x * 2
     y.resize(9, refcheck=False)
@@ -219,7 +243,8 @@ FUNCTIONS = [
     *(global_memoryview, pythons_array, shared_bytes, memoryview_of_data, made_memoryview),
     *(flat_iterator, iterates_over_operands, pointer, interface, strided, exchanged, bytes_swapped),
     *(other_shape_and_type, resized, read_only, shuffles, draws_into, methods_of_classes),
-    *(strict_types, attributes_of_other_objects),
+    *(strict_types, attributes_of_other_objects, elements_set_in_order),
+    *(attributes_that_cannot_be_set,),
 ]
 
 

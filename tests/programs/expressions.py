@@ -210,6 +210,68 @@ SCALE * {V}
 STATE["n"] + {V}
 TABLE[{J}] * {V}
 TABLE.sum() + {V}
+np.pad({V}, 1, mode="edge")[1:-1]
+np.diff({V}, prepend=0.0)
+np.select([{K}, {K}], [{V}, {V}], {F})
+np.piecewise({V}, [{K}], [lambda e: e * 2, {F}])
+np.choose({K}.astype(int), [{V}, {V}])
+np.frombuffer({V}.tobytes(), {V=}.dtype)
+np.ma.masked_where({K}, {V}).filled({F})
+np.nanmean({M}, axis=0)
+np.unique({V})[:1] + {V}
+np.searchsorted(np.sort({V}), {V}) + {V}
+np.digitize({V}, [-1.0, 0.0, 1.0]) * {F} + {V}
+np.partition({V}, 1)
+np.percentile({M}, 50, axis=0)
+np.average({M}, axis=0, weights=np.arange(1.0, len({v}) + 1))
+np.kron({V}, [0.5])
+np.flip({V})
+np.tile({V}, 2)[: len({v})]
+np.meshgrid({V}, {V})[0][0]
+np.lib.stride_tricks.sliding_window_view({V}, 2)[0].sum() + {V}
+{V}.astype(float).view(np.int64) % 7
+np.asarray(memoryview({v}))
+np.asarray(memoryview({v}))[::-1]
+np.array([float(e) for e in np.nditer({V})])
+np.array([e * i[0] for i, e in np.ndenumerate({V})])
+np.fromiter((e * 2 for e in {V}), float)
+np.array({L})[0]
+np.asarray({L})[{J}]
+np.r_[{V}[:1], {V}[1:]]
+np.c_[{V}, {V}][:, 0]
+{M}[np.ix_([0, 1], [1, 0])].sum() + {V}
+{V}.flat[:] * {F}
+{V}.swapaxes(0, 0)
+np.moveaxis({M}, 0, 1)[{J}]
+np.squeeze({V}[None])
+np.atleast_2d({V})[0]
+np.array_split({V}, 2)[0].sum() + {V}
+np.block([[{M}]])[0]
+np.tensordot({M}, {V}, axes=1)
+np.polyval([0.5, {F}], {V})
+np.modf({V})[0]
+np.divmod({V}, 2.0)[1]
+np.frexp({V})[0]
+np.rint({V} * 3)
+{V}.round(1)
+np.float64({S}) * {V}
+np.array({S}) * {V}
+np.array({F}) + {V}
+np.asarray({S})[...] + {V}
+np.ndarray.__add__({V}, {V})
+{V}.__mul__({F})
+np.ndarray.sum({M}, 0)
+types.SimpleNamespace(u={V}).u
+dict(zip("ab", [{V}, {V}]))["b"]
+next(iter({D}.values()))
+(dict({D}) | {"w": {V}})["w"]
+max({L}, key=lambda e: float(e[0]))
+eval("e * 2", {"e": {V}})
+getattr({V}, "T")
+getattr(np, "tanh")({V})
+operator.add({V}, {V})
+operator.methodcaller("cumsum")({V})
+operator.matmul({M}, {V})
 """),
     "M": table("""
 2* {M} + {M}
@@ -266,6 +328,22 @@ np.ptp({V})
 both({V})[1]
 np.count_nonzero({K})
 TABLE[{J}]
+{S}.conj()
+{S}.reshape(())
+{S}.astype(float)
+abs({S})
+np.array({S})[()]
+type({S})({F})
+max({S}, {S})
+np.sum([{S}, {S}])
+{V}.flat[{J}]
+{V}.item(0)
+next(iter({V}))
+np.trace({M})
+np.average({V})
+np.percentile({V}, 50)
+sum({V})
+functools.reduce(operator.mul, {V})
 """),
     "F": table("""
 4* 0.5
@@ -381,6 +459,12 @@ repr({V}[:2])
 str({V})
 {V}.dtype.name
 type({S}).__name__
+np.array2string({V}, precision=3)
+f"{{S}:.3f} {{V}.mean():+.2e}"
+"".join(map(str, {V}[:2]))
+"|".join(sorted({D}))
+{V}[:1].tobytes().hex()
+repr({L})
 """),
     "L": table("""
 [{V}, {V}]
@@ -395,6 +479,10 @@ list({M})
 sorted({L}, key=lambda e: float(e.sum()))
 list(reversed({L}))
 {O}.history + [{V}]
+[*map(np.sin, {L})]
+list(np.array_split({V}, [len({v})]))[:1]
+[e.copy() for e in {L}]
+list(np.atleast_1d({V}, {V}))
 """),
     "D": table("""
 {"u": {V}, "w": {V}}

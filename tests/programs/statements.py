@@ -292,6 +292,66 @@ global COUNT; COUNT += 1
 global SCALE; SCALE = {F}
 global LAST; LAST = {V}
 global LAST; LAST = {v}
+{v}.flat[0] = {F}
+{v}.flat = {V}
+{v}.real = {V}
+{v}.partition(1)
+{v}.setflags(write={I} % 5 != 0)
+{v}.put([0, -1], {F})
+{v}[None][0, {J}] = {F}
+{v}.reshape(-1)[{J}] = {F}
+{v}.T[:1] += {F}
+np.place({v}, {K}, [{F}])
+np.fill_diagonal({m}, {F})
+np.put_along_axis({v}, np.argsort({v=}), {V}, 0)
+np.maximum.at({v}, [0, 1, 0], {F})
+np.cumsum({V}, out={v})
+np.clip({V}, -1.0, 1.0, out={v})
+np.dot({M}, {V}, out={v})
+np.ndarray.__setitem__({v}, 0, {F})
+np.ndarray.fill({v}, {F})
+np.ndarray.__iadd__({v}, {V})
+operator.setitem({v}, {J}, {F})
+operator.iadd({v}, {V})
+{v} = operator.imul({v=}, {F})
+memoryview({v})[0] = {F}
+{v}.data[1] = {F}
+{G}.shuffle({v})
+for e in np.nditer({v}, op_flags=["readwrite"]):
+    e[...] = e * {F}
+for row in {m}:
+    row += {F}
+for {+I}, row in enumerate({m}):
+    row[0] = {i=}
+    {BLOCK}
+{+V} = {v}[:2]; {+V} = {v=}[1:]; {v=}[1] = {F}
+{+V} = {v}.view(); {v=} *= {F}
+globals()["LAST"] = {V}
+vars({o})["u"] = {V}
+{o}.__dict__.update(note={V})
+{d}["u"], {d=}["w"] = {d=}["w"], {d=}["u"]
+{d} |= {"w": {V}}
+del {d}["w"]; {d=}["w"] = {V}
+{l}[{J}], {+V} = {V}, {l=}[{J=}]
+{l}[1:] = [e * {F} for e in {l=}[1:]]
+[{+V}, *{+L}] = [{V}, {V}]
+{m}[1:], {m=}[0] = {m=}[:-1] * {F}, {V}
+{m} @= {M}
+{v} **= 2
+{v} //= 1
+{v} = {v=} + {V} if {B} else {v=}
+{+V} = ({+S} := {S}) * {V}
+(lambda e: e.__setitem__(0, {F}))({v})
+exec("e[0] = 2.5", {"e": {v}})
+np.copyto({v}, {F}, where={K})
+np.add({v}, {F}, out=(({v=}),), where={K})
+{+V} = np.frombuffer({v}); {v=}[0] = {F}
+{+V} = np.asarray(memoryview({v})); {v=}[1] += {F}
+while True:
+    {BLOCK}
+    if {B} or len(LOG) > 9:
+        break
+    LOG.append(1)
 """)
 
 RETURNS = table("""

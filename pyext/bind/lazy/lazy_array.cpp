@@ -217,27 +217,27 @@ PyObject* get_imag(PyObject* self, void*) {
   });
 }
 
-// Setting shape, dtype, real ... sets it on the real array. Afterwards the lazy one is a view of
-// that array's memory.
-int set_on_real(PyObject* self, const char* name, PyObject* value) {
-  LazyObject* lazy = as_lazy(self);
-  if (Call* call = tracing_call(self)) {
-    call->record(tracer::Event::Kind::NumpyCall, Reason::UnknownAttribute, name);
-    call->session().flush();
-  }
-  const py::object real = real_of(self);
-  const int status = value ? PyObject_SetAttrString(real.ptr(), name, unwrap(value).ptr())
-                           : PyObject_DelAttrString(real.ptr(), name);
-  if (status < 0) throw py::error_already_set();
-  if (Call* call = tracing_call(self)) call->session().forget_memory();
-  if (is_supported_array(real.ptr())) {
-    lazy->array.layout = layout_of(reinterpret_cast<PyArrayObject*>(real.ptr()));
-    if (!lazy->array.is_whole()) lazy->array.has_recipe = false;
-  }
-  return 0;
-}
-int set_attribute(PyObject* self, PyObject* value, void* name) {
-  return guard([&] { return set_on_real(self, static_cast<const char*>(name), value); }, -1);
+// Attributes are set (shape, flat, real ...), deleted or refused on the real array. Afterwards the
+// lazy one is a view of that array's memory.
+int setattro(PyObject* self, PyObject* name, PyObject* value) {
+  return guard(
+      [&] {
+        LazyObject* lazy = as_lazy(self);
+        if (Call* call = tracing_call(self)) {
+          call->record(tracer::Event::Kind::NumpyCall, Reason::UnknownAttribute, text_of(name));
+          call->session().flush();
+        }
+        const py::object real = real_of(self);
+        const py::object given = value ? unwrap(value) : py::object();
+        if (PyObject_SetAttr(real.ptr(), name, given.ptr()) < 0) throw py::error_already_set();
+        if (Call* call = tracing_call(self)) call->session().forget_memory();
+        if (is_supported_array(real.ptr())) {
+          lazy->array.layout = layout_of(reinterpret_cast<PyArrayObject*>(real.ptr()));
+          if (!lazy->array.is_whole()) lazy->array.has_recipe = false;
+        }
+        return 0;
+      },
+      -1);
 }
 
 // Any other attribute is taken from the real object, which has to be computed. A method is bound to
@@ -287,10 +287,9 @@ PyObject* getattro(PyObject* self, PyObject* name) {
 }
 
 PyGetSetDef kAttributes[] = {
-    {"shape", get_shape, set_attribute, "Extents, as of np.ndarray.", const_cast<char*>("shape")},
-    {"strides", get_strides, set_attribute, "Bytes per step along each axis.",
-     const_cast<char*>("strides")},
-    {"dtype", get_dtype, set_attribute, "The element type.", const_cast<char*>("dtype")},
+    {"shape", get_shape, nullptr, "Extents, as of np.ndarray.", nullptr},
+    {"strides", get_strides, nullptr, "Bytes per step along each axis.", nullptr},
+    {"dtype", get_dtype, nullptr, "The element type.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
     {"size", get_size, nullptr, "Number of elements.", nullptr},
     {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
@@ -298,8 +297,8 @@ PyGetSetDef kAttributes[] = {
     {"flags", get_flags, nullptr, "Memory layout, as NumPy would have it.", nullptr},
     {"base", get_base, nullptr, "The array whose memory this is a view of.", nullptr},
     {"T", get_T, nullptr, "The transposed view.", nullptr},
-    {"real", get_real, set_attribute, "The real part.", const_cast<char*>("real")},
-    {"imag", get_imag, set_attribute, "The imaginary part.", const_cast<char*>("imag")},
+    {"real", get_real, nullptr, "The real part.", nullptr},
+    {"imag", get_imag, nullptr, "The imaginary part.", nullptr},
     {"__class__", get_class, nullptr,
      "np.ndarray or the NumPy scalar type, so that isinstance works.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -484,6 +483,7 @@ void bind_lazy_array(py::module_& m) {
   static std::vector<PyMethodDef> methods = lazy_methods();
   std::vector<PyType_Slot> slots = {
       {Py_tp_getattro, reinterpret_cast<void*>(getattro)},
+      {Py_tp_setattro, reinterpret_cast<void*>(setattro)},
       {Py_tp_getset, kAttributes},
       {Py_tp_members, kMembers},
       {Py_tp_methods, methods.data()},
