@@ -145,9 +145,9 @@ def elements_set_in_order(x: Any) -> Any:
 def attributes_that_cannot_be_set(x: Any) -> Any:
     y, told = x * 2, []
     for name in ("T", "nothing", "size", "flags"):
-        for array in (y, y.sum()):
+        for each in (y, y.sum()):
             try:
-                setattr(array, name, 3)
+                setattr(each, name, 3)
             except AttributeError as error:
                 told.append(str(error))
     try:
