@@ -241,6 +241,10 @@ def test_methods_that_scalars_lack():
     check(lambda x: x.sum().dot(2.0), np.ones(3))
 
 
+def test_methods_of_the_class_of_scalars():
+    check(lambda x: (x.sum().fromhex("0x1p4"), x.sum().hex(), x.sum().is_integer()), np.ones(3))
+
+
 @pytest.mark.parametrize(
     "same_value",
     [

@@ -277,7 +277,9 @@ PyObject* getattro(PyObject* self, PyObject* name) {
                    reinterpret_cast<PyTypeObject*>(type.ptr())->tp_name, name);
       return nullptr;
     }
-    if (PyCallable_Check(of_type.ptr()) && Call::active() && tracing_call(self)) {
+    // Class methods (float.fromhex) are bound to the type already.
+    const bool binds = Py_TYPE(of_type.ptr())->tp_descr_get != nullptr;
+    if (binds && PyCallable_Check(of_type.ptr()) && Call::active() && tracing_call(self)) {
       const py::tuple bound = py::make_tuple(borrow(self), borrow(name));
       return PyCFunction_New(&kMethodDef, bound.ptr());
     }
