@@ -16,7 +16,7 @@ A row, here and in ``statements``, is a text with places in braces, which ``writ
 Rows that begin with a number are that many times as likely as others.
 
 Left out because the README names them as limits: writes through what a call returned
-(``buffer()[...] = 0``).
+(``buffer()[...] = 0``), and which object is the base of a view of an array on a buffer.
 """
 
 import re
@@ -230,8 +230,7 @@ np.tile({V}, 2)[: len({v})]
 np.meshgrid({V}, {V})[0][0]
 np.lib.stride_tricks.sliding_window_view({V}, 2)[0].sum() + {V}
 {V}.astype(float).view(np.int64) % 7
-np.asarray(memoryview({v}))
-np.asarray(memoryview({v}))[::-1]
+np.asarray(memoryview({v})) * {F}
 np.array([float(e) for e in np.nditer({V})])
 np.array([e * i[0] for i, e in np.ndenumerate({V})])
 np.fromiter((e * 2 for e in {V}), float)

@@ -345,8 +345,8 @@ del {d}["w"]; {d=}["w"] = {V}
 exec("e[0] = 2.5", {"e": {v}})
 np.copyto({v}, {F}, where={K})
 np.add({v}, {F}, out=(({v=}),), where={K})
-{+V} = np.frombuffer({v}); {v=}[0] = {F}
-{+V} = np.asarray(memoryview({v})); {v=}[1] += {F}
+{+V} = np.frombuffer({v}) + {V}; {v=}[0] = {F}
+e = np.asarray(memoryview({v})); {v=}[1] += {F}; e[0] *= {F}
 while True:
     {BLOCK}
     if {B} or len(LOG) > 9:
