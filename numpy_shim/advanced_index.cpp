@@ -307,6 +307,10 @@ NodeId combined(Context& context, const Selection& selection, NodeId x, const Uf
   const bool loses = ir::is_in(dtype, ir::kComplex) && !ir::is_in(old.layout.dtype, ir::kComplex);
   // NumPy casts what is there to the loop's dtype and back.
   if (!resolved.op || !uniform || loses) throw Unsupported(Reason::AdvancedAssignment, ufunc.name);
+  // NumPy's loop for single positions leaves the flag that a comparison with NaN raises.
+  const bool compares = resolved.op == ir::Op::Maximum || resolved.op == ir::Op::Minimum;
+  if (compares && ir::is_in(dtype, ir::kInexact))
+    throw Unsupported(Reason::AdvancedAssignment, ufunc.name);
   NodeId added;
   if (value) {
     const Dims shape = shape_of(selection);

@@ -105,6 +105,20 @@ def test_deep_result(depth: int) -> None:
         np.testing.assert_array_equal(inside(result), np.arange(4.0) + 1)
 
 
+def test_deep_tuple_of_a_loop() -> None:
+    """Loops may have become native before their variables get such values."""
+
+    def f(n: int) -> Any:
+        d: Any = np.int32
+        for _ in range(n):
+            d = (d, (1,))
+        return len(d)
+
+    g = jitted(f)
+    for _ in range(3):
+        assert g(100_000) == 2
+
+
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_deep_error(depth: int) -> None:
     nest = nested(list, depth, np.arange(3.0))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import ufuse
 from arrays import LAYOUTS, array
 from same import check
 from texts import function_of
@@ -234,3 +235,39 @@ def test_indices_that_are_no_integers(truth):
         return x
 
     check(assign, x)
+
+
+INTO_ONE_ELEMENT = """
+x[-1] = np.array([2.0]) * x[:1]
+x[-1] = x[:1].copy()
+x[0] = x[:1] * 2
+x[0] = np.dot(x.sum() * np.array(1.0), x[:1])
+x[0] = np.dot(np.squeeze(x[:1]), np.interp(x[:1], [0, 1.0], [0, 3.0]))
+x[0] = [2.0]
+x[0] = (2.0,)
+x[0] = np.array([[2.0]])
+x[0] = np.array(2.0) * 3
+x[np.int64(0)] = x[:1]
+x[np.array(0)] = x[:1]
+x[np.array([0])] = x[:1] + 1
+x[0:1] = x[:1] * 2
+x[0, ...] = x[:1] + 1
+x.flat[0] = x[:1]
+x.fill(x[:1] * 2)
+x[-1] += x[:1]
+m = np.outer(x, x); m[0, 0] = x[:1]; x[0] = m.sum()
+m = np.outer(x, x); m[0, 0] += x[:1]; x[0] = m.sum()
+y = np.array(x.sum()); y[()] = x[:1]; x[0] = y
+y = np.array(x.sum()); y[...] = x[:1]; x[0] = y
+for i in range(len(x)): x[i] = x[:1]
+for i in range(len(x)): x[i] += x[:1]
+"""
+
+
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("text", INTO_ONE_ELEMENT.strip().splitlines())
+def test_sequences_for_one_element(text, length):
+    """NumPy refuses them or warns, depending on its version, even where they have one element."""
+    jitted = ufuse.jit(written := _writer(text))
+    for _ in range(5):
+        check(written, np.arange(1.0, length + 1), np.ones(1), _jitted=jitted)

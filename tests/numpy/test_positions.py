@@ -433,3 +433,16 @@ def test_random_keys(seed, backend):
             assert (ours.base is None) == (theirs.base is None), (x.strides, key)
         for v in (random_array(rng, result.shape), rng.normal(size=result.shape[-1:]), 7.5):
             check(lambda x, v, *key: write.__wrapped__(x, v, *key), x, v, *key, _jitted=write)
+
+
+@pytest.mark.parametrize("dtype", "dflD")
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.fmax, np.fmin, np.add])
+def test_comparisons_with_nan_at_positions(ufunc, dtype):
+    """Some of NumPy's loops for single positions warn."""
+
+    def function(x, value):
+        ufunc.at(x, [0, 1, 0], value)
+        return x
+
+    for value in (3, 0.5, np.nan) if dtype != "l" else (3, 0):
+        check(function, np.linspace(-1, 3, 6).astype(dtype), np.dtype(dtype).type(value))

@@ -5,12 +5,14 @@ plain Python goes on. Here it stops after each number of operations, whatever th
 """
 
 import gc
+import math
 import warnings
 
 import numpy as np
 import pytest
 import ufuse
 from same import check
+from scipy import linalg, signal
 from ufuse import _core
 from ufuse.tracing import tree
 
@@ -133,8 +135,22 @@ def methods(x):
     return energies, model.u, model.history, model.u is model.history[-1]
 
 
+def twice(x):
+    return x * 2 + x.sum()
+
+
+def on_pythons_stack(x):
+    """Tracing stops in the second argument, when the first one is there already."""
+    y = x + 3
+    np.ndarray.__iadd__(y, np.ndarray.__add__(np.exp(-np.abs(y)), twice(x)))
+    spread = signal.convolve(y, twice(y))
+    both = np.outer(y, y) + np.eye(len(y)) * 9
+    return y, spread, linalg.solve(both, twice(x)), math.hypot(y[0], twice(x)[0])
+
+
 FUNCTIONS = [
     elements,
+    on_pythons_stack,
     in_place,
     containers,
     closures,

@@ -148,6 +148,9 @@ void assign_at(Call& call, const LazyArray& x, PyObject* object, PyObject* given
   }
   const numpy_shim::Selection selection =
       call.session().select(x, key, tracer::Session::Use::Write);
+  // Arrays without axes are single positions.
+  if (numpy_shim::shape_of(selection).empty() && !is_single(given))
+    throw Unsupported(Reason::Arguments);
   call.session().assign_at(x, selection, value);
 }
 
@@ -164,7 +167,10 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
                 assign_at(call, lazy->array, key, value);
                 if (call.take_immediate()) call.session().force({&lazy->array, 1});
               } else {
-                const View view = numpy_shim::basic_index(lazy->array.layout, items_of(key));
+                const IndexItems items = items_of(key);
+                if (picks_element(lazy->array.layout, items) && !is_single(value))
+                  throw Unsupported(Reason::Arguments);
+                const View view = numpy_shim::basic_index(lazy->array.layout, items);
                 assign(call, call.session().view(lazy->array, view), value);
               }
               return py::none();
@@ -287,6 +293,12 @@ tracer::Operand assigned_value(Call& call, DType dtype, PyObject* value) {
   const tracer::Operand operand = to_operand(call, value);
   numpy_shim::check_item(operand, dtype);
   return operand;
+}
+
+bool is_single(PyObject* value) {
+  if (is_lazy(value)) return as_lazy(value)->array.layout.shape.empty();
+  if (PyArray_Check(value)) return PyArray_NDIM(reinterpret_cast<PyArrayObject*>(value)) == 0;
+  return !PyList_Check(value) && !PyTuple_Check(value);
 }
 
 void assign(Call& call, const LazyArray& target, PyObject* value) {

@@ -238,11 +238,7 @@ PyObject* fill(PyObject* self, PyObject* args, PyObject* kwargs) {
                  call.enter();
                  const auto [value] = parse<1>({"value"}, args, kwargs);
                  if (!value || as_lazy(self)->array.scalar) throw Unsupported(Reason::Arguments);
-                 const bool is_0d =
-                     !is_lazy(value)
-                         ? !PyArray_Check(value) && !PyList_Check(value) && !PyTuple_Check(value)
-                         : as_lazy(value)->array.layout.shape.empty();
-                 if (!is_0d) throw Unsupported(Reason::Arguments);
+                 if (!is_single(value)) throw Unsupported(Reason::Arguments);
                  assign(call, as_lazy(self)->array, value);
                  return py::none();
                },

@@ -87,5 +87,8 @@ LazyArray zero_d(Call& call, const LazyArray& scalar);
 py::object as_array(PyObject* object);
 // target[...] = value
 void assign(Call& call, const LazyArray& target, PyObject* value);
+// Whether NumPy puts a value into one element as it is. Sequences and arrays with axes it refuses,
+// or converts with a warning, even where they have one element.
+bool is_single(PyObject* value);
 
 }  // namespace ufuse::pyext

@@ -20,6 +20,7 @@ using numpy_shim::program::Given;
 namespace {
 
 constexpr Py_ssize_t kMostParts = 8;  // of a tuple
+constexpr int kDeepest = 4;           // tuples inside one another
 
 const rt::NewArray* new_array(std::uint64_t word) {
   return reinterpret_cast<const rt::NewArray*>(word & ~FrameLayout::kNew);
@@ -61,9 +62,8 @@ py::object boxed(DType dtype, Box box, const void* word) {
   }
 }
 
-}  // namespace
-
-Given given_of(PyObject* object) {
+// `depth`: of the tuples that it stands in.
+Given given_in_tuples(PyObject* object, int depth) {
   Given given;
   if (object == nullptr) {
     given.kind = Given::Kind::Unbound;
@@ -87,15 +87,20 @@ Given given_of(PyObject* object) {
     given.dtype = *dtype_of_number(PyArray_TYPE(array));
     given.rank = PyArray_NDIM(array);
     given.writeable = PyArray_ISWRITEABLE(array) != 0;
-  } else if (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) <= kMostParts) {
+  } else if (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) <= kMostParts &&
+             depth < kDeepest) {
     given.kind = Given::Kind::Tuple;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
-      given.parts.push_back(given_of(PyTuple_GET_ITEM(object, i)));
+      given.parts.push_back(given_in_tuples(PyTuple_GET_ITEM(object, i), depth + 1));
       if (given.parts.back().kind == Given::Kind::Other) return {};
     }
   }
   return given;
 }
+
+}  // namespace
+
+Given given_of(PyObject* object) { return given_in_tuples(object, 0); }
 
 Given given_of_traced(PyObject* object) {
   if (object == nullptr) return given_of(object);

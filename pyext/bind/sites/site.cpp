@@ -528,13 +528,27 @@ static void note_untraced(PyObject* f, PyObject* const* args, std::size_t count)
   }
 }
 
+// The call of `f` after tracing has stopped. On Python's stack there may be lazy arrays still: `x`
+// in `f(x, g(y))`, where it stopped in g.
+static PyObject* call_with_real(PyObject* f, PyObject* const* args, std::size_t count,
+                                PyObject* keywords) {
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  const std::span given{args, count + named};
+  if (std::ranges::none_of(given, is_lazy)) return PyObject_Vectorcall(f, args, count, keywords);
+  std::vector<py::object> real;
+  for (PyObject* each : given) real.push_back(is_lazy(each) ? real_of(each) : borrow(each));
+  std::vector<PyObject*> pointers;
+  for (const py::object& each : real) pointers.push_back(each.ptr());
+  return PyObject_Vectorcall(f, pointers.data(), count, keywords);
+}
+
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
   Call* call = Call::active();
   if (call == nullptr) {
-    if (Call::stopped() == nullptr || !counts_frames(f))
-      return PyObject_Vectorcall(f, args, count, keywords);
+    if (Call::stopped() == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
+    if (!counts_frames(f)) return call_with_real(f, args, count, keywords);
     const Choice choice = choice_of(f);
     PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
     return PyObject_Vectorcall(runs, args, count, keywords);
