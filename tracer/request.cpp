@@ -144,6 +144,11 @@ std::vector<Want> Session::last_readers(const std::vector<Want>& wants,
 
 void Session::compute(Storages wanted, bool with_sinks) {
   const Computing computing(*this);
+  // NumPy warns once for all results of np.divmod, so they are computed in one request.
+  if (!with_sinks && has_several_outputs_ && has_pending_warnings()) {
+    wanted = live();
+    with_sinks = true;
+  }
   close_over(wanted);
   std::vector<Want> wants = wants_of(wanted);
   const auto sinks = with_sinks ? dead_sinks(wants) : last_readers(wants, written_by(wanted));

@@ -252,6 +252,7 @@ std::vector<LazyArray> Session::call(const numpy_shim::Ufunc& ufunc,
     }
     if (casts) call_records_.emplace(result.node.value, std::move(record));
   }
+  has_several_outputs_ |= results.size() > 1;
   std::vector<LazyArray> arrays;
   arrays.reserve(results.size());
   for (const Result& result : results) {

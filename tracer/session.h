@@ -344,6 +344,7 @@ class Session final : public numpy_shim::Context {
   // Nodes that stand in memory, as long as something pending needs them, or the operation that
   // computed them, which has asked for them before.
   std::unordered_map<std::uint32_t, Want> computed_;
+  bool has_several_outputs_ = false;         // some ufunc was called that has more than one result
   bool holds_more_ = false;                  // than what something pending needs
   std::unordered_set<std::uint64_t> sites_;  // where pending operations stand
 

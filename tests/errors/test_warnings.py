@@ -507,3 +507,24 @@ def test_others_can_read_and_send_the_filters_during_a_call():
     assert patterns
     for each in patterns:
         assert re.match(each.pattern, "a text") is None or each.match("a text")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_results_of_one_call_that_are_needed_apart(first):
+    """NumPy warns once for all results of a call, whichever of them is needed first."""
+
+    def function(x, y):
+        results = np.divmod(x, y)
+        found = int(results[first][1])
+        return found, x - x, results[1 - first]
+
+    for divisor in (2.0, 0.0):
+        check(function, np.array([np.inf, 2.0, 0.0, -1.0]), np.full(4, divisor))
+
+
+def test_one_result_of_a_call_that_is_needed():
+    def function(x):
+        steps = int(np.argmax(np.divmod(x, 2.0)[1])) % 4
+        return x + steps
+
+    check(function, np.array([np.inf, 2.0, 3.0]))
