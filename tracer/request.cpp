@@ -372,6 +372,7 @@ void Session::restart() {
   reduce_records_.clear();
   call_records_.clear();
   output_casts_.clear();
+  has_several_outputs_ = false;
   told_.clear();
   within_.clear();
   inputs_.clear();

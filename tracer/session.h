@@ -332,6 +332,7 @@ class Session final : public numpy_shim::Context {
   std::unordered_map<std::uint32_t, ReduceRecord> reduce_records_;
   std::unordered_map<std::uint32_t, CallRecord> call_records_;
   std::set<std::uint32_t> output_casts_;
+  bool has_several_outputs_ = false;  // the graph has calls of np.divmod or its like
   std::unordered_map<std::uint32_t, std::int64_t> told_;  // values of nodes, on which sizes depend
   std::set<std::pair<std::uint32_t, std::int64_t>> within_;  // positions and extents
   std::vector<InputRow> inputs_;
@@ -344,7 +345,6 @@ class Session final : public numpy_shim::Context {
   // Nodes that stand in memory, as long as something pending needs them, or the operation that
   // computed them, which has asked for them before.
   std::unordered_map<std::uint32_t, Want> computed_;
-  bool has_several_outputs_ = false;         // some ufunc was called that has more than one result
   bool holds_more_ = false;                  // than what something pending needs
   std::unordered_set<std::uint64_t> sites_;  // where pending operations stand
 

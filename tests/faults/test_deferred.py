@@ -115,7 +115,7 @@ def test_the_next_process_finds_what_a_short_one_began(slow):
     place = slow(0.3)
     # A process waits two seconds for a compiler at its end. On a busy machine it may take longer.
     for _ in range(20):
-        place.program(BEGIN)
+        place.program(BEGIN + "assert said()[0]['origin'] == 'interpreter', said()")
         if any(entry.suffix == ".so" for entry in place.entries()):
             break
     place.program(

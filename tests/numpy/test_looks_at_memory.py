@@ -244,7 +244,7 @@ FUNCTIONS = [
     *(flat_iterator, iterates_over_operands, pointer, interface, strided, exchanged, bytes_swapped),
     *(other_shape_and_type, resized, read_only, shuffles, draws_into, methods_of_classes),
     *(strict_types, attributes_of_other_objects, elements_set_in_order),
-    *(attributes_that_cannot_be_set,),
+    attributes_that_cannot_be_set,
 ]
 
 

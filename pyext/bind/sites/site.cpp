@@ -548,10 +548,9 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   Call* call = Call::active();
   if (call == nullptr) {
     if (Call::stopped() == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
-    if (!counts_frames(f)) return call_with_real(f, args, count, keywords);
-    const Choice choice = choice_of(f);
+    const Choice choice = counts_frames(f) ? choice_of(f) : Choice{};
     PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
-    return PyObject_Vectorcall(runs, args, count, keywords);
+    return call_with_real(runs, args, count, keywords);
   }
   const KnownArguments known(*call, keeps_arguments(f), args, count, keywords);
   args = known.args();
