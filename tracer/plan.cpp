@@ -139,7 +139,7 @@ void Session::record_plan(std::span<const LazyArray> results) {
     if (!place || place->constant) return;
     place->offset += result.offset;
     plan->results.push_back({*place, result.is_whole() && !result.is_view, result.scalar,
-                             result.read_only, result.layout});
+                             result.read_only, result.warned, result.layout});
   }
   for (PlanRun& run : plan->runs) run.until.assign(run.outputs.size(), 0);
   const auto keep = [&](const PlanPlace& place, std::size_t runs) {

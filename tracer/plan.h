@@ -79,6 +79,7 @@ struct PlanResult {
   bool whole = true;
   bool scalar = false;
   bool read_only = false;
+  bool warned = false;
   Layout layout;
 };
 struct Plan {

@@ -159,7 +159,7 @@ void Session::assign_at(const LazyArray& x, const numpy_shim::Selection& selecti
 
 void Session::combine_at(const LazyArray& x, const numpy_shim::Selection& selection,
                          const numpy_shim::Ufunc& ufunc, const std::optional<Operand>& value) {
-  if (!x.storage->writeable || x.read_only) throw Unsupported(Reason::ReadOnly);
+  if (!x.is_writeable()) throw Unsupported(Reason::ReadOnly);
   const LazyArray target = view(x, selection.view);
   const NodeId old = read(target);
   const std::size_t first = graph_.size();

@@ -67,10 +67,13 @@ struct LazyArray {
   bool has_recipe = true;  // false: only memory can tell (a view with another dtype, as_strided)
   bool scalar = false;     // a NumPy scalar, which is no 0-d array
   bool read_only = false;  // np.broadcast_to
+  bool warned = false;     // NumPy warns when it is written to: np.broadcast_arrays
   bool is_view = false;    // an object of its own, even where it shows the whole storage
 
   // The same value as an object of its own, as NumPy's methods of scalars make.
   LazyArray another() const;
+  // Whether it may be written to here; NumPy raises or warns at any other.
+  bool is_writeable() const { return storage->writeable && !read_only && !warned; }
   bool is_whole() const;  // the storage itself: same elements in the same places
   // Where there is no memory yet, those of one storage can be compared.
   ByteRange bytes() const;

@@ -10,7 +10,7 @@
 namespace ufuse::tracer {
 
 void Session::check_assignable(const LazyArray& target, const Operand& value) const {
-  if (!target.storage->writeable || target.read_only) throw Unsupported(Reason::ReadOnly);
+  if (!target.is_writeable()) throw Unsupported(Reason::ReadOnly);
   numpy_shim::check_assignable(value, target.layout.dtype);
 }
 

@@ -1,6 +1,7 @@
 """Is each kind of syntax read as what it does with values, whoever of scan and parameters asks?"""
 
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -21,7 +22,9 @@ def made(text, **names):
     """A function of x, a and n with a body."""
     text = "def f(x, a=1, n=2):\n" + "".join(f"    {line}\n" for line in text.splitlines())
     return function_of(
-        text, {"np": np, "sys": sys, "getrefcount": sys.getrefcount, "print_it": print_it, **names}
+        text,
+        {"np": np, "sys": sys, "getrefcount": sys.getrefcount, "print_it": print_it}
+        | {"weakref": weakref, "ref": weakref.ref, **names},
     )
 
 
@@ -87,10 +90,16 @@ REASONS = [
     ("import sys\nreturn sys.getrefcount(x)", None),
     ("return sys.getrefcount(x)", "reflection"),
     ("return getrefcount", "reflection"),
+    ("return ref(x)", "reflection"),
+    ("return weakref.proxy(x)", "reflection"),
+    ("weakref.finalize(x, print_it)", "reflection"),
+    ("return weakref.WeakSet()", None),
     # Flags of arrays.
     ("x.flags.writeable = n", "memory_exposed"),
     ("x.flags['WRITEABLE'] = n", "memory_exposed"),
     ("x.T.flags.aligned = n", "memory_exposed"),
+    ("setattr(x.flags, 'writeable', n)", "memory_exposed"),
+    ("setattr(x, 'flags', n)", None),
     ("x.data = n", None),
     ("x.resize(n)", "memory_exposed"),
     ("return np.resize(x, n)", None),

@@ -1,5 +1,6 @@
 """Is an array that traced code, or somebody it calls, has made read-only not written to?"""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +50,11 @@ def by_method(a: Any) -> None:
     a.setflags(write=False)
 
 
-FREEZE = [freeze, by_item, by_letter, by_flags, by_method]
+def by_setattr(a: Any) -> None:
+    setattr(a.flags, "writeable", False)  # noqa: B010
+
+
+FREEZE = [freeze, by_item, by_letter, by_flags, by_method, by_setattr]
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -89,3 +94,48 @@ def test_no_write_after_the_function_itself(write: Any) -> None:
         same(seen, expected)
         assert not seen[0].flags.writeable
     assert jitted.explain(np.arange(6.0)).mode == "plain"
+
+
+def made_here(x: Any, write: Callable[..., Any]) -> Any:
+    a, b = np.broadcast_arrays(x, np.ones((2, 6)))
+    write(a)
+    return a + b, a[1:], x
+
+
+def given_and_written(a: Any, write: Callable[..., Any]) -> Any:
+    total = a.sum()
+    write(a)
+    write(a)  # NumPy warns once
+    return total, a * 2, a[:, 1:]
+
+
+def given_and_read(a: Any, write: Callable[..., Any]) -> Any:
+    return a * 2, a[1:], a.T
+
+
+def in_a_loop(a: Any, write: Callable[..., Any]) -> Any:
+    for i in range(len(a)):
+        a[i] = a[i, 0] + i
+    return a, a[1:]
+
+
+# Each result is written to as well, to see whether NumPy's warning is still to come.
+@pytest.mark.parametrize("write", [WRITES[k] for k in (0, 1, 3, 4, 7, 9, 11)])
+@pytest.mark.parametrize("function", [made_here, given_and_written, given_and_read, in_a_loop])
+def test_writes_to_broadcast_arrays_warn(function: Callable[..., Any], write: Any) -> None:
+    def called(f: Callable[..., Any]) -> Any:
+        x = np.arange(6.0)
+        if function is not made_here:
+            x = np.broadcast_arrays(x, np.ones((2, 6)))[0]
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            results = f(x, write)
+            before = len(seen)
+            for result in results:
+                if isinstance(result, np.ndarray):
+                    result[...] = 1.0
+        return results, before, [str(each.message) for each in seen]
+
+    jitted = ufuse.jit(function)
+    for _ in range(4):
+        same(called(jitted), called(function))

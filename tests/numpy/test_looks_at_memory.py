@@ -11,6 +11,7 @@ import decimal
 import io
 import statistics
 import struct
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -365,3 +366,36 @@ def test_looks_by_names(function: Callable[..., Any]) -> None:
         for k in (1.0, 2.0, 3.0):
             expected = called(function, k)
             same(called(jitted, k), expected, f"reader {READERS.index(read)}, {k}")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_functions_of_numpy_that_look() -> None:
+    modules = (np, getattr(np.lib, "array_utils", np))
+    bounds = next(found for module in modules if (found := getattr(module, "byte_bounds", None)))
+    x = np.arange(6.0)
+    jitted, as_pointer = ufuse.jit(bounds), ufuse.jit(np.ctypeslib.as_ctypes)
+    for _ in range(3):
+        same(jitted(x), bounds(x))
+        same(jitted(x[::-2]), bounds(x[::-2]))
+        assert list(as_pointer(x)) == x.tolist()
+
+
+def weakly_held(x: Any) -> Any:
+    y = x * 2
+    held, view = weakref.ref(y), y[1:]
+    del y
+    kept = held() is not None
+    del view
+    return kept, held() is None
+
+
+def weak_values(x: Any) -> Any:
+    table: Any = weakref.WeakValueDictionary(a=x + 1)
+    before = len(table)
+    table["b"] = y = x + 2
+    return before, len(table), y
+
+
+@pytest.mark.parametrize("function", [weakly_held, weak_values])
+def test_weak_references(function: Callable[..., Any]) -> None:
+    check(function, np.arange(4.0))

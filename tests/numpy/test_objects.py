@@ -4,6 +4,7 @@ would be in plain NumPy, after the call and for anybody who looks in between?
 
 import copy
 import dataclasses
+import functools
 import gc
 import pickle
 import threading
@@ -396,3 +397,204 @@ def test_a_class_steps_a_thousand_times() -> None:
     for i in range(10):
         same(getattr(ours, f"a{i}"), getattr(plain, f"a{i}"))
     assert not [each for each in gc.get_objects() if is_lazy(each)]
+
+
+class Kept:
+    """Others assign to its attributes, or it does so where Python calls it."""
+
+    def __init__(self, k: Any, u: Any) -> None:
+        self.k, self.u, self.todo = k, u, ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        self.k, self.u = self.todo
+
+
+class Assigns:
+    def __init__(self, kept: Any, values: Any) -> None:
+        self.kept, self.values = kept, values
+
+    def assign(self, *_: Any) -> Any:
+        self.kept.k, self.kept.u = self.values
+        return 1
+
+    __len__ = __eq__ = __add__ = __iadd__ = __contains__ = __getitem__ = assign
+    __call__ = __neg__ = __index__ = __hash__ = assign  # type: ignore[assignment]
+    value = property(assign)
+
+    def __bool__(self) -> bool:
+        return self.assign() == 1
+
+    def __iter__(self) -> Any:
+        self.assign()
+        return iter([1])
+
+    def __format__(self, _: str) -> str:
+        self.assign()
+        return ""
+
+    def __getattr__(self, _: str) -> Any:
+        return self.assign()
+
+
+class AssignsInTheEnd(Assigns):
+    def __del__(self) -> None:
+        self.assign()
+
+
+def assign_attributes(m: Any, k: Any, u: Any) -> None:
+    m.k, m.u = k, u
+
+
+def assign_by_dict(m: Any, k: Any, u: Any) -> None:
+    m.__dict__["k"] = k
+    m.__dict__["u"] = u
+
+
+def assign_by_update(m: Any, k: Any, u: Any) -> None:
+    m.__dict__.update(k=k, u=u)
+
+
+def assign_by_vars(m: Any, k: Any, u: Any) -> None:
+    vars(m).update(k=k, u=u)
+
+
+def assign_by_text(m: Any, k: Any, u: Any) -> None:
+    exec("m.k, m.u = k, u", {"m": m, "k": k, "u": u})
+
+
+def assign_by_setattr(m: Any, k: Any, u: Any) -> None:
+    setattr(m, "k", k)  # noqa: B010
+    object.__setattr__(m, "u", u)
+
+
+def assign_by_partial(m: Any, k: Any, u: Any) -> None:
+    list(map(functools.partial(setattr, m, "k"), [k]))
+    functools.partial(setattr, m, "u")(u)
+
+
+def assign_by_manager(m: Any, k: Any, u: Any) -> None:
+    m.todo = k, u
+    with m:
+        pass
+
+
+def assign_by_deleting(m: Any, k: Any, u: Any) -> None:
+    del m.k
+    delattr(m, "u")
+    m.k, m.u = k, u
+
+
+def assign_by_key(m: Any, k: Any, u: Any) -> None:
+    sorted([2, 1], key=Assigns(m, (k, u)).assign)
+
+
+def assign_by_generator(m: Any, k: Any, u: Any) -> None:
+    def values() -> Any:
+        m.k, m.u = k, u
+        yield 1
+
+    list(values())
+
+
+def assign_by_the_end(m: Any, k: Any, u: Any) -> None:
+    made = AssignsInTheEnd(m, (k, u))
+    del made
+
+
+def assign_by_unpacking(m: Any, k: Any, u: Any) -> None:
+    (_,) = Assigns(m, (k, u))
+
+
+def assign_by_item(m: Any, k: Any, u: Any) -> None:
+    Assigns(m, (k, u))[0]
+
+
+def assign_by_truth(m: Any, k: Any, u: Any) -> None:
+    if Assigns(m, (k, u)):
+        pass
+
+
+def assign_by_operator(m: Any, k: Any, u: Any) -> None:
+    made = Assigns(m, (k, u))
+    made += 1
+
+
+def assign_by_comparison(m: Any, k: Any, u: Any) -> None:
+    Assigns(m, (k, u)) == 1  # noqa: B015
+
+
+def assign_by_property(m: Any, k: Any, u: Any) -> None:
+    Assigns(m, (k, u)).value  # noqa: B018
+
+
+def assign_by_missing(m: Any, k: Any, u: Any) -> None:
+    Assigns(m, (k, u)).anything  # noqa: B018
+
+
+def assign_by_format(m: Any, k: Any, u: Any) -> None:
+    f"{Assigns(m, (k, u))}"  # noqa: B021
+
+
+def assign_by_call(m: Any, k: Any, u: Any) -> None:
+    Assigns(m, (k, u))()
+
+
+def assign_by_hash(m: Any, k: Any, u: Any) -> None:
+    {Assigns(m, (k, u))}
+
+
+ASSIGN = [value for name, value in list(globals().items()) if name.startswith("assign_")]
+
+
+def read_before_and_after(assign: Callable[..., Any]) -> Callable[..., Any]:
+    def f(m: Any, x: Any) -> Any:
+        before = x * m.k + m.u
+        assign(m, m.k + 1, x * 3)
+        return before, x * m.k, m.k, m.u + 1
+
+    return f
+
+
+def read_after(assign: Callable[..., Any]) -> Callable[..., Any]:
+    def f(m: Any, x: Any) -> Any:
+        assign(m, 4.0, x * 3)
+        return x * m.k, m.u
+
+    return f
+
+
+def read_in_a_loop(assign: Callable[..., Any]) -> Callable[..., Any]:
+    def f(m: Any, x: Any) -> Any:
+        for i in range(4):
+            x = x * m.k + m.u
+            assign(m, float(i), x)
+        return x, m.k * x
+
+    return f
+
+
+@pytest.mark.parametrize("kind", [read_before_and_after, read_after, read_in_a_loop])
+@pytest.mark.parametrize("assign", ASSIGN, ids=lambda f: f.__name__)
+def test_whoever_assigns(assign: Callable[..., Any], kind: Callable[..., Any]) -> None:
+    function = kind(assign)
+    jitted = ufuse.jit(function)
+    for k in (1.5, 1.5, 2.5, 3.5, 3.5):
+        plain, ours = Kept(k, np.arange(3.0)), Kept(k, np.arange(3.0))
+        same(jitted(ours, np.ones(3)), function(plain, np.ones(3)))
+        same(vars(ours), vars(plain))
+
+
+def test_assigned_in_the_dictionary() -> None:
+    def f(m: Any, x: Any) -> Any:
+        m.__dict__["k"] = 4.0
+        m.__dict__.update(u=x + 1)
+        return x * m.k, m.u
+
+    jitted = ufuse.jit(f)
+    for k in (1.5, 1.5, 2.5, 3.5):
+        plain, ours = Kept(k, np.arange(3.0)), Kept(k, np.arange(3.0))
+        same(jitted(ours, np.ones(3)), f(plain, np.ones(3)))
+        same(vars(ours), vars(plain))

@@ -146,6 +146,23 @@ def test_which_operator_answers(dtype, number):
     check_all(lambda x, n: (n / (x.max() + 1), n ** x[0]), given)
 
 
+# NumPy's comparisons of scalars warn of nothing, its comparisons of arrays do.
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1.5])
+@pytest.mark.parametrize("known", [np.complex128(2), np.complex64(np.nan), np.float32(1.5)])
+@pytest.mark.parametrize("dtype", ["f", "d", "F", "D"])
+def test_comparisons_warn_of_nothing(dtype, known, value):
+    def compared(x, c, n):
+        y = x.max()
+        return c < y, c <= y, c > y, c >= y, c == y, c != y, max(y, c), min(y, c), c > n, y > n
+
+    def called(x, c, n):
+        return np.greater(c, x.max()), np.less(x.max(), c), max(c, n), x * n
+
+    given = (np.full(3, value, dtype), known, value)
+    check(compared, *given)
+    check(called, *given)
+
+
 def test_warnings_and_their_lines():
     def f(x):
         a = x / 0

@@ -373,8 +373,10 @@ Call* tracing_call(PyObject* lazy) {
 
 // Code that has the real array may have made it read-only.
 void update_flags(LazyObject* lazy) {
-  if (lazy->real != nullptr && PyArray_CheckExact(lazy->real))
-    lazy->array.read_only = !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(lazy->real));
+  if (lazy->real == nullptr || !PyArray_CheckExact(lazy->real)) return;
+  auto* real = reinterpret_cast<PyArrayObject*>(lazy->real);
+  lazy->array.read_only = !PyArray_ISWRITEABLE(real);
+  lazy->array.warned = warns_of_writes(real);
 }
 
 bool is_temporary(PyObject* object) {
@@ -424,7 +426,8 @@ py::object real_to_read(PyObject* object) {
     else if (array.is_whole() && !array.is_view && storage.role == tracer::Role::Temporary)
       real = borrow(owner);
     else
-      real = array_on(array.layout, data, storage.writeable && !array.read_only, owner);
+      real =
+          array_on(array.layout, data, storage.writeable && !array.read_only, owner, array.warned);
   }
   lazy->real = real.inc_ref().ptr();
   return real;

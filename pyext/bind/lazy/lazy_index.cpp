@@ -306,7 +306,7 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
   if (is_lazy(value)) {
     const LazyArray& source = as_lazy(value)->array;
     if (source.storage == target.storage && source.offset == target.offset &&
-        source.layout == target.layout && target.storage->writeable && !target.read_only)
+        source.layout == target.layout && target.is_writeable())
       return;
   }
   if (depends_on_order(target, value)) throw Unsupported(Reason::OverlappingAssignment);

@@ -197,12 +197,10 @@ PyObject* matmul_in_place(PyObject* a, PyObject* b) {
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  static constexpr std::array kUfuncs = {"less",      "less_equal", "equal",
-                                         "not_equal", "greater",    "greater_equal"};
-  static constexpr std::array kOperators = {"lt", "le", "eq", "ne", "gt", "ge"};
+  const Comparison& row = kComparisons[op];
   return guard([&] {
     PyObject* args[] = {a, b};
-    return call_ufunc(numpy_ufunc(kUfuncs[op]), args, nullptr, operator_function(kOperators[op]))
+    return call_ufunc(numpy_ufunc(row.ufunc), args, nullptr, operator_function(row.function))
         .release()
         .ptr();
   });

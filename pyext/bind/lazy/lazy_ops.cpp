@@ -88,6 +88,21 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
 
 thread_local PyObject* named_ufunc = nullptr;
 
+// NumPy puts a scalar into an array to compare it with an object of another type. Its own
+// references to that array, and those of the arguments on the way to operator_of_scalars, are all
+// there are.
+bool is_in_array_of_comparison(PyObject* object) {
+  constexpr Py_ssize_t kReferences = 5;
+  if (!PyArray_CheckExact(object) || Py_REFCNT(object) > kReferences) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  return PyArray_NDIM(array) == 0 && PyArray_ISNUMBER(array);
+}
+
+py::object scalar_of_array(PyObject* object) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  return steal(PyArray_ToScalar(PyArray_DATA(array), array));
+}
+
 // Throws Unsupported where a result cannot be written to its output; before any is written.
 void check_written(const std::vector<LazyArray>& results, const std::vector<PyObject*>& outs,
                    bool same_kind) {
@@ -100,7 +115,7 @@ void check_written(const std::vector<LazyArray>& results, const std::vector<PyOb
       throw Unsupported(Reason::Arguments);
     if (results[i].layout.shape != target.layout.shape && outs.size() > 1)
       throw Unsupported(Reason::Shape);
-    if (!target.storage->writeable || target.read_only) throw Unsupported(Reason::ReadOnly);
+    if (!target.is_writeable()) throw Unsupported(Reason::ReadOnly);
   }
 }
 
@@ -155,19 +170,29 @@ NamedUfunc::NamedUfunc(PyObject* called)
     : before_(std::exchange(named_ufunc, Py_TYPE(called) == &PyUFunc_Type ? called : nullptr)) {}
 NamedUfunc::~NamedUfunc() { named_ufunc = before_; }
 
-PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
-  if (std::exchange(named_ufunc, nullptr) == ufunc) return nullptr;
-  if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0]))
-    return nullptr;
-  const bool scalar = is_lazy(args[1]) ? as_lazy(args[1])->array.scalar : is_number(args[1]);
-  if (!scalar_dtype(args[0]) || !scalar) return nullptr;
+ScalarOperator operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args,
+                                   PyObject* kwargs) {
+  if (std::exchange(named_ufunc, nullptr) == ufunc) return {};
+  if (args.size() != 2 || (kwargs && PyDict_GET_SIZE(kwargs) > 0) || is_lazy(args[0])) return {};
+  if (!(is_lazy(args[1]) ? as_lazy(args[1])->array.scalar : is_number(args[1]))) return {};
+  if (is_in_array_of_comparison(args[0])) {
+    for (const Comparison& row : kComparisons)
+      if (numpy_ufunc(row.ufunc) == ufunc)
+        return {operator_function(row.function), scalar_of_array(args[0])};
+    return {};
+  }
+  if (!scalar_dtype(args[0])) return {};
   for (const BinaryOperator& row : kBinary)
-    if (numpy_ufunc(row.ufunc) == ufunc) return operator_function(row.function);
-  return numpy_ufunc("power") == ufunc ? operator_function("pow") : nullptr;
+    if (numpy_ufunc(row.ufunc) == ufunc) return {operator_function(row.function), borrow(args[0])};
+  if (numpy_ufunc("power") == ufunc) return {operator_function("pow"), borrow(args[0])};
+  return {};
 }
 
 py::object answer_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs) {
-  return call_ufunc(ufunc, args, kwargs, operator_of_scalars(ufunc, args, kwargs));
+  const ScalarOperator found = operator_of_scalars(ufunc, args, kwargs);
+  if (found.function == nullptr) return call_ufunc(ufunc, args, kwargs);
+  PyObject* both[] = {found.scalar.ptr(), args[1]};
+  return call_ufunc(ufunc, both, kwargs, found.function);
 }
 
 py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs,

@@ -14,10 +14,15 @@ namespace ufuse::pyext {
 py::object call_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs = nullptr,
                       PyObject* numpy = nullptr, std::array<bool, 2> temporaries = {});
 // The operator that a ufunc call stands for where a NumPy scalar has made it, as in
-// `np.float64(2) + x` with a lazy scalar or recorded number x; null for any other call. Such
-// operators come to __array_ufunc__ as ufunc calls, but warn and round in another way; they are
-// told apart by the call site, which notes the ufunc that it calls.
-PyObject* operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs);
+// `np.float64(2) + x` with a lazy scalar or recorded number x; `function` is null for any other
+// call. Such operators come to __array_ufunc__ as ufunc calls, but warn and round in another way;
+// they are told apart by the call site, which notes the ufunc that it calls.
+struct ScalarOperator {
+  PyObject* function = nullptr;  // of module operator
+  py::object scalar;             // the first operand
+};
+ScalarOperator operator_of_scalars(PyObject* ufunc, std::span<PyObject* const> args,
+                                   PyObject* kwargs);
 // call_ufunc for what NumPy hands to __array_ufunc__.
 py::object answer_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObject* kwargs);
 // While one lives, this ufunc is called by its name.

@@ -43,6 +43,16 @@ inline const std::array kBinary = {
     BinaryOperator{Py_nb_xor, Py_nb_inplace_xor, "bitwise_xor", "xor", "ixor", PyNumber_Xor,
                    PyNumber_InPlaceXor},
 };
+// Python's comparisons in the order of their numbers (Py_LT and so on): NumPy's ufuncs, functions
+// of module operator.
+struct Comparison {
+  const char *ufunc, *function;
+};
+inline constexpr std::array kComparisons = {
+    Comparison{"less", "lt"},    Comparison{"less_equal", "le"},
+    Comparison{"equal", "eq"},   Comparison{"not_equal", "ne"},
+    Comparison{"greater", "gt"}, Comparison{"greater_equal", "ge"},
+};
 // Calls row.operator()<I>() for each row of kBinary.
 template <typename Row>
 void each_operator(Row row) {

@@ -125,10 +125,14 @@ PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0;
     if (is_call && std::any_of(first, first + count, is_lazy))
       return call_ufunc(ufunc, {first, count}, kwargs).release().ptr();
+    if (is_call) {
+      const ScalarOperator found = operator_of_scalars(ufunc, {first, count}, kwargs);
+      if (found.function)
+        return PyObject_CallFunctionObjArgs(found.function, found.scalar.ptr(),
+                                            seen_number(first[1]), nullptr);
+    }
     py::tuple real(count);
     for (std::size_t i = 0; i < count; ++i) real[i] = borrow(seen_number(first[i]));
-    if (PyObject* function = is_call ? operator_of_scalars(ufunc, {first, count}, kwargs) : nullptr)
-      return PyObject_CallObject(function, real.ptr());
     const py::object bound = steal(PyObject_GetAttr(ufunc, PyTuple_GET_ITEM(args, 1)));
     return PyObject_Call(bound.ptr(), real.ptr(), kwargs);
   });

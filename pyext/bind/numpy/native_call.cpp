@@ -304,6 +304,7 @@ py::object view_of_known(Call& call, PyArrayObject* array) {
   view.layout = layout;
   view.has_recipe = false;
   view.read_only = !PyArray_ISWRITEABLE(array);  // np.diagonal
+  view.warned = warns_of_writes(array);
   return make_lazy(std::move(view), reinterpret_cast<PyObject*>(array));
 }
 

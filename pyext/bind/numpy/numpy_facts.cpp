@@ -123,7 +123,12 @@ bool is_dispatcher(PyObject* object) {
   return std::string_view(Py_TYPE(object)->tp_name).ends_with("._ArrayFunctionDispatcher");
 }
 
-py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base) {
+// NPY_ARRAY_WARN_ON_WRITE, which NumPy's headers do not show.
+constexpr int kWarnOnWrite = static_cast<int>(1U << 31U);
+
+bool warns_of_writes(PyArrayObject* array) { return (PyArray_FLAGS(array) & kWarnOnWrite) != 0; }
+
+py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base, bool warned) {
   auto* descr = PyArray_DescrFromType(type_number(layout.dtype));
   const int flags = writeable ? NPY_ARRAY_WRITEABLE : 0;
   py::object array = steal(PyArray_NewFromDescr(
@@ -136,6 +141,7 @@ py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* 
     if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), base) < 0)
       throw py::error_already_set();
   }
+  if (warned) PyArray_ENABLEFLAGS(reinterpret_cast<PyArrayObject*>(array.ptr()), kWarnOnWrite);
   return array;
 }
 

@@ -46,8 +46,12 @@ bool is_library(std::string_view module);
 // for these.
 bool is_dispatcher(PyObject* object);
 
-// An ndarray on memory that `base` keeps alive.
-py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base);
+// Whether NumPy warns when this array is written to for the first time, as it does for the results
+// of np.broadcast_arrays.
+bool warns_of_writes(PyArrayObject* array);
+// An ndarray on memory that `base` keeps alive. `warned`: as warns_of_writes says.
+py::object array_on(const Layout& layout, void* data, bool writeable, PyObject* base,
+                    bool warned = false);
 
 struct NumpyFacts {
   py::object module;  // numpy

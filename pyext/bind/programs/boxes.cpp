@@ -86,7 +86,7 @@ Given given_in_tuples(PyObject* object, int depth) {
     given.kind = Given::Kind::Array;
     given.dtype = *dtype_of_number(PyArray_TYPE(array));
     given.rank = PyArray_NDIM(array);
-    given.writeable = PyArray_ISWRITEABLE(array) != 0;
+    given.writeable = PyArray_ISWRITEABLE(array) && !warns_of_writes(array);
   } else if (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) <= kMostParts &&
              depth < kDeepest) {
     given.kind = Given::Kind::Tuple;
@@ -112,7 +112,7 @@ Given given_of_traced(PyObject* object) {
   given.kind = Given::Kind::Array;
   given.dtype = array.layout.dtype;
   given.rank = static_cast<int>(array.layout.shape.size());
-  given.writeable = !array.read_only && array.storage->writeable;
+  given.writeable = array.is_writeable();
   return given;
 }
 
@@ -223,7 +223,7 @@ py::object Frame::get(const Where& where, const std::vector<py::object>& entered
         at += reinterpret_cast<std::uint64_t>(PyArray_DATA(whole)) -
               reinterpret_cast<std::uint64_t>(new_array(words[FrameLayout::kObject]) + 1);
       return array_on(layout, reinterpret_cast<void*>(at), PyArray_ISWRITEABLE(whole) != 0,
-                      object.ptr());
+                      object.ptr(), warns_of_writes(whole));
     }
     case Tuple: {
       py::tuple made(where.parts.size());

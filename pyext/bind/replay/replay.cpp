@@ -246,7 +246,7 @@ py::object Replay::result_of(const tracer::PlanResult& result, const Recording& 
   PyObject* source = owner(place, recording);
   if (result.whole) return borrow(source);
   const bool writeable = PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(source));
-  return array_on(result.layout, data, writeable && !result.read_only, source);
+  return array_on(result.layout, data, writeable && !result.read_only, source, result.warned);
 }
 
 Replay::End Replay::follow(Recording& recording, const std::vector<py::object>& numbers) {

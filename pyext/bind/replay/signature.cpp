@@ -268,8 +268,9 @@ bool Signature::add_array(PyArrayObject* array) {
   if (!(array_flags & NPY_ARRAY_ALIGNED) || !dtype_of(descr)) return false;
   const int ndim = PyArray_NDIM(array);
   const std::uint64_t writeable = array_flags & NPY_ARRAY_WRITEABLE ? 1 : 0;
+  const std::uint64_t warned = warns_of_writes(array) ? 2 : 0;
   words.push_back(kArray | static_cast<std::uint64_t>(descr->type_num) << 8 |
-                  static_cast<std::uint64_t>(ndim) << 16 | writeable << 32);
+                  static_cast<std::uint64_t>(ndim) << 16 | (writeable | warned) << 32);
   words.insert(words.end(), PyArray_DIMS(array), PyArray_DIMS(array) + ndim);
   words.insert(words.end(), PyArray_STRIDES(array), PyArray_STRIDES(array) + ndim);
   arguments.push_back(object);

@@ -76,7 +76,7 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Call* call = Call::active();
   if (call == nullptr || is_lazy(args[0])) {
     PyObject* found = PyObject_GetAttr(args[0], args[1]);
-    if (found != nullptr || call == nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError))
+    if (found != nullptr || !is_lazy(args[0]) || !PyErr_ExceptionMatches(PyExc_AttributeError))
       return traced_if_array(found);
     PyErr_Clear();  // `__array_interface__`, for example, which lazy arrays do not have
     return guard([&] { return attribute_of_real(args[0], args[1]).release().ptr(); });
@@ -92,9 +92,17 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
         return site(given, 2, nullptr);
       }
     if (!call->objects().may_read(args[0], args[1])) call->session().mark_impure();
-    if (const int number = call->objects().number_at(args[0], args[1]); number >= 0)
-      return number_in_attribute(*call, number).release().ptr();
-    return traced_if_array(PyObject_GetAttr(args[0], args[1]));
+    PyObject* found = PyObject_GetAttr(args[0], args[1]);
+    if (const int number = call->objects().number_at(args[0], args[1]); number >= 0) {
+      const py::object kept = py::reinterpret_steal<py::object>(found);
+      if (found == call->numbers().value(number))
+        return number_in_attribute(*call, number).release().ptr();
+      // Code that is not traced has assigned to it, or deleted it.
+      call->session().mark_impure();
+      call->objects().set_number(args[0], args[1], -1);
+      return kept.inc_ref().ptr();
+    }
+    return traced_if_array(found);
   });
 }
 

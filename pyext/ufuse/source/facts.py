@@ -117,7 +117,11 @@ def mangled(name: str, owner: str) -> str:
 
 
 _NOWHERE = -1
-_FLAGS = frozenset(["writeable", "aligned", "writebackifcopy"])
+_FLAGS = frozenset(["writeable", "aligned", "writebackifcopy", "_warn_on_write"])
+
+
+def _are_flags(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "flags"
 
 
 class _Scope(NamedTuple):
@@ -263,8 +267,7 @@ class _Reader(ast.NodeVisitor):
             name = target.attr if target.attr in _FLAGS else None
         elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
             name = target.slice.value
-            is_flag = isinstance(target.value, ast.Attribute) and target.value.attr == "flags"
-            if not is_flag and str(name).lower() not in _FLAGS:
+            if not _are_flags(target.value) and str(name).lower() not in _FLAGS:
                 name = None
         if name is not None:
             self.row("fail", "memory_exposed", f"the flag `{name}` of an array is set")
@@ -432,6 +435,9 @@ class _Reader(ast.NodeVisitor):
         if "*" in keywords or "**" in keywords:
             self.look(*arguments)
         self.line = node.func.end_lineno or node.lineno
+        is_setattr = isinstance(node.func, ast.Name) and node.func.id == "setattr"
+        if is_setattr and node.args and _are_flags(node.args[0]):
+            self.row("fail", "memory_exposed", "a flag of an array is set")
         return self.row("call", function, tuple(arguments), keywords)
 
     # Statements.

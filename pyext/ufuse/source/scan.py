@@ -11,12 +11,14 @@ from __future__ import annotations
 import builtins
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
 from . import names
 from .facts import Facts
 
+_WEAK = (weakref.ref, weakref.proxy, weakref.finalize, weakref.WeakValueDictionary)
 _GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 
 
@@ -76,6 +78,8 @@ class _Scanner:
     def see_value(self, value: object) -> None:
         if value is sys.getrefcount:
             raise _Finding("reflection", "`getrefcount` counts references")
+        if any(value is each for each in _WEAK) or type(value) is weakref.WeakValueDictionary:
+            raise _Finding("reflection", "weak references tell when an array is let go of")
 
     def see_attr(self, at: int, base: int, name: str, _: object) -> None:
         self.see_value(self.meanings.of(at))

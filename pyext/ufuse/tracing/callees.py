@@ -139,6 +139,12 @@ def is_stable(function: types.FunctionType) -> bool:
     return function.__code__.co_filename == DISPATCHER_FILE or is_library(module)
 
 
+def reads_memory(function: types.FunctionType) -> bool:
+    """Whether a function reads attributes that tell where arrays lie, such as
+    ``x.__array_interface__``; lazy arrays do not have them."""
+    return not names.MEMORY_INTERFACES.isdisjoint(function.__code__.co_names)
+
+
 # Installed packages with a jitted function: all of their functions are the user's.
 _jitted_packages: set[str] = set()
 
@@ -371,7 +377,7 @@ def _of_function(function: types.FunctionType) -> Any:
         return caller(function, "user_call", pure=False)
     if function.__code__.co_flags & 0x2A0:
         return function if is_library(module) else caller(function, "user_call", pure=False)
-    if is_library(module) and not names.MEMORY_INTERFACES.isdisjoint(function.__code__.co_names):
+    if is_library(module) and reads_memory(function):
         return caller(function, "memory_exposed", pure=False)
     if not is_library(module) and (reason := twin.scanned(function).reason) is not None:
         return caller(function, reason, pure=False)

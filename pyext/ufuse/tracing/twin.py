@@ -249,7 +249,8 @@ def instrumented(function: types.FunctionType) -> sites.Instrumented:
     with locking.tables:  # `linecache` loses lines that two threads ask for
         made = _codes.get(function.__code__)
         if made is None:
-            hooks = _LIBRARY_HOOKS if callees.is_stable(function) else HOOKS
+            is_plain = callees.is_stable(function) and not callees.reads_memory(function)
+            hooks = _LIBRARY_HOOKS if is_plain else HOOKS
             made = sites.instrumented(function, hooks)
             _codes.set(function.__code__, made)
         return made
