@@ -8,6 +8,7 @@ import array
 import ctypes
 import datetime
 import decimal
+import functools
 import io
 import statistics
 import struct
@@ -399,3 +400,71 @@ def weak_values(x: Any) -> Any:
 @pytest.mark.parametrize("function", [weakly_held, weak_values])
 def test_weak_references(function: Callable[..., Any]) -> None:
     check(function, np.arange(4.0))
+
+
+class Changed:
+    """Changes an array where a block ends."""
+
+    def __init__(self, x: Any, name: str, value: Any) -> None:
+        self.x, self.name, self.value = x, name, value
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        setattr(self.x, self.name, self.value)
+
+
+def set_by_block(x: Any, name: str, value: Any) -> None:
+    with Changed(x, name, value):
+        pass
+
+
+def set_by_text(x: Any, name: str, value: Any) -> None:
+    exec(f"x.{name} = value", {"x": x, "value": value})
+
+
+def set_by_partial(x: Any, name: str, value: Any) -> None:
+    list(map(functools.partial(setattr, x, name), [value]))
+
+
+def set_here(x: Any, name: str, value: Any) -> None:
+    if name == "shape":
+        x.shape = value
+    else:
+        x.dtype = value
+
+
+SETTERS = [set_here, setattr, object.__setattr__, set_by_block, set_by_text, set_by_partial]
+LAYOUTS = [("shape", (3, 2)), ("shape", (1, 6)), ("dtype", "i8"), ("dtype", ">f8"), ("dtype", "S8")]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "value"), LAYOUTS)
+@pytest.mark.parametrize("setter", SETTERS)
+def test_layouts_that_others_change(setter: Callable[..., Any], name: str, value: Any) -> None:
+    def of_given(x: Any) -> Any:
+        y = x + 1
+        setter(x, name, value)
+        known = x.shape, x.strides, x.dtype, x.ndim, x.size, x.itemsize, x.nbytes
+        return known, y, x.T, x[:1], x if value == "S8" else x * 3
+
+    def of_made(x: Any) -> Any:
+        y = x * 2
+        part = y[1:]
+        setter(y, name, value)
+        part += 1
+        y[:1] = y[1:2]
+        return y.shape, y.dtype, part, y, x if value == "S8" else y + 1
+
+    for f in (of_given, of_made):
+        jitted = ufuse.jit(f)
+        for _ in range(4):
+            check(f, np.arange(6.0), _jitted=jitted)
+
+
+def test_bytes_of_objects() -> None:
+    def f(x: Any) -> Any:
+        return x.__sizeof__(), object.__sizeof__(x), (x * 2).sum().__sizeof__()
+
+    check(f, np.arange(6.0))

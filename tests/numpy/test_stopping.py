@@ -83,6 +83,13 @@ def generators(x):
     return [h.sum() for h in halves(x)], sum(y * y for y in x), {k: x * k for k in range(3)}
 
 
+# Tracing stops while Python, or NumPy's own code, fills a tuple.
+def tuples_one_by_one(x):
+    y = x + 1
+    parts = tuple(np.sqrt(part * k) for k, part in enumerate([y, x * 0 + 2, y * y, y - y[0]]))
+    return parts, tuple(map(np.negative, parts)), np.meshgrid(y, x * 2, sparse=True)
+
+
 def recursive(x, depth=4):
     y = x * 2 - depth
     return y if depth == 0 else y + recursive(y * 0.1, depth - 1) * (y > 0)
@@ -155,6 +162,7 @@ FUNCTIONS = [
     containers,
     closures,
     generators,
+    tuples_one_by_one,
     recursive,
     fails,
     fails_inside,

@@ -329,6 +329,9 @@ for {+I}, row in enumerate({m}):
 globals()["LAST"] = {V}
 vars({o})["u"] = {V}
 {o}.__dict__.update(note={V})
+{o}.__dict__["k"] = {F}
+vars({o}).update(k={F}, u={V})
+list(map({o}.__setattr__, ["k", "u"], [{F}, {V}]))
 {d}["u"], {d=}["w"] = {d=}["w"], {d=}["u"]
 {d} |= {"w": {V}}
 del {d}["w"]; {d=}["w"] = {V}

@@ -37,7 +37,25 @@ std::int64_t size_of(const ir::Dims& shape) {
   return n;
 }
 
-const Layout& layout(PyObject* self) { return as_lazy(self)->array.layout; }
+bool has_layout(PyArrayObject* array, const Layout& layout) {
+  const std::size_t ndim = layout.shape.size();
+  if (static_cast<std::size_t>(PyArray_NDIM(array)) != ndim) return false;
+  const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+  const std::int64_t *known = layout.shape.data(), *known_strides = layout.strides.data();
+  for (std::size_t i = 0; i < ndim; ++i)
+    if (shape[i] != known[i] || strides[i] != known_strides[i]) return false;
+  return PyArray_TYPE(array) == type_number(layout.dtype) && PyArray_ISNOTSWAPPED(array);
+}
+
+// What `known` gives for the layout; where that is not known, what the real array says.
+template <typename Known>
+PyObject* of_layout(PyObject* self, const char* name, Known known) {
+  return guard([&]() -> PyObject* {
+    LazyObject* lazy = as_lazy(self);
+    if (!follow_real(lazy)) return PyObject_GetAttrString(lazy->real, name);
+    return known(lazy->array.layout);
+  });
+}
 
 void dealloc(PyObject* self) {
   LazyObject* lazy = as_lazy(self);
@@ -93,38 +111,52 @@ py::list arrays_left_behind() {
 }
 
 // Tuples cannot be changed in Python. But one that a traced call has made, with lazy arrays in it,
-// has not been seen by anybody else.
-void replace_in_tuple(const py::tuple& tuple, py::handle old, py::handle replacement) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.ptr()); ++i) {
-    if (PyTuple_GET_ITEM(tuple.ptr(), i) != old.ptr()) continue;
-    PyTuple_SET_ITEM(tuple.ptr(), i, replacement.inc_ref().ptr());
-    old.dec_ref();
+// has not been seen by anybody else. C code that fills a list or tuple may still be at it, as where
+// `tuple` runs a generator: then some items are not there yet.
+void replace_in_sequence(py::handle sequence, const py::dict& real) {
+  for (Py_ssize_t i = 0; i < Py_SIZE(sequence.ptr()); ++i) {
+    PyObject** items = PySequence_Fast_ITEMS(sequence.ptr());
+    PyObject* item = items[i];
+    if (item == nullptr) continue;
+    const py::object address = steal(PyLong_FromVoidPtr(item));
+    PyObject* replacement = PyDict_GetItem(real.ptr(), address.ptr());
+    if (replacement == nullptr) continue;
+    items[i] = Py_NewRef(replacement);
+    Py_DECREF(item);
   }
 }
 
 PyObject* get_shape(PyObject* self, void*) {
-  return guard([&] { return tuple_of(layout(self).shape).release().ptr(); });
+  return of_layout(self, "shape",
+                   [](const Layout& l) { return tuple_of(l.shape).release().ptr(); });
 }
 PyObject* get_strides(PyObject* self, void*) {
-  return guard([&] { return tuple_of(layout(self).strides).release().ptr(); });
+  return of_layout(self, "strides",
+                   [](const Layout& l) { return tuple_of(l.strides).release().ptr(); });
 }
 PyObject* get_dtype(PyObject* self, void*) {
-  return guard([&] { return descr_of(layout(self).dtype).release().ptr(); });
+  return of_layout(self, "dtype",
+                   [](const Layout& l) { return descr_of(l.dtype).release().ptr(); });
 }
-PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(layout(self).shape.size()); }
+PyObject* get_ndim(PyObject* self, void*) {
+  return of_layout(self, "ndim", [](const Layout& l) { return PyLong_FromSize_t(l.shape.size()); });
+}
 PyObject* get_size(PyObject* self, void*) {
-  return PyLong_FromLongLong(size_of(layout(self).shape));
+  return of_layout(self, "size",
+                   [](const Layout& l) { return PyLong_FromLongLong(size_of(l.shape)); });
 }
 PyObject* get_itemsize(PyObject* self, void*) {
-  return PyLong_FromSize_t(ir::size_of(layout(self).dtype));
+  return of_layout(self, "itemsize",
+                   [](const Layout& l) { return PyLong_FromSize_t(ir::size_of(l.dtype)); });
 }
 PyObject* get_nbytes(PyObject* self, void*) {
-  return PyLong_FromLongLong(size_of(layout(self).shape) *
-                             static_cast<std::int64_t>(ir::size_of(layout(self).dtype)));
+  return of_layout(self, "nbytes", [](const Layout& l) {
+    return PyLong_FromLongLong(size_of(l.shape) * static_cast<std::int64_t>(ir::size_of(l.dtype)));
+  });
 }
 
 PyObject* get_class(PyObject* self, void*) {
-  PyObject* type = as_lazy(self)->array.scalar ? scalar_type(layout(self).dtype)
+  PyObject* type = as_lazy(self)->array.scalar ? scalar_type(as_lazy(self)->array.layout.dtype)
                                                : reinterpret_cast<PyObject*>(&PyArray_Type);
   Py_INCREF(type);
   return type;
@@ -169,7 +201,7 @@ PyObject* get_T(PyObject* self, void*) {
                lazy->array.scalar ? nullptr : call,
                [&](Call& c) {
                  return make_lazy(c.session().view(
-                     lazy->array, numpy_shim::transpose(layout(self), std::nullopt)));
+                     lazy->array, numpy_shim::transpose(lazy->array.layout, std::nullopt)));
                },
                [&](Reason) { return steal(PyObject_GetAttrString(real_of(self).ptr(), "T")); })
         .release()
@@ -179,8 +211,9 @@ PyObject* get_T(PyObject* self, void*) {
 
 PyObject* get_real(PyObject* self, void*) {
   return guard([&] {
-    if (!ir::is_in(layout(self).dtype, ir::kComplex)) return borrow(self).release().ptr();
     LazyObject* lazy = as_lazy(self);
+    if (follow_real(lazy) && !ir::is_in(lazy->array.layout.dtype, ir::kComplex))
+      return borrow(self).release().ptr();
     return native_or(
                lazy->array.scalar ? tracing_call(self) : nullptr,
                [&](Call& c) {
@@ -199,10 +232,11 @@ PyObject* get_real(PyObject* self, void*) {
 
 PyObject* get_imag(PyObject* self, void*) {
   return guard([&] {
+    Call* call = tracing_call(self);
     LazyObject* lazy = as_lazy(self);
-    const bool complex = ir::is_in(layout(self).dtype, ir::kComplex);
+    const bool complex = ir::is_in(lazy->array.layout.dtype, ir::kComplex);
     return native_or(
-               lazy->array.scalar && complex ? tracing_call(self) : nullptr,
+               lazy->array.scalar && complex ? call : nullptr,
                [&](Call& c) {
                  c.enter();
                  return make_lazy(c.session().part(lazy->array, ir::Op::ImagPart));
@@ -222,7 +256,6 @@ PyObject* get_imag(PyObject* self, void*) {
 int setattro(PyObject* self, PyObject* name, PyObject* value) {
   return guard(
       [&] {
-        LazyObject* lazy = as_lazy(self);
         if (Call* call = tracing_call(self)) {
           call->record(tracer::Event::Kind::NumpyCall, Reason::UnknownAttribute, text_of(name));
           call->session().flush();
@@ -231,10 +264,6 @@ int setattro(PyObject* self, PyObject* name, PyObject* value) {
         const py::object given = value ? unwrap(value) : py::object();
         if (PyObject_SetAttr(real.ptr(), name, given.ptr()) < 0) throw py::error_already_set();
         if (Call* call = tracing_call(self)) call->session().forget_memory();
-        if (is_supported_array(real.ptr())) {
-          lazy->array.layout = layout_of(reinterpret_cast<PyArrayObject*>(real.ptr()));
-          if (!lazy->array.is_whole()) lazy->array.has_recipe = false;
-        }
         return 0;
       },
       -1);
@@ -365,18 +394,29 @@ py::object make_lazy(LazyArray array, PyObject* real) {
   return real_of(made.ptr());
 }
 
-Call* tracing_call(PyObject* lazy) {
+Call* tracing_call(PyObject* object) {
+  LazyObject* lazy = as_lazy(object);
+  if (lazy->real != nullptr && !follow_real(lazy)) return nullptr;
   Call* call = Call::active();
-  update_flags(as_lazy(lazy));
-  return call && as_lazy(lazy)->array.storage->session == &call->session() ? call : nullptr;
+  return call && lazy->array.storage->session == &call->session() ? call : nullptr;
 }
 
-// Code that has the real array may have made it read-only.
-void update_flags(LazyObject* lazy) {
-  if (lazy->real == nullptr || !PyArray_CheckExact(lazy->real)) return;
+bool follow_real(LazyObject* lazy) {
+  if (lazy->real == nullptr || !PyArray_CheckExact(lazy->real)) return true;
   auto* real = reinterpret_cast<PyArrayObject*>(lazy->real);
-  lazy->array.read_only = !PyArray_ISWRITEABLE(real);
-  lazy->array.warned = warns_of_writes(real);
+  LazyArray& array = lazy->array;
+  array.read_only = !PyArray_ISWRITEABLE(real);
+  array.warned = warns_of_writes(real);
+  if (has_layout(real, array.layout)) return true;
+  Call* call = Call::active();
+  if (call != nullptr && array.storage->session == &call->session()) call->session().mark_impure();
+  const tracer::Memory& memory = array.storage->memory;
+  if (!is_supported_array(lazy->real) ||
+      PyArray_DATA(real) != static_cast<char*>(memory.data) + array.offset)
+    return false;
+  array.layout = layout_of(real);
+  if (!array.is_whole()) array.has_recipe = false;
+  return true;
 }
 
 bool is_temporary(PyObject* object) {
@@ -513,8 +553,8 @@ void bind_lazy_array(py::module_& m) {
         "The lazy arrays of the active call that are alive and have not been computed.");
   m.def("arrays_left_behind", arrays_left_behind,
         "The lazy arrays of calls that have ended which are alive; each is told once.");
-  m.def("replace_in_tuple", replace_in_tuple, py::arg("tuple"), py::arg("old"),
-        py::arg("replacement"), "Put `replacement` into the places of `old`.");
+  m.def("replace_in_sequence", replace_in_sequence, py::arg("sequence"), py::arg("real"),
+        "Put `real[id(item)]` into the places of items of a list or tuple, where that is known.");
 }
 
 }  // namespace ufuse::pyext

@@ -32,8 +32,9 @@ py::object make_lazy(LazyArray array, PyObject* real = nullptr);
 // else null.
 Call* tracing_call(PyObject* lazy);
 
-// Before the array is written to: takes over whether the real array has been made read-only.
-void update_flags(LazyObject* lazy);
+// Takes over what code that has the real array may have done to it: made it read-only, given it
+// another shape or dtype. False: it is nothing now that operations could be recorded for.
+bool follow_real(LazyObject* lazy);
 
 // Whether this is the only reference to an array, lazy or real, which owns its memory: then nobody
 // will use it after the operator that it is an operand of.

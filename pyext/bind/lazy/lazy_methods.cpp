@@ -299,6 +299,9 @@ PyObject* to_bytes(PyObject* self, PyObject*, PyObject*) {
 PyObject* round_scalar(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__round__", Reason::Float, args, kwargs);
 }
+PyObject* bytes_of_object(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return on_real(self, "__sizeof__", Reason::UnknownAttribute, args, kwargs);
+}
 PyObject* reduce_pickle(PyObject* self, PyObject* args, PyObject* kwargs) {
   return on_real(self, "__reduce__", Reason::Pickle, args, kwargs);
 }
@@ -412,6 +415,7 @@ std::vector<PyMethodDef> lazy_methods() {
       row<to_complex>("__complex__", "The value as a Python complex."),
       row<to_bytes>("__bytes__", "The memory as bytes."),
       row<round_scalar>("__round__", "Round the value, as its real type does."),
+      row<bytes_of_object>("__sizeof__", "Bytes of the real object, as sys.getsizeof tells."),
       row<reduce_pickle>("__reduce__", "Pickle the value."),
       row<module_copy>("__copy__", "A copy."),
       row<module_copy>("__deepcopy__", "A copy."),

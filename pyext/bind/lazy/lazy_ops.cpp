@@ -108,7 +108,7 @@ void check_written(const std::vector<LazyArray>& results, const std::vector<PyOb
                    bool same_kind) {
   for (std::size_t i = 0; i < outs.size() && i < results.size(); ++i) {
     if (outs[i] == nullptr) continue;
-    update_flags(as_lazy(outs[i]));
+    if (!follow_real(as_lazy(outs[i]))) throw Unsupported(Reason::Arguments);
     const LazyArray& target = as_lazy(outs[i])->array;
     const DType from = results[i].layout.dtype, to = target.layout.dtype;
     if (same_kind && !numpy_shim::can_cast_same_kind(from, to))
@@ -155,7 +155,7 @@ py::object as_array(PyObject* object) {
 }
 
 py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
-  update_flags(as_lazy(out));
+  if (!follow_real(as_lazy(out))) throw Unsupported(Reason::Arguments);
   const LazyArray& target = as_lazy(out)->array;
   if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
     throw Unsupported(Reason::Arguments);

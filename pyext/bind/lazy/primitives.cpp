@@ -66,7 +66,6 @@ py::object copyto(py::handle target, py::handle source, py::handle casting, py::
         if (lazy->array.scalar || !PyUnicode_Check(casting.ptr()))
           throw Unsupported(Reason::Arguments);
         const std::string rule = text_of(casting.ptr());
-        update_flags(lazy);
         // A NumPy scalar is cast like an array, where an assignment takes it as a number.
         const py::object given = as_array(source.ptr());
         if (is_plain_number(given.ptr()) || PyBool_Check(given.ptr())) {

@@ -235,6 +235,7 @@ LazyArray to_array(Call& call, PyObject* object) {
     const py::object real = real_of(object);
     if (const auto dtype = scalar_dtype(real.ptr()))
       return call.session().literal(*dtype, scalar_bits(real.ptr(), *dtype));
+    if (!is_supported_array(real.ptr())) reject_array(real.ptr());
     return call.capture(reinterpret_cast<PyArrayObject*>(real.ptr()));
   }
   if (is_supported_array(object)) return call.capture(reinterpret_cast<PyArrayObject*>(object));

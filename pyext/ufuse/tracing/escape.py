@@ -125,17 +125,14 @@ def _replace_in(holder: Any, real: dict[int, Any]) -> None:
 
     The methods are those of Python's classes: a subclass of the user's may have others.
     """
-    if isinstance(holder, tuple):
-        for item in tuple.__iter__(holder):
-            if id(item) in real:
-                _core.replace_in_tuple(holder, item, real[id(item)])
+    if isinstance(holder, (list, tuple)):
+        _core.replace_in_sequence(holder, real)
     elif isinstance(holder, dict):
         _replace_in_dict(holder, real)
-    elif isinstance(holder, (list, deque)):
-        kind: Any = list if isinstance(holder, list) else deque
-        for at, item in enumerate(kind.__iter__(holder)):
+    elif isinstance(holder, deque):
+        for at, item in enumerate(deque.__iter__(holder)):
             if id(item) in real:
-                kind.__setitem__(holder, at, real[id(item)])
+                deque.__setitem__(holder, at, real[id(item)])
     elif isinstance(holder, set):
         for item in [item for item in set.__iter__(holder) if id(item) in real]:
             set.discard(holder, item)
