@@ -1,4 +1,14 @@
-"""ufuse runs plain NumPy functions as fused OpenMP loops, with NumPy's own bits."""
+"""ufuse runs plain NumPy functions as fused OpenMP loops, with NumPy's own bits.
+
+``ufuse.jit`` decorates a function::
+
+    @ufuse.jit
+    def distances(x, y):
+        return np.sqrt(((x - y) ** 2).sum(axis=-1))
+
+``distances.explain(x, y)`` tells what ran as loops and what did not. ``ufuse.numpy`` stands in for
+NumPy in a whole module, and ``%load_ext ufuse`` gives a notebook ``%%ufuse`` and ``%ubench``.
+"""
 
 import atexit
 import os
@@ -58,7 +68,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return ["__version__", *__all__]
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -180,6 +180,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m ufuse", description="ufuse runs NumPy functions as fused OpenMP loops."
     )
+    parser.add_argument("--version", action="version", version=f"ufuse {_core.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="say whether compiler, OpenMP, cache and CPU are fit for it")
     shown = commands.add_parser("cache", help="show where compiled loops are kept, and how many")

@@ -50,6 +50,8 @@ _WITHOUT_RESULT = (
     inspect.isgeneratorfunction,
     inspect.isasyncgenfunction,
 )
+# What jitted functions have beside what the original has.
+_METHODS = ("__wrapped__", "explain", "source", "stats", "warmup")
 _OF_CODE = ("__code__", "__defaults__", "__kwdefaults__")
 _OF_ORIGINAL = (*functools.WRAPPER_ASSIGNMENTS, "__type_params__")
 
@@ -209,6 +211,11 @@ class Function:
     def __ufuse_way__(self) -> pickling.Way:
         """Where picklers find what is pickled of this function."""
         return pickling.way_to(self)
+
+    def __dir__(self) -> list[str]:
+        users = (name for name in vars(self) if not name.startswith("_"))
+        names = {*dir(self.__wrapped__), *_METHODS, *users}
+        return [name for name in names if hasattr(self, name)]
 
     def __repr__(self) -> str:
         return f"<ufuse.jit of {self.__wrapped__!r}>"

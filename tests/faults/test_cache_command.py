@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import ufuse
 
 
 @pytest.fixture
@@ -83,6 +84,10 @@ def test_the_doctor_agrees(ask, folder):
     assert kept
     assert f"ok  cache     {folder}, {kept[0]}" in out
     assert "ok  cache     UFUSE_CACHE_SIZE is 0" in ask("doctor", UFUSE_CACHE_SIZE="0")[0]
+
+
+def test_version(ask):
+    assert ask("--version") == (f"ufuse {ufuse.__version__}\n", 0)
 
 
 def test_words_that_it_does_not_know(ask):

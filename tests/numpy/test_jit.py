@@ -619,6 +619,21 @@ class TestExceptions:
                 jitted(f)(X)
 
 
+def test_names_that_are_shown():
+    @ufuse.jit
+    def f(x):
+        """Twice."""
+        return x * 2
+
+    f.of_users = 1
+    own = {"__wrapped__", "explain", "source", "stats", "warmup", "of_users"}
+    assert set(dir(f)) - set(dir(f.__wrapped__)) == own
+    assert all(hasattr(f, name) for name in dir(f))
+    assert {"of_users", "__doc__", "__name__"} < set(dir(f))
+    assert set(dir(ufuse)) == {*ufuse.__all__, "__version__"}
+    assert all(hasattr(ufuse, name) for name in dir(ufuse))
+
+
 def test_fast_numerics_contract_and_only_where_asked():
     def madd(x, y, z):
         return x * y + z

@@ -332,6 +332,8 @@ vars({o})["u"] = {V}
 {o}.__dict__["k"] = {F}
 vars({o}).update(k={F}, u={V})
 list(map({o}.__setattr__, ["k", "u"], [{F}, {V}]))
+setattr({m}, "shape", {m=}.shape[::-1])
+{+M} = {M} * 2; list(map({m=}.__setattr__, ["shape"], [{m=}.shape[::-1]])); {m=}[0] = {F}
 {d}["u"], {d=}["w"] = {d=}["w"], {d=}["u"]
 {d} |= {"w": {V}}
 del {d}["w"]; {d=}["w"] = {V}
