@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import ufuse
 from ufuse import _core
+from ufuse.tracing import escape
 
 ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "30"))
 SEED = int(os.environ.get("UFUSE_FAULT_SEED", str(os.getpid())))
@@ -367,6 +368,50 @@ def test_a_handler_that_raises_something_else(alarms):
         pytest.fail("\n".join(["the exception was lost; its handler ran here:", *stacks]))
     assert time.perf_counter() - start < max(5, 10 * plain)
     assert not _core.session_active()
+
+
+def stops_after_operations(x, kept):
+    kept.append(x + 1)
+    y = x * 2
+    for _ in range(3):
+        y = np.sin(y) + 1
+    return y
+
+
+def stops_for_a_program(x, kept):
+    kept.append(x + 1)
+    s = 0.0
+    for i in range(20_000):
+        s += x[i % 5] * 0.5
+    return s
+
+
+@pytest.mark.parametrize("operations", [4, -1])
+def test_a_handler_while_tracing_stops(operations):
+    class Late(Exception):
+        pass
+
+    looked = []
+
+    def interrupted():
+        looked.append(len(looked))
+        if len(looked) % 2:
+            raise Late
+        escape.replace()
+
+    function = stops_for_a_program if operations < 0 else stops_after_operations
+    jitted = ufuse.jit(function)
+    _core.set_replacer(interrupted)
+    kept: list = []
+    try:
+        with _core.most_operations(operations), pytest.raises(Late):
+            jitted(SMALL, kept)
+    finally:
+        _core.set_replacer(escape.replace)
+    assert looked == [0, 1]
+    assert not _core.session_active()
+    assert [type(each) for each in kept] == [np.ndarray]
+    assert jitted(SMALL, []).tobytes() == function(SMALL, []).tobytes()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="they waited for nothing before")

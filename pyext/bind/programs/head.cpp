@@ -239,12 +239,15 @@ bool enters(HeadObject& head) {
   const int found = guard([&] { return static_cast<int>(look(head)); }, -1);
   if (found >= 0) return found > 0;
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  const auto error = py::reinterpret_steal<py::object>(value);
-  loop_state(head.loop).close("internal error: " + text_of(steal(PyObject_Str(error.ptr())).ptr()));
-  Py_XDECREF(type);
-  Py_XDECREF(trace);
+  const py::error_already_set error;
+  const py::object of_handler =
+      py::module_::import("ufuse.tracing.tracebacks").attr("is_of_handler");
+  if (error.trace() && of_handler(error.trace()).ptr() == Py_True) {
+    py::error_already_set(error).restore();
+    return false;
+  }
+  loop_state(head.loop).close("internal error: " +
+                              text_of(steal(PyObject_Str(error.value().ptr())).ptr()));
   return false;
 }
 

@@ -1,6 +1,8 @@
 // See variables.h.
 #include "pyext/bind/sites/variables.h"
 
+#include <optional>
+
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/sites/frames.h"
@@ -38,6 +40,22 @@ void replace_in(PyFrameObject* frame, const py::object& code) {
 #endif
 }
 
+// A signal's handler may raise in the middle of it. Its exception is the user's, and leaves when
+// all is replaced.
+void replace_all(const std::vector<py::object>& lazies) {
+  constexpr int kTries = 10;
+  std::optional<py::error_already_set> raised;
+  for (int i = 0; i < kTries; ++i) {
+    const py::object done = py::reinterpret_steal<py::object>(PyObject_CallNoArgs(the_replacer));
+    if (!done) raised.emplace();
+    // Some may still be on Python's stack, and be put elsewhere later: they are to be found again
+    // then.
+    for (const py::object& lazy : lazies) as_lazy(lazy.ptr())->left_behind = false;
+    if (done) break;
+  }
+  if (raised) throw py::error_already_set(*raised);
+}
+
 }  // namespace
 
 bool is_at_traced_code() {
@@ -55,10 +73,7 @@ std::vector<py::object> make_variables_real() {
         py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(running)));
   }
   const Unwatched replacing;
-  steal(PyObject_CallNoArgs(the_replacer));
-  // Some may still be on Python's stack, and be put elsewhere later: they are to be found again
-  // then.
-  for (const py::object& lazy : lazies) as_lazy(lazy.ptr())->left_behind = false;
+  replace_all(lazies);
   return lazies;
 }
 

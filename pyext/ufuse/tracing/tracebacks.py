@@ -12,11 +12,27 @@ from typing import Any
 
 # The package's.
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Python's own, in which others' may lie.
+STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 
 
 def is_ours(code: types.CodeType) -> bool:
     """Whether a code object belongs to this package."""
     return code.co_filename.startswith(FOLDER)
+
+
+def is_of_handler(traceback: types.TracebackType) -> bool:
+    """Whether an exception that left code of this package is one of a signal's handler.
+
+    Python runs handlers between any two instructions. The last frame of such an exception is
+    neither the package's nor the standard library's.
+    """
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    file = traceback.tb_frame.f_code.co_filename
+    if file.startswith((FOLDER, "<frozen ")):
+        return False
+    return not file.startswith(STANDARD) or "-packages" in file.removeprefix(STANDARD)
 
 
 class UsersTraceback:
