@@ -402,6 +402,15 @@ def test_weak_references(function: Callable[..., Any]) -> None:
     check(function, np.arange(4.0))
 
 
+def test_arrays_without_elements() -> None:
+    def f(n: int) -> Any:
+        x = np.ndarray((n,), bool, np.zeros(3, np.uint8))
+        return x.__array_interface__["shape"], x.ctypes.data % 1
+
+    for n in (0, 2, 0):
+        check(f, n)
+
+
 class Changed:
     """Changes an array where a block ends."""
 

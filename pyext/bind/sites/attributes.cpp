@@ -68,24 +68,29 @@ py::object attribute_of_real(PyObject* lazy, PyObject* name) {
   return numpy_call(function, {lazy, name}, Reason::UnknownAttribute, false);
 }
 
+// An attribute of a lazy array, or of a container's copy. What a lazy array does not have,
+// `__array_interface__` for example, is the real one's.
+PyObject* attribute_of_known(PyObject* known, PyObject* name) {
+  PyObject* found = PyObject_GetAttr(known, name);
+  if (found != nullptr || !is_lazy(known) || !PyErr_ExceptionMatches(PyExc_AttributeError))
+    return traced_if_array(found);
+  PyErr_Clear();
+  return guard([&] { return attribute_of_real(known, name).release().ptr(); });
+}
+
 PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "read_attribute needs an object and a name");
     return nullptr;
   }
   Call* call = Call::active();
-  if (call == nullptr || is_lazy(args[0])) {
-    PyObject* found = PyObject_GetAttr(args[0], args[1]);
-    if (found != nullptr || !is_lazy(args[0]) || !PyErr_ExceptionMatches(PyExc_AttributeError))
-      return traced_if_array(found);
-    PyErr_Clear();  // `__array_interface__`, for example, which lazy arrays do not have
-    return guard([&] { return attribute_of_real(args[0], args[1]).release().ptr(); });
-  }
+  if (is_lazy(args[0])) return attribute_of_known(args[0], args[1]);
+  if (call == nullptr) return traced_if_array(PyObject_GetAttr(args[0], args[1]));
   return guard([&]() -> PyObject* {
     if (Call::may_know(args[0]))
       if (const py::object mine =
               is_supported_array(args[0]) ? call->find(args[0], false) : call->known(args[0]))
-        return traced_if_array(PyObject_GetAttr(mine.ptr(), args[1]));
+        return attribute_of_known(mine.ptr(), args[1]);
     if (Py_TYPE(args[0])->tp_getattro == PyObject_GenericGetAttr)
       if (PyObject* getter = function_of_property(args[0], args[1], "fget")) {
         PyObject* const given[] = {getter, args[0]};
