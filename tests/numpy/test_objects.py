@@ -576,15 +576,18 @@ def read_in_a_loop(assign: Callable[..., Any]) -> Callable[..., Any]:
     return f
 
 
-@pytest.mark.parametrize("kind", [read_before_and_after, read_after, read_in_a_loop])
-@pytest.mark.parametrize("assign", ASSIGN, ids=lambda f: f.__name__)
-def test_whoever_assigns(assign: Callable[..., Any], kind: Callable[..., Any]) -> None:
-    function = kind(assign)
+def compare_calls(function: Callable[..., Any]) -> None:
     jitted = ufuse.jit(function)
     for k in (1.5, 1.5, 2.5, 3.5, 3.5):
         plain, ours = Kept(k, np.arange(3.0)), Kept(k, np.arange(3.0))
         same(jitted(ours, np.ones(3)), function(plain, np.ones(3)))
         same(vars(ours), vars(plain))
+
+
+@pytest.mark.parametrize("kind", [read_before_and_after, read_after, read_in_a_loop])
+@pytest.mark.parametrize("assign", ASSIGN, ids=lambda f: f.__name__)
+def test_whoever_assigns(assign: Callable[..., Any], kind: Callable[..., Any]) -> None:
+    compare_calls(kind(assign))
 
 
 def test_assigned_in_the_dictionary() -> None:
@@ -593,8 +596,4 @@ def test_assigned_in_the_dictionary() -> None:
         m.__dict__.update(u=x + 1)
         return x * m.k, m.u
 
-    jitted = ufuse.jit(f)
-    for k in (1.5, 1.5, 2.5, 3.5):
-        plain, ours = Kept(k, np.arange(3.0)), Kept(k, np.arange(3.0))
-        same(jitted(ours, np.ones(3)), f(plain, np.ones(3)))
-        same(vars(ours), vars(plain))
+    compare_calls(f)

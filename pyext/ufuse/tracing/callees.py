@@ -113,7 +113,6 @@ _INSTALLED = tuple(
     }
 )
 
-_STANDARD = str(sysconfig.get_path("stdlib")).rstrip("/") + "/"
 _NUMPY_FOLDER = os.path.dirname(np.__file__) + "/"
 _HARMLESS_FOLDERS = (_NUMPY_FOLDER, tracebacks.FOLDER)
 # Code of NumPy's that reads arrays which traced code has not handed to it: the memory of its own
@@ -186,8 +185,8 @@ def is_harmless_code(code: types.CodeType) -> bool:
     name = code.co_filename
     if name == DISPATCHER_FILE or name.startswith(_HARMLESS_FOLDERS):
         return not name.startswith(_STRANGE_FOLDERS)
-    if name.startswith(_STANDARD):
-        return not is_installed(name.removeprefix(_STANDARD))
+    if name.startswith(tracebacks.STANDARD):
+        return not is_installed(name.removeprefix(tracebacks.STANDARD))
     # A module that is part of Python, and what makes a named tuple.
     return name.startswith("<frozen ") or code.co_names == ("_tuple_new",)
 

@@ -7,13 +7,14 @@ leaves a traced call.
 from __future__ import annotations
 
 import os
+import sysconfig
 import types
 from typing import Any
 
 # The package's.
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Python's own, in which others' may lie.
-STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+STANDARD = str(sysconfig.get_path("stdlib")).rstrip("/") + "/"
 
 
 def is_ours(code: types.CodeType) -> bool:
