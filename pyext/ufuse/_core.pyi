@@ -1,10 +1,13 @@
 """The C++ core of ufuse: lazy arrays, traced calls and the backends that compute them."""
 
+from builtins import isinstance as is_a  # narrows types
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any, TypedDict
 
 import numpy as np
+
+__all__ = ["is_a"]  # of what is imported here
 
 __version__: str
 numpy_version: NumpyVersion

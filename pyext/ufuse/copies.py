@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ._core import is_a
+
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 
 
@@ -52,11 +54,11 @@ class _Plain:
 
 def state_of(generator: Any) -> Any:
     """The state of a random generator, as containers and numbers."""
-    if isinstance(generator, np.random.Generator):
+    if is_a(generator, np.random.Generator):
         return generator.bit_generator.state
-    if isinstance(generator, np.random.RandomState):
+    if is_a(generator, np.random.RandomState):
         return generator.get_state(legacy=False)
-    return generator.getstate() if isinstance(generator, random.Random) else generator.state
+    return generator.getstate() if is_a(generator, random.Random) else generator.state
 
 
 class _Copies:
@@ -77,9 +79,9 @@ class _Copies:
         for container in containers:
             if type(container) in (list, dict):
                 self._made[id(container)] = type(container)()
-            elif not isinstance(container, tuple):
+            elif not is_a(container, tuple):
                 self._made[id(container)] = object.__new__(type(container))
-        self._make_tuples([c for c in containers if isinstance(c, tuple)])
+        self._make_tuples([c for c in containers if is_a(c, tuple)])
         for container in containers:
             if type(container) is list:
                 self._made[id(container)].extend(map(self._leaf, container))
@@ -87,7 +89,7 @@ class _Copies:
                 self._made[id(container)].update(
                     (key, self._leaf(item)) for key, item in container.items()
                 )
-            elif not isinstance(container, tuple):
+            elif not is_a(container, tuple):
                 vars(self._made[id(container)]).update(
                     (name, self._leaf(item)) for name, item in vars(container).items()
                 )
@@ -112,9 +114,9 @@ class _Copies:
     def _leaf(self, value: Any) -> Any:
         if id(value) in self._made:
             return self._made[id(value)]
-        if isinstance(value, GENERATORS):
+        if is_a(value, GENERATORS):
             return copy.deepcopy(value, self._shared)
-        if not isinstance(value, np.ndarray):
+        if not is_a(value, np.ndarray):
             return value
         # One array under two names is one again.
         made = self._made[id(value)] = _copied_array(value, self._memo)
@@ -134,7 +136,7 @@ def contents(value: Any, objects: bool = False) -> tuple[list[Any], list[Any]]:
         kind = type(value)
         if id(value) in found or id(value) in leaves:
             continue
-        if kind in (tuple, list) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        if kind in (tuple, list) or (is_a(value, tuple) and hasattr(value, "_fields")):
             open_values.extend(value)
         elif kind is dict:
             open_values.extend(value.values())
@@ -181,7 +183,7 @@ def _copied_memory(owner: Any) -> tuple[Any, Any, int]:
 
 def _address(x: Any) -> int:
     address = x.__array_interface__["data"][0]
-    assert isinstance(address, int)
+    assert is_a(address, int)
     return address
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _core, environment, pickling
+from ._core import is_a
 from .pandas_engine import Engine
 from .source import carried
 from .source.text import names_used
@@ -97,15 +98,15 @@ def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     args: tuple[Any, ...] = ()
     keywords: dict[str, Any] = {}
     while True:
-        if isinstance(function, functools.partial):
+        if is_a(function, functools.partial):
             args, keywords = function.args + args, {**function.keywords, **keywords}
             function = function.func
-        elif isinstance(function, types.MethodType):
+        elif is_a(function, types.MethodType):
             args = (function.__self__, *args)
             function = function.__func__
-        elif isinstance(function, Function):
+        elif is_a(function, Function):
             function = function.__wrapped__
-        elif isinstance(vars(type(function)).get("__call__"), types.FunctionType):
+        elif is_a(vars(type(function)).get("__call__"), types.FunctionType):
             args = (function, *args)
             function = vars(type(function))["__call__"]
         else:
@@ -123,18 +124,18 @@ class Function:
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         if not callable(function):
             raise TypeError(f"ufuse.jit needs a callable, not {type(function).__name__!r}")
-        if isinstance(function, type):
+        if is_a(function, type):
             # What it returned would be no class: isinstance and inheritance would fail elsewhere.
             raise TypeError(
                 f"ufuse.jit needs a function, not the class {function.__name__!r}; "
                 "decorate its methods"
             )
-        if isinstance(function, Function):
+        if is_a(function, Function):
             inner: Callable[..., Any] = function.__wrapped__
             function = inner
         # Attributes that somebody has set on the function come along, but for those that are set
         # below. An object of another class keeps its own: they are its state.
-        if isinstance(function, types.FunctionType):
+        if is_a(function, types.FunctionType):
             self.__dict__.update(function.__dict__)
         self.__annotations__: dict[str, Any] = {}  # not the class's
         for name in _OF_ORIGINAL:
@@ -158,7 +159,7 @@ class Function:
         self._texts: list[Any] = []  # source that came along from another process
         # What a dispatcher calls where it has no recording.
         self._trace = functools.partial(_core.call_late, self.way)
-        if isinstance(self._function, types.FunctionType):
+        if is_a(self._function, types.FunctionType):
             callees.own(self._function)
             if any(is_such(function) for is_such in _WITHOUT_RESULT):
                 # By these `inspect` knows what it is. Functions that are traced have none of them,
@@ -251,7 +252,7 @@ class Function:
             return Plan(function, "ending", "", 0, False)
         made: Any = None
         untraced = None
-        if isinstance(function, types.FunctionType):
+        if is_a(function, types.FunctionType):
             rests_on = _surroundings(function)
             found = twin.scanned(function)
             if found.reason == "internal_error" and self._options.debug:
@@ -302,9 +303,9 @@ class Function:
         rows: list[twin.Guard] = []
         codes: list[_Code] = []
         for given in functions:
-            function = given._function if isinstance(given, Function) else given
-            is_joined = isinstance(given, Function) and given._is_joined
-            if is_joined or not isinstance(function, types.FunctionType):
+            function = given._function if is_a(given, Function) else given
+            is_joined = is_a(given, Function) and given._is_joined
+            if is_joined or not is_a(function, types.FunctionType):
                 return None
             if id(function) in known or callees.is_stable(function):
                 continue
@@ -405,7 +406,7 @@ class Function:
 
     def _name(self) -> str:
         """What the function is called in explanations, logs and profiles."""
-        if isinstance(self.__wrapped__, functools.partial):
+        if is_a(self.__wrapped__, functools.partial):
             inner = getattr(self._function, "__qualname__", type(self._function).__qualname__)
             return f"partial of {inner}"
         return str(getattr(self, "__qualname__", type(self.__wrapped__).__qualname__))
@@ -634,8 +635,8 @@ def _calls_to_verify(verify: Any, numerics: str) -> float:
 
 
 def _decorate(options: Options, function: Any) -> Any:
-    if isinstance(function, (staticmethod, classmethod)):
+    if is_a(function, (staticmethod, classmethod)):
         return type(function)(_decorate(options, function.__func__))
-    if isinstance(function, property) and function.fget is not None:
+    if is_a(function, property) and function.fget is not None:
         return function.getter(_decorate(options, function.fget))
     return Function(function, options)

@@ -78,6 +78,7 @@ EXPRESSIONS = {
     "scalar log": lambda x, y: np.log(x.ravel()[0]),
     "modf": lambda x, y: np.modf(x / y),
     "complex": lambda x, y: 1 / (x + 0j),
+    "imaginary parts": lambda x, y: (np.asarray(x + 1j, float), np.array(y + 1j, dtype="f4")),
     "out": lambda x, y: np.log(x, out=y),
     "where argument": lambda x, y: np.log(x, where=x > 0, out=y),
     "reduce with where": lambda x, y: np.add.reduce(x / y, where=np.isfinite(y)),

@@ -11,6 +11,7 @@ import functools
 import operator
 import pickle
 import pprint
+import sysconfig
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -268,15 +269,22 @@ def test_memory_is_what_it_would_be_for(function: Callable[..., Any]) -> None:
         assert outcome(jitted) == outcome(function)
 
 
-def test_a_finalizer_sees_what_was_written() -> None:
-    seen = []
+DYING = """
+class Dying:
+    def __init__(self, data, seen):
+        self.data, self.seen = data, seen
 
-    class Dying:
-        def __init__(self, data: Any) -> None:
-            self.data = data
+    def __del__(self):
+        self.seen.append(self.data.tolist())
+"""
 
-        def __del__(self) -> None:
-            seen.append(self.data.tolist())
+
+# Installed packages lie below the folder of Python's own library, which may run at any time.
+@pytest.mark.parametrize("file", [__file__, sysconfig.get_path("stdlib") + "/site-packages/a.py"])
+def test_a_finalizer_sees_what_was_written(file: str) -> None:
+    namespace: dict[str, Any] = {}
+    exec(compile(DYING, file, "exec"), namespace)
+    seen: list[Any] = []
 
     def f(x: Any, holder: Any) -> Any:
         x[:] = x + 1
@@ -285,7 +293,7 @@ def test_a_finalizer_sees_what_was_written() -> None:
 
     for function in (f, ufuse.jit(f)):
         x = np.arange(3.0)
-        function(x, Held(Dying(x)))
+        function(x, Held(namespace["Dying"](x, seen)))
     assert seen == [[1.0, 2.0, 3.0]] * 2
 
 

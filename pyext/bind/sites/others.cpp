@@ -210,7 +210,26 @@ PyObject* indexed(PyObject*, PyObject* object) {
   });
 }
 
+// Proxies of other packages say `__class__` is the class of what they stand for, which `isinstance`
+// believes, and may compute something for that answer.
+PyObject* is_a(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    if (count != 2) throw py::type_error("is_a needs an object and its possible classes");
+    const bool many = PyTuple_Check(args[1]);
+    const Py_ssize_t size = many ? PyTuple_GET_SIZE(args[1]) : 1;
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* kind = many ? PyTuple_GET_ITEM(args[1], i) : args[1];
+      if (!PyType_Check(kind)) throw py::type_error("is_a needs classes");
+      if (PyObject_TypeCheck(args[0], reinterpret_cast<PyTypeObject*>(kind))) Py_RETURN_TRUE;
+    }
+    Py_RETURN_FALSE;
+  });
+}
+
 PyMethodDef kFunctions[] = {
+    {"is_a", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_a)), METH_FASTCALL,
+     "is_a(x, kinds): whether the type of x is the class `kinds`, or one in this tuple of classes, "
+     "or derived from it. `isinstance` would ask x for its `__class__` as well."},
     {"operand", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(operand)), METH_FASTCALL,
      "operand(x): what stands for x at the left of an operator of traced code. "
      "operand(x, y): what stands for y in `x += y`."},

@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ufuse._core import is_a
+
 from .sites import PerCode
 from .text import (
     UNREADABLE,
@@ -112,36 +114,36 @@ def _reached(
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, types.FunctionType):
+        if is_a(value, types.FunctionType):
             if value is not function and is_there(value):
                 continue
             yield value
             names = value.__globals__
             pending += [names.get(name) for name in names_used(value.__code__)]
             pending += [_content(cell) for cell in value.__closure__ or ()]
-        elif isinstance(value, type):
+        elif is_a(value, type):
             if not is_there(value):
                 pending += [*vars(value).values(), *value.__bases__]
-        elif isinstance(value, dict):
+        elif is_a(value, dict):
             pending += value.values()
-        elif isinstance(value, _CONTAINERS):
+        elif is_a(value, _CONTAINERS):
             pending += value
-        elif not isinstance(value, types.ModuleType):
+        elif not is_a(value, types.ModuleType):
             pending += _inside(value, is_there)
 
 
 def _inside(value: Any, is_there: Callable[[Any], bool]) -> list[Any]:
     """What a method, partial, property or wrapper is made of, and the class of any object."""
-    if isinstance(value, property):
+    if is_a(value, property):
         return [value.fget, value.fset]
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return [value.func, value.args, value.keywords]
-    if isinstance(value, types.MethodType):
+    if is_a(value, types.MethodType):
         return [value.__func__, value.__self__]
     if callable(value) and is_there(value):
         return []
     names = getattr(value, "__dict__", None)
-    wrapped = names.get("__wrapped__") if isinstance(names, dict) else None
+    wrapped = names.get("__wrapped__") if is_a(names, dict) else None
     return [type(value), wrapped]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ufuse import _core
+from ufuse._core import is_a
 
 from .facts import Row
 
@@ -46,7 +47,7 @@ CONSTANTS = frozenset(
 
 def is_strict(module: Any) -> bool:
     """Whether a module's name belongs to ``STRICT_MODULES`` or to the C half of one of them."""
-    if not isinstance(module, str):
+    if not is_a(module, str):
         return False
     top = module.partition(".")[0].lstrip("_").removeprefix("py")
     return top in STRICT_MODULES or top in ("blake2", "md5", "sha1", "sha2", "sha3")
@@ -60,29 +61,29 @@ def is_python_ufunc(ufunc: np.ufunc) -> bool:
 def is_pure(value: Any) -> bool:
     """Whether using a global's value means the same each time, as long as it is the same object."""
     kind = type(value)
-    if isinstance(value, types.ModuleType):
+    if is_a(value, types.ModuleType):
         top = value.__name__.partition(".")[0]
         return top in PURE_MODULES and ".random" not in value.__name__
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         # A helper is looked at by itself; one of Python's library (a clock, a file list) is not.
         top = str(value.__globals__.get("__name__")).partition(".")[0]
         return top in PURE_MODULES or top not in sys.stdlib_module_names
-    if isinstance(value, np.ufunc):
+    if is_a(value, np.ufunc):
         return not is_python_ufunc(value)
-    if isinstance(value, types.BuiltinFunctionType):
+    if is_a(value, types.BuiltinFunctionType):
         owner = value.__self__
-        return isinstance(owner, np.ufunc) or (
-            isinstance(owner, types.ModuleType | None)
+        return is_a(owner, np.ufunc) or (
+            is_a(owner, (types.ModuleType, types.NoneType))
             and (value.__module__ or "").partition(".")[0] in PURE_MODULES
         )
-    if isinstance(value, type):
+    if is_a(value, type):
         known = value in (np.ndarray, np.dtype, np.finfo, np.iinfo) or issubclass(value, np.generic)
         return known or value.__module__ == "builtins"
     if hasattr(kind, "__ufuse_inner__"):
         return not value._is_joined  # else it is no twin itself
     if kind is tuple:
         return all(map(is_fixed, value))
-    if isinstance(value, np.dtype):
+    if is_a(value, np.dtype):
         return value.names is None  # which can be changed
     # A dispatcher of NumPy 2, or a number; subclasses have attributes, records have fields.
     return kind is type(np.sum) or kind in CONSTANTS
@@ -90,7 +91,7 @@ def is_pure(value: Any) -> bool:
 
 def is_fixed(value: Any) -> bool:
     """As ``is_pure`` for a value that is called without a twin: a function may then do anything."""
-    return is_pure(value) and not isinstance(value, types.FunctionType)
+    return is_pure(value) and not is_a(value, types.FunctionType)
 
 
 class Meanings:
@@ -107,7 +108,8 @@ class Meanings:
         kind, *what = self._values[at]
         if kind == "attr":
             base = self.of(what[0])
-            return getattr(base, what[1], None) if isinstance(base, types.ModuleType) else None
+            # A module's own `__getattr__` runs where the user's code asks for it, nowhere else.
+            return vars(base).get(what[1]) if is_a(base, types.ModuleType) else None
         if kind == "free":
             try:
                 return self._cells[what[0]].cell_contents

@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ufuse._core import is_a
+
 from . import names
 from .facts import Facts
 
@@ -83,7 +85,7 @@ class _Scanner:
 
     def see_attr(self, at: int, base: int, name: str, _: object) -> None:
         self.see_value(self.meanings.of(at))
-        is_of_module = isinstance(self.meanings.of_name(base), types.ModuleType)
+        is_of_module = is_a(self.meanings.of_name(base), types.ModuleType)
         if name == "resize" and not is_of_module:
             # It counts the references to the array.
             raise _Finding("memory_exposed", "`.resize` changes the size of an array in place")

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ufuse import _core, copies
+from ufuse._core import is_a
 from ufuse.source.sites import PerCode, chain_of
 from ufuse.source.text import NoSource, names_used, source_of
 from ufuse.tracing import callees
@@ -149,11 +150,11 @@ class _Look:
             raise _Effect(f"{self._seeded}: the system may be asked for random numbers")
 
     def _argument(self, leaf: Any) -> None:
-        if isinstance(leaf, np.ndarray) and callees.is_library(type(leaf).__module__):
+        if is_a(leaf, np.ndarray) and callees.is_library(type(leaf).__module__):
             if leaf.dtype.hasobject and not all(map(_is_data, leaf.flat)):
                 raise _Effect("an argument is an array of objects, which have no copies")
-        elif not (_is_data(leaf) or isinstance(leaf, copies.GENERATORS)):
-            if not (callees.is_code(leaf) or isinstance(leaf, types.MethodType)):
+        elif not (_is_data(leaf) or is_a(leaf, copies.GENERATORS)):
+            if not (callees.is_code(leaf) or is_a(leaf, types.MethodType)):
                 raise _Effect(f"an argument is of the type {_type_name(leaf)}, which has no copies")
             self._value(leaf, getattr(leaf, "__name__", _type_name(leaf)))
 
@@ -169,7 +170,7 @@ class _Look:
                 if name in _TOO_MUCH:
                     raise _Effect(f"`{kind.__name__}` has a `{name}` of its own")
                 special = name.startswith("__") and name.endswith("__") and name not in _NEUTRAL
-                if special and isinstance(value, types.FunctionType):
+                if special and is_a(value, types.FunctionType):
                     self._value(value, name)
 
     # What names stand for.
@@ -179,23 +180,23 @@ class _Look:
         if _is_data(value) or id(value) in self._seen:
             return
         self._seen.add(id(value))
-        if isinstance(value, (np.ndarray, list, dict, set, tuple, frozenset)):
+        if is_a(value, (np.ndarray, list, dict, set, tuple, frozenset)):
             return self._data(value, name)
         if hasattr(type(value), "__ufuse_inner__"):
             value = value.__wrapped__
-        if isinstance(value, functools.partial):
+        if is_a(value, functools.partial):
             self._value(value.func, name)
             for given in (*value.args, *value.keywords.values()):
                 self._value(given, name)
-        elif isinstance(value, types.FunctionType) and not callees.is_stable(value):
+        elif is_a(value, types.FunctionType) and not callees.is_stable(value):
             if callees.is_own(value):
                 return self._source(value)
             self._library(value, name)
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             if any(value.__self__ is each for each in self._objects):
                 return self._value(value.__func__, name)
             self._owner(value.__self__, name)
-        elif isinstance(value, np.ufunc):
+        elif is_a(value, np.ufunc):
             if all(set(each) <= set("O->") for each in value.types):
                 self._fail(name)
         else:
@@ -205,21 +206,21 @@ class _Look:
     def _data(self, value: Any, name: str) -> None:
         containers, leaves = copies.contents(value)
         for leaf in leaves:
-            if isinstance(leaf, (set, frozenset)):
+            if is_a(leaf, (set, frozenset)):
                 for item in leaf:
                     self._value(item, name)
-            elif not (isinstance(leaf, np.ndarray) and not leaf.dtype.hasobject):
+            elif not (is_a(leaf, np.ndarray) and not leaf.dtype.hasobject):
                 self._value(leaf, name)
-        if any(not isinstance(each, (tuple, frozenset)) for each in (*containers, *leaves)):
+        if any(not is_a(each, (tuple, frozenset)) for each in (*containers, *leaves)):
             self._shared = self._shared or f"`{name}`"
 
     def _library(self, value: Any, name: str) -> None:
         """Of Python's library, NumPy or SciPy: known by name and module."""
         named = getattr(value, "__name__", name)
         owner = getattr(value, "__self__", None)
-        if isinstance(value, type):
+        if is_a(value, type):
             self._kind(value, name)
-        elif owner is not None and not isinstance(owner, types.ModuleType):
+        elif owner is not None and not is_a(owner, types.ModuleType):
             self._owner(owner, named)
         elif getattr(builtins, named, None) is value:
             if named not in _BUILTINS:
@@ -243,9 +244,9 @@ class _Look:
         streams = (np.random.mtrand._rand, random._inst, *self._leaves)
         if name == "seed":  # which asks the system, if it is not told
             self._fail(name)
-        if any(owner is each for each in streams) or isinstance(owner, np.ufunc):
+        if any(owner is each for each in streams) or is_a(owner, np.ufunc):
             return
-        if not (isinstance(owner, type) and callees.is_library(owner.__module__)):
+        if not (is_a(owner, type) and callees.is_library(owner.__module__)):
             self._fail(name)
 
     def _module(self, module: str, named: str, name: str) -> None:
@@ -304,13 +305,13 @@ class _Look:
         if value is ...:
             return  # Python complains, both times
         rest = chain[1:]
-        while rest and isinstance(value, types.ModuleType):
+        while rest and is_a(value, types.ModuleType):
             try:
                 value = _core.quietly(getattr, value, rest[0])
             except AttributeError:
                 return
             rest = rest[1:]
-        if isinstance(value, types.ModuleType):
+        if is_a(value, types.ModuleType):
             self._fail(".".join(chain))  # handed on as an object
         self._value(value, ".".join(chain[: len(chain) - len(rest)]))
         for name in rest:
@@ -326,9 +327,9 @@ class _Look:
             if value is None:
                 continue
             found = True
-            if isinstance(value, property):
+            if is_a(value, property):
                 value = value.fget
-            elif isinstance(value, (staticmethod, classmethod)):
+            elif is_a(value, (staticmethod, classmethod)):
                 value = value.__func__
             self._value(value, name)
         if found or name in _ATTRIBUTES:
@@ -343,7 +344,7 @@ class _Look:
 def _is_data(value: Any) -> bool:
     """A number, a text or the like, whose operators are Python's or NumPy's."""
     kind = type(value)
-    return isinstance(value, _DATA) and (
+    return is_a(value, _DATA) and (
         kind.__module__ in ("builtins", "types") or callees.is_library(kind.__module__)
     )
 

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from ufuse import _core
+from ufuse._core import is_a
 from ufuse.source import names
 from ufuse.source.text import NoSource
 
@@ -89,7 +90,7 @@ _DESCRIPTORS = (*_METHODS, types.GetSetDescriptorType, types.MemberDescriptorTyp
 # Functions that go on where something is sent or thrown into them.
 _GOES_ON = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
-_Dispatcher: type | None = type(np.sum) if not isinstance(np.sum, types.FunctionType) else None
+_Dispatcher: type | None = type(np.sum) if not is_a(np.sum, types.FunctionType) else None
 _CODE = (
     types.FunctionType,
     types.BuiltinFunctionType,
@@ -125,7 +126,7 @@ _STRANGE_FOLDERS = tuple(
 
 def is_library(module: Any) -> bool:
     """Whether a module's name belongs to NumPy or SciPy, whose globals do not change."""
-    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+    return is_a(module, str) and module.partition(".")[0] in _LIBRARIES
 
 
 def is_stable(function: types.FunctionType) -> bool:
@@ -135,7 +136,7 @@ def is_stable(function: types.FunctionType) -> bool:
     """
     module = function.__globals__.get("__name__")
     if module == "contextlib" and (inner := getattr(function, "__wrapped__", None)) is not None:
-        return isinstance(inner, types.FunctionType) and is_stable(inner)
+        return is_a(inner, types.FunctionType) and is_stable(inner)
     return function.__code__.co_filename == DISPATCHER_FILE or is_library(module)
 
 
@@ -185,10 +186,8 @@ def is_harmless_code(code: types.CodeType) -> bool:
     name = code.co_filename
     if name == DISPATCHER_FILE or name.startswith(_HARMLESS_FOLDERS):
         return not name.startswith(_STRANGE_FOLDERS)
-    if name.startswith(tracebacks.STANDARD):
-        return not is_installed(name.removeprefix(tracebacks.STANDARD))
-    # A module that is part of Python, and what makes a named tuple.
-    return name.startswith("<frozen ") or code.co_names == ("_tuple_new",)
+    # The second is the function that makes a named tuple.
+    return tracebacks.is_of_python(name) or code.co_names == ("_tuple_new",)
 
 
 def _package_of(function: types.FunctionType) -> str:
@@ -224,12 +223,12 @@ def _is_users(module: str) -> bool:
 
 def is_code(value: Any) -> bool:
     """Whether a value is a module or a callable, which is guarded; anything else is data."""
-    return isinstance(value, _CODE) or hasattr(type(value), "__ufuse_inner__")
+    return is_a(value, _CODE) or hasattr(type(value), "__ufuse_inner__")
 
 
 def is_dispatcher(value: Any) -> bool:
     """Whether a value is a function under NumPy's ``__array_function__`` protocol in C."""
-    return _Dispatcher is not None and isinstance(value, _Dispatcher)
+    return _Dispatcher is not None and is_a(value, _Dispatcher)
 
 
 def is_opaque(module: str) -> bool:
@@ -244,14 +243,14 @@ def _is_in(module: str, rows: list[str]) -> bool:
 
 
 def _is_standard(module: Any) -> bool:
-    if not isinstance(module, str):
+    if not is_a(module, str):
         return False
     top = module.partition(".")[0]
     return top in sys.stdlib_module_names or top == "ufuse"
 
 
 def _is_harmless(module: Any) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] in _HARMLESS_MODULES
+    return is_a(module, str) and module.partition(".")[0] in _HARMLESS_MODULES
 
 
 # What is called.
@@ -273,43 +272,43 @@ def stand_in(value: Any) -> Any:
 def callee(value: Any) -> Any:
     """What a function of ufuse's calls in the place of ``value``."""
     found = _found(value)
-    return value if isinstance(found, int) else found
+    return value if is_a(found, int) else found
 
 
 def _found(value: Any) -> Any:
     handler = _handler(value)
     if handler is not None:
         return handler
-    if isinstance(value, type):
+    if is_a(value, type):
         return _of_class(value)
-    if isinstance(value, np.ufunc):
+    if is_a(value, np.ufunc):
         if names.is_python_ufunc(value):
             return caller(value, "user_call", pure=False)
         return value
-    if isinstance(value, types.FunctionType):
+    if is_a(value, types.FunctionType):
         return _of_function(value)
-    if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
+    if is_a(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
         return _of_builtin(value)
     if is_dispatcher(value):
         found = _of_dispatcher(value, getattr(value, "_implementation", None))
-        return Handled(value, found) if isinstance(found, types.FunctionType) else found
+        return Handled(value, found) if is_a(found, types.FunctionType) else found
     inner = getattr(type(value), "__ufuse_inner__", None)
     if inner is not None:
         return inner(value)
-    if isinstance(value, StandIn):
+    if is_a(value, StandIn):
         return value
-    if isinstance(value, types.MethodType):
+    if is_a(value, types.MethodType):
         return _of_method(value)
-    if isinstance(value, functools.partial):
+    if is_a(value, functools.partial):
         return functools.partial(_core.site, value.func, *value.args, **value.keywords)
-    if isinstance(value, _METHODS):
+    if is_a(value, _METHODS):
         if value in (object.__setattr__, object.__delattr__, object.__sizeof__):
             return functools.partial(_of_object, value)
         owner = value.__objclass__
         known = owner in _KNOWN_OWNERS or owner is object or owner is _core.ndarray
         return value if known else caller(value, "user_call", pure=False)
     call = getattr(type(value), "__call__", None)  # noqa: B004
-    if isinstance(call, types.FunctionType) and is_own(call):
+    if is_a(call, types.FunctionType) and is_own(call):
         return functools.partial(_core.site, call, value)
     if not callable(value):
         return value  # raises
@@ -336,7 +335,7 @@ def _of_class(value: type) -> Any:
         return caller(value, "array", pure=False)
     init = value.__init__  # type: ignore[misc]
     plain = type(value) is type and value.__new__ is object.__new__
-    if plain and isinstance(init, types.FunctionType) and is_own(init):
+    if plain and is_a(init, types.FunctionType) and is_own(init):
         # A class of the user's: what sets its attributes is a call like others.
         return functools.partial(_core.construct, value)
     module = str(value.__module__)
@@ -353,7 +352,7 @@ def _of_class(value: type) -> Any:
 
 def _of_method(value: types.MethodType) -> Any:
     owner, function = value.__self__, value.__func__
-    if isinstance(owner, _core.ndarray):
+    if is_a(owner, _core.ndarray):
         return value
     if is_library(type(owner).__module__):
         return caller(value, "not_native", pure=False)  # of NumPy's global random generator
@@ -368,7 +367,7 @@ def _of_function(function: types.FunctionType) -> Any:
     wrapped = getattr(function, "__wrapped__", None)
     if function.__code__.co_filename == DISPATCHER_FILE and wrapped is not None:
         implementation = _of_dispatcher(function, wrapped)
-        if isinstance(implementation, types.FunctionType):
+        if is_a(implementation, types.FunctionType):
             # NumPy 1's dispatcher is a Python frame that `stacklevel` counts: keep it.
             return twin.dispatcher_twin(function, implementation)
         return implementation
@@ -396,12 +395,12 @@ def _of_function(function: types.FunctionType) -> Any:
 
 def _of_dispatcher(public: Any, implementation: Any) -> Any:
     """A function under NumPy's ``__array_function__`` dispatcher: its implementation's stand-in."""
-    if isinstance(implementation, types.FunctionType):
+    if is_a(implementation, types.FunctionType):
         if "like" in (implementation.__kwdefaults__ or ()):
             return caller(public, "not_native")  # NumPy asks the array given as `like=`
         found = _handler(implementation) or _of_function(implementation)
         # An opaque implementation is called under its public name, as NumPy would.
-        if isinstance(found, Caller):
+        if is_a(found, Caller):
             return caller(public, found.reason)
         return found
     return caller(public, "not_native")
@@ -409,7 +408,7 @@ def _of_dispatcher(public: Any, implementation: Any) -> Any:
 
 def _of_builtin(function: Any) -> Any:
     owner = function.__self__
-    if isinstance(owner, types.ModuleType | None):
+    if is_a(owner, (types.ModuleType, types.NoneType)):
         # A method of a module (`np.__getattribute__`) has no module itself.
         module = getattr(function, "__module__", None) or getattr(owner, "__name__", None)
         if function in _CALL_BACK:
@@ -431,20 +430,20 @@ def _of_builtin(function: Any) -> Any:
         if module in _NUMBER_MODULES:
             return functools.partial(_core.call_real, function)
         return caller(function, "user_call", pure=names.is_strict(module))
-    if isinstance(owner, (np.ufunc, _core.ndarray)):
+    if is_a(owner, (np.ufunc, _core.ndarray)):
         return function
-    if isinstance(owner, _DESCRIPTORS):
+    if is_a(owner, _DESCRIPTORS):
         return caller(function, "user_call", pure=False)
-    kind = owner if isinstance(owner, type) else type(owner)
+    kind = owner if is_a(owner, type) else type(owner)
     if is_library(kind.__module__):
         return caller(function, "not_native", pure=False)
-    if isinstance(owner, list) and function.__name__ == "sort":
+    if is_a(owner, list) and function.__name__ == "sort":
         return -1
-    if isinstance(owner, (str, bytes, bytearray)):
+    if is_a(owner, (str, bytes, bytearray)):
         return functools.partial(_core.call_real, function)
-    if isinstance(owner, _GOES_ON):
+    if is_a(owner, _GOES_ON):
         return caller(function, "user_call", pure=False)
-    if isinstance(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
+    if is_a(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
         return function
     if _is_harmless(kind.__module__):
         return function

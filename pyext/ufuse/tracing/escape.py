@@ -19,6 +19,7 @@ from collections import Counter, OrderedDict, deque
 from typing import Any
 
 from ufuse import _core
+from ufuse._core import is_a
 
 from . import tree
 
@@ -125,26 +126,26 @@ def _replace_in(holder: Any, real: dict[int, Any]) -> None:
 
     The methods are those of Python's classes: a subclass of the user's may have others.
     """
-    if isinstance(holder, (list, tuple)):
+    if is_a(holder, (list, tuple)):
         _core.replace_in_sequence(holder, real)
-    elif isinstance(holder, dict):
+    elif is_a(holder, dict):
         _replace_in_dict(holder, real)
-    elif isinstance(holder, deque):
+    elif is_a(holder, deque):
         for at, item in enumerate(deque.__iter__(holder)):
             if id(item) in real:
                 deque.__setitem__(holder, at, real[id(item)])
-    elif isinstance(holder, set):
+    elif is_a(holder, set):
         for item in [item for item in set.__iter__(holder) if id(item) in real]:
             set.discard(holder, item)
             set.add(holder, real[id(item)])
-    elif isinstance(holder, types.CellType):
+    elif is_a(holder, types.CellType):
         holder.cell_contents = real[id(holder.cell_contents)]
-    elif not isinstance(holder, (types.FrameType, type)):
+    elif not is_a(holder, (types.FrameType, type)):
         _replace_in_object(holder, real)
 
 
 def _replace_in_dict(holder: dict[Any, Any], real: dict[int, Any]) -> None:
-    kind: Any = OrderedDict if isinstance(holder, OrderedDict) else dict
+    kind: Any = OrderedDict if is_a(holder, OrderedDict) else dict
     items = list(kind.items(holder))
     for name, value in items:
         if id(value) in real:
@@ -161,7 +162,7 @@ def _replace_in_object(holder: Any, real: dict[int, Any]) -> None:
         _replace_in_dict(attributes, real)
     for kind in type(holder).__mro__:
         for slot in vars(kind).values():
-            if not isinstance(slot, types.MemberDescriptorType):
+            if not is_a(slot, types.MemberDescriptorType):
                 continue
             try:
                 value = slot.__get__(holder)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ufuse import _core
+from ufuse._core import is_a
 
 
 def raising() -> bool:
@@ -49,7 +50,7 @@ _blocks = _Blocks()
 
 
 def _records(manager: Any) -> bool:
-    return bool(getattr(manager, "_record", False))
+    return is_a(manager, warnings.catch_warnings) and bool(vars(manager).get("_record"))
 
 
 def _shown_by() -> Any:

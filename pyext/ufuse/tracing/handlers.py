@@ -85,7 +85,7 @@ def _asarray(
         return NotImplemented
     if dtype is not None:
         wanted = _dtype(dtype)
-        if not _is_number(wanted):
+        if not _is_number(wanted) or _drops_imaginary(a, wanted):
             return NotImplemented
         if wanted != a.dtype:
             a = a.astype(wanted)
@@ -103,6 +103,11 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
     return plain and dtype.char in "?bhilBHILfdFD"
 
 
+def _drops_imaginary(a: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a conversion loses imaginary parts, of which NumPy warns at the caller's line."""
+    return bool(a.dtype.kind == "c" and dtype.kind not in "cb")
+
+
 def _as_array(a: Any) -> Any:
     """A NumPy scalar, lazy or not, as the 0-d array that NumPy's conversions make of it."""
     return _core.as_array(a) if is_lazy(a) else np.asarray(a)
@@ -115,6 +120,8 @@ def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
         return NotImplemented
     dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
     if dtype is not None and not _is_number(_dtype(dtype)):
+        return NotImplemented
+    if dtype is not None and _drops_imaginary(args[0], _dtype(dtype)):
         return NotImplemented
     a = _as_array(args[0])
     if dtype is None or _dtype(dtype) == a.dtype:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ufuse import _core
+from ufuse._core import is_a
 from ufuse.source import sites
 from ufuse.source.facts import PLACED, SOURCES
 from ufuse.source.names import Meanings
@@ -90,10 +91,10 @@ class _Reader:
 
     def call(self, called: Any, arguments: list[_Source | None], keywords: tuple[str, ...]) -> None:
         """Where the arguments of a call go; keywords are the names of the last ones."""
-        if isinstance(called, np.ufunc) and not keywords:
+        if is_a(called, np.ufunc) and not keywords:
             return
         known: Iterable[_Source | None] = ()
-        if isinstance(called, types.FunctionType) and twin.is_traced(called):
+        if is_a(called, types.FunctionType) and twin.is_traced(called):
             self.function(called)
             known = _parameters(called.__code__, len(arguments) - len(keywords), keywords)
         for argument, into in itertools.zip_longest(arguments, known):

@@ -22,6 +22,13 @@ def is_ours(code: types.CodeType) -> bool:
     return code.co_filename.startswith(FOLDER)
 
 
+def is_of_python(file: str) -> bool:
+    """Whether a file is Python's own; installed packages may lie below its library's folder."""
+    if file.startswith(STANDARD):
+        return "-packages/" not in file.removeprefix(STANDARD)
+    return file.startswith("<frozen ")
+
+
 def is_of_handler(traceback: types.TracebackType) -> bool:
     """Whether an exception that left code of this package is one of a signal's handler.
 
@@ -31,9 +38,7 @@ def is_of_handler(traceback: types.TracebackType) -> bool:
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
     file = traceback.tb_frame.f_code.co_filename
-    if file.startswith((FOLDER, "<frozen ")):
-        return False
-    return not file.startswith(STANDARD) or "-packages" in file.removeprefix(STANDARD)
+    return not (file.startswith(FOLDER) or is_of_python(file))
 
 
 class UsersTraceback:

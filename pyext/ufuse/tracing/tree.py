@@ -15,21 +15,35 @@ from __future__ import annotations
 import operator
 import types
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ufuse import _core
+from ufuse._core import is_a
 
 _LEAVES = (np.ndarray, np.generic)
+_CONTAINERS = (tuple, list, dict, set, frozenset, deque)
 _METHODS = (types.BuiltinMethodType, types.MethodType)
 _PLAIN = frozenset((int, float, complex, str, bool, types.NoneType))
 
 
 def is_lazy(value: Any) -> bool:
     """Whether a value is a lazy array or scalar, whatever it says of its class."""
-    return type(value).__base__ is _core.ndarray
+    return is_a(value, _core.ndarray)
+
+
+def _base(container: Any) -> Any:
+    """Which of Python's own containers an object is; a class derived from one may have methods of
+    its own, which run where the user's code calls them, nowhere else."""
+    return next(kind for kind in _CONTAINERS if is_a(container, kind))
+
+
+def _values(container: Any) -> Iterator[Any]:
+    """What a container holds."""
+    base = _base(container)
+    return iter(dict.values(container)) if base is dict else base.__iter__(container)
 
 
 # A walk yields the walks whose values it needs.
@@ -80,13 +94,13 @@ class Arguments:
             return value
         if key in self._memo:
             return self._memo[key]
-        if isinstance(value, _LEAVES):
+        if is_lazy(value) or is_a(value, _LEAVES):
             made = _core.wrap(value)
-        elif isinstance(value, tuple):
-            items = yield from self._items(value)
+        elif is_a(value, tuple):
+            items = yield from self._items(_values(value))
             if key in self._memo:
                 return self._memo[key]
-            if all(new is old for new, old in zip(items, value, strict=True)):
+            if all(map(operator.is_, items, _values(value))):
                 made = value
             else:
                 made = _remade(value, items)
@@ -150,19 +164,17 @@ class Results:
         open_values = [value]
         while open_values:
             value = open_values.pop()
-            items: Any
+            items: Iterable[Any]
             if is_lazy(value):
                 if id(value) not in self._seen:
                     self._seen.add(id(value))
                     self.lazies.append(value)
                 continue
-            if isinstance(value, (tuple, list, set, frozenset, deque)):
-                items = value
-            elif isinstance(value, dict):
-                items = value.values()
-            elif isinstance(value, types.FunctionType):
+            if is_a(value, _CONTAINERS):
+                items = _values(value)
+            elif is_a(value, types.FunctionType):
                 items = _cells(value)
-            elif isinstance(value, _METHODS):
+            elif is_a(value, _METHODS):
                 items = (value.__self__,)
             else:
                 continue
@@ -190,31 +202,32 @@ class Results:
         if id(value) in self._done:
             return self._done[id(value)]
         made = value
-        if isinstance(value, tuple):
+        if is_a(value, tuple):
             items = []
-            for item in value:
+            for item in _values(value):
                 items.append(item if type(item) in _PLAIN else (yield self._unwrapped(item)))
             if id(value) in self._done:
                 return self._done[id(value)]
-            if any(new is not old for new, old in zip(items, value, strict=True)):
+            if not all(map(operator.is_, items, _values(value))):
                 remade = _remade(value, items)
                 made = value if remade is None else remade
-        elif isinstance(value, (list, deque, dict)):
+        elif is_a(value, (list, deque, dict)):
             self._done[id(value)] = value
-            places = value.items() if isinstance(value, dict) else enumerate(value)
+            base: Any = _base(value)
+            places = dict.items(value) if is_a(value, dict) else enumerate(_values(value))
             for place, item in list(places):
                 if type(item) in _PLAIN:
                     continue
                 new = yield self._unwrapped(item)
                 if new is not item:
-                    value[place] = new
-        elif isinstance(value, (set, frozenset)):
-            if any(is_lazy(item) for item in value):
+                    base.__setitem__(value, place, new)
+        elif is_a(value, (set, frozenset)):
+            if any(map(is_lazy, _values(value))):
                 items = []
-                for item in value:
+                for item in _values(value):
                     items.append((yield self._unwrapped(item)))
                 made = type(value)(items)
-        elif isinstance(value, types.FunctionType):
+        elif is_a(value, types.FunctionType):
             self._done[id(value)] = value
             for cell in value.__closure__ or ():
                 try:
@@ -224,7 +237,7 @@ class Results:
                 real = yield self._unwrapped(content)
                 if real is not content:
                     cell.cell_contents = real
-        elif isinstance(value, _METHODS) and is_lazy(value.__self__):
+        elif is_a(value, _METHODS) and is_lazy(value.__self__):
             made = getattr((yield self._unwrapped(value.__self__)), value.__name__)
         self._keep.append(value)
         self._done[id(value)] = made

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ufuse import _core
+from ufuse._core import is_a
 from ufuse.source import heads, sites
 from ufuse.source.names import is_fixed, is_pure
 from ufuse.source.scan import Scan, scan
@@ -104,8 +105,8 @@ class Twin:
     def _held(self, value: Any) -> Any:
         if value is _MISSING or not callees.is_code(value):
             return value if value is _MISSING else DATA
-        inner = getattr(value, "_function", value)
-        helper = isinstance(inner, types.FunctionType) and inner is not self.original()
+        inner = value._function if hasattr(type(value), "__ufuse_inner__") else value
+        helper = is_a(inner, types.FunctionType) and inner is not self.original()
         if helper and is_traced(inner):
             self._children.append(twin_of(inner))
         return value
@@ -190,11 +191,11 @@ def _attribute_rows(space: Mapping[str, Any], chain: sites.Chain) -> list[Guard]
     value = space.get(first)
     rows: list[Guard] = []
     for name in attributes:
-        if not isinstance(value, (types.ModuleType, types.FunctionType)):
+        if not is_a(value, (types.ModuleType, types.FunctionType)):
             break
-        if callees.is_library(value.__name__):
-            getattr(value, name, None)  # SciPy imports a module when it is asked for
         names = vars(value)
+        if name not in names and callees.is_library(value.__name__):
+            _core.quietly(getattr, value, name, None)  # SciPy imports a module when asked for it
         if name not in names:
             return None
         value = names[name]
@@ -318,12 +319,12 @@ def codes_with_heads(function: types.FunctionType) -> Iterator[types.CodeType]:
     """The codes of a function in which loops may go on natively, as far as there are some."""
     for known in (_codes.get(function.__code__), _looped.get(function.__code__)):
         if known is not None:
-            yield known.code if isinstance(known, sites.Instrumented) else known
+            yield known.code if is_a(known, sites.Instrumented) else known
 
 
 def plain(function: Any) -> Any:
     """What answers calls that are not traced: the function, whose loops may go on natively."""
-    if isinstance(function, types.FunctionType):
+    if is_a(function, types.FunctionType):
         with contextlib.suppress(NoSource):
             return looped(function) or function
     return function
