@@ -477,3 +477,37 @@ def test_bytes_of_objects() -> None:
         return x.__sizeof__(), object.__sizeof__(x), (x * 2).sum().__sizeof__()
 
     check(f, np.arange(6.0))
+
+
+VALUES = {
+    "array": lambda x: x * 2,
+    "0-d array": lambda x: np.asarray(x.sum()),
+    "float": lambda x: x.sum(),
+    "truth": lambda x: (x > 1).any(),
+    "integer": lambda x: (x > 1).sum(),
+    "complex number": lambda x: (x * 1j).sum(),
+}
+NAMES = sorted({*dir(np.ndarray), *dir(np.float64), *dir(np.complex128), "nothing"} - {"mT"})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
+def test_attributes_are_those_of_the_real_object(make):
+    def attributes(x):
+        value = make(x)
+        found = []
+        for name in NAMES:
+            attribute = getattr(value, name, None)
+            found.append((name, hasattr(value, name), attribute is None, callable(attribute)))
+        return found
+
+    assert ufuse.jit(attributes)(np.arange(3.0)) == attributes(np.arange(3.0))
+
+
+def test_a_scalar_has_no_method_of_arrays():
+    def f(x):
+        with pytest.raises(AttributeError) as caught:
+            _ = x.sum().partition
+        return str(caught.value)
+
+    assert ufuse.jit(f)(np.arange(3.0)) == f(np.arange(3.0))

@@ -288,7 +288,20 @@ PyMethodDef kMethodDef = {"method",
                           reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_method)),
                           METH_VARARGS | METH_KEYWORDS, nullptr};
 
+PyObject* no_attribute(PyTypeObject* type, PyObject* name) {
+  return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'", type->tp_name,
+                      name);
+}
+
 PyObject* getattro(PyObject* self, PyObject* name) {
+  // The types of lazy scalars have the methods of arrays, and each type has special ones.
+  if (as_lazy(self)->array.scalar ||
+      (PyUnicode_GET_LENGTH(name) > 0 && PyUnicode_READ_CHAR(name, 0) == '_')) {
+    PyTypeObject* real = reinterpret_cast<PyTypeObject*>(steal(get_class(self, nullptr)).ptr());
+    PyObject* of_real = _PyType_Lookup(real, name);
+    if (of_real == nullptr) return no_attribute(real, name);
+    if (Py_TYPE(of_real)->tp_descr_get == nullptr) return Py_NewRef(of_real);
+  }
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   return guard([&]() -> PyObject* {
@@ -302,9 +315,7 @@ PyObject* getattro(PyObject* self, PyObject* name) {
                  : py::reinterpret_steal<py::object>(PyObject_GetAttr(type.ptr(), name));
     if (!of_type) {
       forget_exception();
-      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
-                   reinterpret_cast<PyTypeObject*>(type.ptr())->tp_name, name);
-      return nullptr;
+      return no_attribute(reinterpret_cast<PyTypeObject*>(type.ptr()), name);
     }
     // Class methods (float.fromhex) are bound to the type already.
     const bool binds = Py_TYPE(of_type.ptr())->tp_descr_get != nullptr;

@@ -61,11 +61,15 @@ PyObject* function_of_property(PyObject* object, PyObject* name, const char* whi
   return function != nullptr && PyFunction_Check(function) ? function : nullptr;
 }
 
-py::object attribute_of_real(PyObject* lazy, PyObject* name) {
+PyObject* builtin_getattr() {
   static PyObject* function = nullptr;  // no initialiser: see operator_function
   if (function == nullptr)
     function = py::object(py::module_::import("builtins").attr("getattr")).release().ptr();
-  return numpy_call(function, {lazy, name}, Reason::UnknownAttribute, false);
+  return function;
+}
+
+py::object attribute_of_real(PyObject* lazy, PyObject* name) {
+  return numpy_call(builtin_getattr(), {lazy, name}, Reason::UnknownAttribute, false);
 }
 
 // An attribute of a lazy array, or of a container's copy. What a lazy array does not have,
@@ -109,6 +113,15 @@ PyObject* read_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
     }
     return traced_if_array(found);
   });
+}
+
+PyObject* get_attribute(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  if (count < 2 || count > 3 || keywords != nullptr || !is_lazy(args[0]))
+    return PyObject_Vectorcall(builtin_getattr(), args, static_cast<std::size_t>(count), keywords);
+  PyObject* found = attribute_of_known(args[0], args[1]);
+  if (found != nullptr || count == 2 || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyErr_Clear();
+  return Py_NewRef(args[2]);
 }
 
 PyObject* found_object(PyObject*, PyObject* object) {
@@ -315,6 +328,9 @@ PyObject* outside(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyMethodDef kFunctions[] = {
+    {"get_attribute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(get_attribute)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "get_attribute(x, name, default=...): `getattr` of traced code."},
     {"read_attribute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(read_attribute)),
      METH_FASTCALL, "read_attribute(x, name): `x.name`; an array is traced from there on."},
     {"found", found_object, METH_O,

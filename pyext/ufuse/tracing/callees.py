@@ -417,6 +417,8 @@ def _of_builtin(function: Any) -> Any:
             return caller(function, "array", pure=True)
         if function in (builtins.setattr, builtins.delattr):
             return caller(function, "user_call", pure=False)
+        if function is builtins.getattr:
+            return _core.get_attribute
         if function in (builtins.isinstance, builtins.hasattr):
             return functools.partial(_core.call_on_like, function)
         if is_library(module):
