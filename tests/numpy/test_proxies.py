@@ -7,6 +7,7 @@ function is traced.
 
 import contextlib
 import functools
+import operator
 import types
 import warnings
 
@@ -210,77 +211,27 @@ class Missing:
     __call__, __enter__, __exit__ = Attributes.__call__, Attributes.__enter__, Attributes.__exit__
 
 
-class Row(list):
-    k = 2.0
+def derived(kind, *names):
+    """A class derived from a container of Python's, whose methods write down that they ran."""
 
-    def __iter__(self):
-        ASKED.append("iter")
-        return list.__iter__(self)
+    def asked(name, method):
+        def call(self, *args):
+            ASKED.append(name)
+            return method(self, *args)
 
-    def __len__(self):
-        ASKED.append("len")
-        return list.__len__(self)
+        return call
 
-    def __getitem__(self, item):
-        ASKED.append("getitem")
-        return list.__getitem__(self, item)
-
-    def __setitem__(self, item, value):
-        ASKED.append("setitem")
-        list.__setitem__(self, item, value)
-
-    def __eq__(self, other):
-        ASKED.append("eq")
-        return self is other
-
-    def __hash__(self):
-        ASKED.append("hash")
-        return 1
-
-    __call__, step = Attributes.__call__, Attributes.step
-    __enter__, __exit__ = Attributes.__enter__, Attributes.__exit__
+    own = ("k", "step", "__call__", "__enter__", "__exit__")
+    members = {name: vars(Attributes)[name] for name in own}
+    members |= {name: asked(name, getattr(kind, name)) for name in ("__iter__", "__len__", *names)}
+    members["__eq__"] = asked("__eq__", operator.is_)
+    members["__hash__"] = asked("__hash__", lambda self: 1)
+    return type(kind.__name__.title(), (kind,), members)
 
 
-class Pair(tuple):
-    k = 2.0
-    __eq__, __hash__ = Row.__eq__, Row.__hash__
-    __call__, step = Attributes.__call__, Attributes.step
-    __enter__, __exit__ = Attributes.__enter__, Attributes.__exit__
-
-    def __iter__(self):
-        ASKED.append("iter")
-        return tuple.__iter__(self)
-
-    def __len__(self):
-        ASKED.append("len")
-        return tuple.__len__(self)
-
-    def __getitem__(self, item):
-        ASKED.append("getitem")
-        return tuple.__getitem__(self, item)
-
-
-class Table(dict):
-    k = 2.0
-    __eq__, __hash__, __setitem__ = Row.__eq__, Row.__hash__, Row.__setitem__
-    __call__, step = Attributes.__call__, Attributes.step
-    __enter__, __exit__ = Attributes.__enter__, Attributes.__exit__
-
-    def values(self):
-        ASKED.append("values")
-        return dict.values(self)
-
-    def items(self):
-        ASKED.append("items")
-        return dict.items(self)
-
-    def __iter__(self):
-        ASKED.append("iter")
-        return dict.__iter__(self)
-
-    def __len__(self):
-        ASKED.append("len")
-        return dict.__len__(self)
+Row = derived(list, "__getitem__", "__setitem__")
+Pair = derived(tuple, "__getitem__")
+Table = derived(dict, "__setitem__", "values", "items")
 
 
 def held(x, p):
