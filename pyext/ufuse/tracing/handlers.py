@@ -119,10 +119,10 @@ def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     if not plain or not is_lazy(args[0]) or kwargs.get("copy", True) is not True:
         return NotImplemented
     dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
-    if dtype is not None and not _is_number(_dtype(dtype)):
-        return NotImplemented
-    if dtype is not None and _drops_imaginary(args[0], _dtype(dtype)):
-        return NotImplemented
+    if dtype is not None:
+        wanted = _dtype(dtype)
+        if not _is_number(wanted) or _drops_imaginary(args[0], wanted):
+            return NotImplemented
     a = _as_array(args[0])
     if dtype is None or _dtype(dtype) == a.dtype:
         return a.copy("K")
