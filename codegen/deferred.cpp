@@ -79,7 +79,7 @@ void Deferred::await_load(const ir::Patience& patience) const {
 bool Deferred::may_be_near() const {
   const Stage& now = look();
   for (std::size_t i = 0; i < now.builds.size(); ++i)
-    if (!is_ready(now.builds[i]) && !jit_.may_be_near(*report_.groups[i].source, numerics_))
+    if (!is_ready(now.builds[i]) && !jit_.may_be_near(*report_.groups[i].source, {numerics_}))
       return false;
   return true;
 }
@@ -127,7 +127,7 @@ std::unique_ptr<Deferred::Stage> Deferred::begun(Clock::duration pause, bool awa
   made->generation = fork_generation();
   for (const ir::GroupReport& group : report_.groups)
     made->builds.push_back(
-        jit_.get_async(*group.source, numerics_, awaited ? Urgency::Awaited : Urgency::Later));
+        jit_.get_async(*group.source, {numerics_}, awaited ? Urgency::Awaited : Urgency::Later));
   made->executable = meanwhile_;
   made->report = said(report_, meanwhile_.get(), Reason::Compiling);
   made->pause = pause;

@@ -26,6 +26,9 @@ void run_behind_others(const std::function<void()>& task) {
   }
 }
 
+// A slow build holds up no others.
+constexpr std::chrono::seconds kLongestHold{3};
+
 }  // namespace
 
 std::size_t Builders::waiting() const {
@@ -51,7 +54,7 @@ bool Builders::post(std::function<void()> task, Urgency urgency) {
 
 bool Builders::keep_up() {
   const std::lock_guard lock(mutex_);
-  return busy_ + waiting() <= threads_.size();
+  return busy_ + waiting() <= threads_.size() && (waiting() == 0 || next() != queues_.end());
 }
 
 // Signals are for the program's own threads.
@@ -68,22 +71,34 @@ void Builders::start() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// The most urgent queue that has a task to begin now.
+Builders::Queues::iterator Builders::next() {
+  const auto found = std::ranges::find_if(queues_, [](const Queue& each) { return !each.empty(); });
+  const bool later = found == queues_.begin() + static_cast<int>(Urgency::Later);
+  return later && running_ > 0 && !stop_ && Clock::now() < held_until_ ? queues_.end() : found;
+}
+
 void Builders::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || waiting() > 0; });
-    if (waiting() == 0) return;
-    const auto queue =
-        std::ranges::find_if(queues_, [](const auto& each) { return !each.empty(); });
-    const bool awaited = queue == queues_.begin();
+    Queues::iterator queue;
+    while ((queue = next()) == queues_.end() && !stop_)
+      waiting() > 0 ? void(wake_.wait_until(lock, held_until_)) : wake_.wait(lock);
+    if (queue == queues_.end()) return;
+    const auto urgency = static_cast<Urgency>(queue - queues_.begin());
     std::function<void()> task = std::move(queue->front());
     queue->pop_front();
     ++busy_;
+    if (urgency == Urgency::Running) {
+      ++running_;
+      held_until_ = Clock::now() + kLongestHold;
+    }
     lock.unlock();
-    awaited ? task() : run_behind_others(task);
+    urgency == Urgency::Awaited ? task() : run_behind_others(task);
     task = nullptr;  // what it holds may take long to free
     lock.lock();
     --busy_;
+    if (urgency == Urgency::Running && --running_ == 0) wake_.notify_all();
     if (busy_ == 0 && waiting() == 0) idle_.notify_all();
   }
 }

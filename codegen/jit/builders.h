@@ -19,7 +19,8 @@
 namespace ufuse::codegen {
 
 // Awaited: somebody waits for it. Running: for a loop of the user's that runs. Later: for calls
-// that may come.
+// that may come; none of these begins while a loop waits for its own, with which it would share the
+// cores.
 enum class Urgency : std::uint8_t { Awaited, Running, Later };
 
 class Builders {
@@ -47,14 +48,21 @@ class Builders {
   void finish(std::chrono::milliseconds patience, const std::function<void()>& hurry);
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using Queue = std::deque<std::function<void()>>;
+  using Queues = std::array<Queue, 3>;  // by Urgency
+
   void start();
   void work();
   std::size_t waiting() const;
+  Queues::iterator next();
 
   const std::size_t most_, room_;
   std::mutex mutex_;  // of all below, but that anybody may read `busy_`
-  std::array<std::deque<std::function<void()>>, 3> queues_;  // by Urgency
+  Queues queues_;
   std::atomic<std::size_t> busy_ = 0;
+  std::size_t running_ = 0;  // of those that are busy: Urgency::Running
+  Clock::time_point held_until_;
   bool closed_ = false, stop_ = false;
   std::condition_variable wake_, idle_;
   std::vector<std::thread> threads_;

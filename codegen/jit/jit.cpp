@@ -93,9 +93,9 @@ class Jit::State {
 
   const unsigned generation = fork_generation();
 
-  Built get(const std::string& source, Numerics numerics) {
+  Built get(const std::string& source, BuildMode mode) {
     const Clock::time_point start = Clock::now();
-    const auto [job, is_new] = enter(source, numerics, Urgency::Awaited);
+    const auto [job, is_new] = enter(source, mode, Urgency::Awaited);
     Built built = job->future.get();
     if (is_new) return built;
     count(&JitStats::memory_hits);
@@ -104,17 +104,16 @@ class Jit::State {
     return built;
   }
 
-  std::shared_ptr<const Kernel> find(const std::string& source, Numerics numerics) {
+  std::shared_ptr<const Kernel> find(const std::string& source, BuildMode mode) {
     const std::lock_guard lock(mutex_);
-    const auto found = kernels_.find(key_of(source, numerics));
+    const auto found = kernels_.find(key_of(source, mode));
     if (found == kernels_.end()) return nullptr;
     found->second->used = ++clock_;
     return found->second->kernel.load();
   }
 
-  std::shared_future<Built> get_async(const std::string& source, Numerics numerics,
-                                      Urgency urgency) {
-    const auto [job, is_new] = enter(source, numerics, urgency);
+  std::shared_future<Built> get_async(const std::string& source, BuildMode mode, Urgency urgency) {
+    const auto [job, is_new] = enter(source, mode, urgency);
     std::shared_ptr<const Kernel> kernel = is_new ? nullptr : job->kernel.load();
     if (!kernel) return job->future;
     count(&JitStats::memory_hits);
@@ -123,9 +122,9 @@ class Jit::State {
     return known.get_future().share();
   }
 
-  bool may_be_near(const std::string& source, Numerics numerics) {
+  bool may_be_near(const std::string& source, BuildMode mode) {
     const std::lock_guard lock(mutex_);
-    const auto known = kernels_.find(key_of(source, numerics));
+    const auto known = kernels_.find(key_of(source, mode));
     if (known == kernels_.end()) return false;
     const Work::Stage stage = known->second->stage;
     return stage == Work::LookedFor || (stage == Work::Queued && builders_.keep_up());
@@ -157,10 +156,10 @@ class Jit::State {
  private:
   // One source text.
   struct Work {
-    Work(std::string text, Numerics mode) : source(std::move(text)), numerics(mode) {}
+    Work(std::string text, BuildMode m) : source(std::move(text)), mode(m) {}
 
     const std::string source;
-    const Numerics numerics;
+    const BuildMode mode;
     std::promise<Built> promise;
     const std::shared_future<Built> future = promise.get_future().share();
     std::atomic<std::shared_ptr<const Kernel>> kernel;  // once built
@@ -171,8 +170,9 @@ class Jit::State {
   };
   using Job = std::shared_ptr<Work>;
 
-  static std::string key_of(const std::string& source, Numerics numerics) {
-    return (numerics == Numerics::Fast ? "fast\n" : "exact\n") + source;
+  static std::string key_of(const std::string& source, BuildMode mode) {
+    return std::string(mode.numerics == Numerics::Fast ? "fast" : "exact") +
+           (mode.effort == Effort::Little ? " little\n" : "\n") + source;
   }
 
   void count(std::uint64_t JitStats::*counter) {
@@ -181,16 +181,16 @@ class Jit::State {
   }
 
   // The job for a source, and whether it was made now; a builder has it then.
-  std::pair<Job, bool> enter(const std::string& source, Numerics numerics, Urgency urgency) {
+  std::pair<Job, bool> enter(const std::string& source, BuildMode mode, Urgency urgency) {
     const std::lock_guard lock(mutex_);
-    std::string key = key_of(source, numerics);
+    std::string key = key_of(source, mode);
     Job job;
     if (const auto known = kernels_.find(key); known != kernels_.end()) {
       job = known->second;
       job->used = ++clock_;
       return {std::move(job), false};
     }
-    job = std::make_shared<Work>(source, numerics);
+    job = std::make_shared<Work>(source, mode);
     job->used = ++clock_;
     try {
       if (ending_) throw ending();
@@ -252,7 +252,7 @@ class Jit::State {
   void forget(const Job& job) {
     const std::lock_guard lock(mutex_);
     ++stats_.failed;
-    const auto known = kernels_.find(key_of(job->source, job->numerics));
+    const auto known = kernels_.find(key_of(job->source, job->mode));
     if (known != kernels_.end() && known->second == job) kernels_.erase(known);
   }
 
@@ -298,7 +298,7 @@ class Jit::State {
     const std::string text = config_.preamble + (halves ? config_.half : "") + job.source;
     const Toolchain& tools = toolchain(use);
     const std::string known_by =
-        "ufuse kernel 2\n" + tools.identity() + "\n" + key_of(text, job.numerics);
+        "ufuse kernel 2\n" + tools.identity() + "\n" + key_of(text, job.mode);
     const CacheKey key(known_by);
     const std::vector<std::string> parents = work_parents(environment_, store_);
     if (const std::optional<std::string> object = store_.read(key)) {
@@ -331,7 +331,7 @@ class Jit::State {
         if (!folder) throw CompileError(folder.trouble() + ": " + kNotWritten);
         built = folder.path() + "/kernel.cpp";
         if (!write_file(built, text)) throw CompileError(parent + ": " + kNotWritten);
-        return compile_in(folder.path(), tools, job.numerics, key, parents, cancel);
+        return compile_in(folder.path(), tools, job.mode, key, parents, cancel);
       } catch (const CompileError& error) {
         const bool hopeless = !is_about_the_disk(error);
         if (!first || hopeless) {
@@ -348,7 +348,7 @@ class Jit::State {
   }
 
   std::shared_ptr<const Kernel> compile_in(const std::string& folder, const Toolchain& tools,
-                                           Numerics numerics, const CacheKey& key,
+                                           BuildMode mode, const CacheKey& key,
                                            const std::vector<std::string>& parents,
                                            const Cancel& cancel) {
     const std::string library = folder + "/kernel.so";
@@ -357,7 +357,7 @@ class Jit::State {
       object = read_file(library).value_or("");
       return std::make_shared<const Kernel>(object, mark_of(key), parents);
     };
-    tools.build(folder, numerics, cancel);
+    tools.build(folder, mode, cancel);
     std::shared_ptr<const Kernel> kernel;
     try {
       kernel = loaded();
@@ -365,7 +365,7 @@ class Jit::State {
       // Perhaps a symbol of a library that only the driver links.
       if (!tools.direct()) throw;
       unlink(library.c_str());
-      tools.build_by_driver(folder, numerics, cancel);
+      tools.build_by_driver(folder, mode, cancel);
       kernel = loaded();
     }
     store_.put(key, object);
@@ -433,21 +433,19 @@ Jit::State& Jit::state() const {
   return *current;
 }
 
-Built Jit::get(const std::string& source, Numerics numerics) {
-  return state().get(source, numerics);
+Built Jit::get(const std::string& source, BuildMode mode) { return state().get(source, mode); }
+
+std::shared_ptr<const Kernel> Jit::find(const std::string& source, BuildMode mode) {
+  return state().find(source, mode);
 }
 
-std::shared_ptr<const Kernel> Jit::find(const std::string& source, Numerics numerics) {
-  return state().find(source, numerics);
-}
-
-std::shared_future<Built> Jit::get_async(const std::string& source, Numerics numerics,
+std::shared_future<Built> Jit::get_async(const std::string& source, BuildMode mode,
                                          Urgency urgency) {
-  return state().get_async(source, numerics, urgency);
+  return state().get_async(source, mode, urgency);
 }
 
-bool Jit::may_be_near(const std::string& source, Numerics numerics) {
-  return state().may_be_near(source, numerics);
+bool Jit::may_be_near(const std::string& source, BuildMode mode) {
+  return state().may_be_near(source, mode);
 }
 
 bool Jit::is_prompt() const { return state().is_prompt(); }

@@ -69,20 +69,18 @@ class Jit {
   // compiler, it failed, or its output cannot be loaded. Such a failure is remembered: asking again
   // gives the same at once. CompilerTrouble is not: asking again may try again. In a forked child a
   // future from before the fork may never become ready: poll it, do not wait.
-  std::shared_future<Built> get_async(const std::string& source,
-                                      Numerics numerics = Numerics::Exact,
+  std::shared_future<Built> get_async(const std::string& source, BuildMode mode = {},
                                       Urgency urgency = Urgency::Later);
 
   // The same, waiting however long it takes. Throws CompileError.
-  Built get(const std::string& source, Numerics numerics = Numerics::Exact);
+  Built get(const std::string& source, BuildMode mode = {});
 
   // Only from memory, never waiting; null when it is not there (yet).
-  std::shared_ptr<const Kernel> find(const std::string& source,
-                                     Numerics numerics = Numerics::Exact);
+  std::shared_ptr<const Kernel> find(const std::string& source, BuildMode mode = {});
 
   // Whether a kernel that is being built may be there within a moment: it is looked for on the
   // disk. Not while the compiler works for it, nor while it waits behind others for one.
-  bool may_be_near(const std::string& source, Numerics numerics = Numerics::Exact);
+  bool may_be_near(const std::string& source, BuildMode mode = {});
 
   // Whether it makes sense to wait for a build. Not while the compiler is in trouble, nor while it
   // is slower than JitConfig::slow.

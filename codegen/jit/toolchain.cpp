@@ -49,13 +49,11 @@ constexpr std::array kFlags = {"-O3",
 // and raises its flag, as in NumPy. -fno-loop-unroll-and-jam: rows of a reduction in the order in
 // which they lie in memory, one stream instead of two.
 constexpr std::array kGccFlags = {"-fno-tree-sink", "-fno-loop-unroll-and-jam"};
+constexpr std::array kLittleFlags = {"-O1", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic",
+                                     "-fstrict-aliasing", "-finline-small-functions"};
 constexpr std::array kFastFlags = {"-ffp-contract=fast", "-DUFUSE_FAST"};
 
 constexpr const char* kCompiler = "the C++ compiler";
-
-Argv flags_for(bool is_clang) {
-  return is_clang ? Argv{} : Argv(kGccFlags.begin(), kGccFlags.end());
-}
 
 bool is_program_file(const std::string& path) {
   struct stat info {};
@@ -69,6 +67,16 @@ std::optional<Argv> command_of(const std::string& named) {
 }
 
 void append(Argv& argv, const Argv& more) { argv.insert(argv.end(), more.begin(), more.end()); }
+
+// What follows kFlags.
+Argv flags_for(BuildMode mode, bool is_clang) {
+  Argv flags;
+  const auto add = [&](const auto& more) { append(flags, Argv(more.begin(), more.end())); };
+  if (!is_clang) add(kGccFlags);
+  if (!is_clang && mode.effort == Effort::Little) add(kLittleFlags);
+  if (mode.numerics == Numerics::Fast) add(kFastFlags);
+  return flags;
+}
 
 // A driver's command without the words that name files of one run.
 Argv without_files(const Argv& command, std::string_view source) {
@@ -252,7 +260,8 @@ void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
     if (memo) memo->put(key, to_memo());
   }
   if (compile_.empty()) direct_ = false;
-  append(flags, flags_for(is_clang_));
+  for (const Effort effort : {Effort::Full, Effort::Little})
+    append(flags, flags_for({.effort = effort}, is_clang_));
   identity_ = version_ + "\n" + target_ + "\n" + join(flags) + "\n" + file_identity(driver_[0]) +
               "\n" + file_identity(openmp_) + "\n" + cpu_identity();
   description_ = version_ + " (" + join(driver_) + ")";
@@ -317,12 +326,11 @@ bool Toolchain::from_memo(const std::string& text) {
   return true;
 }
 
-Finished Toolchain::run_direct(const std::string& folder, Numerics numerics,
+Finished Toolchain::run_direct(const std::string& folder, BuildMode mode,
                                const Cancel& cancel) const {
   const std::string object = folder + "/kernel.o", library = folder + "/kernel.so";
   Argv compile = compile_, assemble = assemble_, link = link_;
-  append(compile, flags_for(is_clang_));
-  if (numerics == Numerics::Fast) append(compile, Argv(kFastFlags.begin(), kFastFlags.end()));
+  append(compile, flags_for(mode, is_clang_));
   append(compile, {folder + "/kernel.cpp", "-o", "-"});
   append(assemble, {"-o", object, "--"});
   append(link, {"-o", library, object, openmp_});
@@ -331,9 +339,9 @@ Finished Toolchain::run_direct(const std::string& folder, Numerics numerics,
   return run;
 }
 
-void Toolchain::build(const std::string& folder, Numerics numerics, const Cancel& cancel) const {
+void Toolchain::build(const std::string& folder, BuildMode mode, const Cancel& cancel) const {
   if (direct_.load(std::memory_order_relaxed)) {
-    const Finished run = run_direct(folder, numerics, cancel);
+    const Finished run = run_direct(folder, mode, cancel);
     if (run.kind == Finished::Ok && made_something(folder + "/kernel.so")) return;
     if (run.kind == Finished::TimedOut || run.kind == Finished::Flooded ||
         run.kind == Finished::Cancelled)
@@ -341,7 +349,7 @@ void Toolchain::build(const std::string& folder, Numerics numerics, const Cancel
     // The driver, whose compiler proper was killed as well, only says that it failed.
     const bool killed = run.status > 128;
     try {
-      build_by_driver(folder, numerics, cancel);
+      build_by_driver(folder, mode, cancel);
     } catch (const CompileError& error) {
       if (!killed) throw;
       throw CompilerTrouble(error.what(), error.output());
@@ -349,16 +357,15 @@ void Toolchain::build(const std::string& folder, Numerics numerics, const Cancel
     if (!killed) direct_.store(false);
     return;
   }
-  build_by_driver(folder, numerics, cancel);
+  build_by_driver(folder, mode, cancel);
 }
 
-void Toolchain::build_by_driver(const std::string& folder, Numerics numerics,
+void Toolchain::build_by_driver(const std::string& folder, BuildMode mode,
                                 const Cancel& cancel) const {
   const std::string library = folder + "/kernel.so";
   Argv argv = driver_;
   append(argv, Argv(kFlags.begin(), kFlags.end()));
-  append(argv, flags_for(is_clang_));
-  if (numerics == Numerics::Fast) append(argv, Argv(kFastFlags.begin(), kFastFlags.end()));
+  append(argv, flags_for(mode, is_clang_));
   // clang -fopenmp would look for a libomp of its own, so only its compiler proper is told.
   append(argv, is_clang_ ? Argv{"-Xclang", "-fopenmp"} : Argv{"-fopenmp"});
   append(argv, {"-shared", folder + "/kernel.cpp", "-o", library, "-Wl,--as-needed", openmp_});

@@ -20,6 +20,13 @@ class EntryStore;
 
 // What may the compiler do with floating point? Fast allows contraction into fused multiply-adds.
 enum class Numerics { Exact, Fast };
+// How long may it take? With little effort g++ takes a third of the time, and vectorises all the
+// same.
+enum class Effort { Full, Little };
+struct BuildMode {
+  Numerics numerics = Numerics::Exact;
+  Effort effort = Effort::Full;
+};
 
 class Toolchain {
  public:
@@ -38,15 +45,15 @@ class Toolchain {
   bool direct() const { return direct_.load(); }
 
   // Makes folder/kernel.so from folder/kernel.cpp. Throws CompileError with the compiler's words.
-  void build(const std::string& folder, Numerics numerics, const Cancel& cancel) const;
+  void build(const std::string& folder, BuildMode mode, const Cancel& cancel) const;
   // The same through the driver, with the libraries of C and of the compiler.
-  void build_by_driver(const std::string& folder, Numerics numerics, const Cancel& cancel) const;
+  void build_by_driver(const std::string& folder, BuildMode mode, const Cancel& cancel) const;
 
  private:
   Toolchain() = default;
   void identify(EntryStore* memo, const Cancel* cancel);
   void read_driver(const std::string& text);
-  Finished run_direct(const std::string& folder, Numerics numerics, const Cancel& cancel) const;
+  Finished run_direct(const std::string& folder, BuildMode mode, const Cancel& cancel) const;
   std::string to_memo() const;
   bool from_memo(const std::string& text);
 

@@ -13,7 +13,14 @@ using ir::program::Step;
 
 namespace {
 
-// Numbers from outside that the elements are computed with.
+// A call of rt::axes_of or rt::other_axes_of.
+std::string axes_of(const std::string& function, int first, int count, const std::string& part) {
+  return "rt::" + function + "<" + std::to_string(first) + ", " + std::to_string(count) + ">(" +
+         part + ")";
+}
+
+}  // namespace
+
 std::vector<Reg> numbers_of(const Step& s) {
   std::set<Reg> known(s.args.begin(), s.args.end());
   std::vector<Reg> numbers;
@@ -27,14 +34,6 @@ std::vector<Reg> numbers_of(const Step& s) {
   take(s.result);
   return numbers;
 }
-
-// A call of rt::axes_of or rt::other_axes_of.
-std::string axes_of(const std::string& function, int first, int count, const std::string& part) {
-  return "rt::" + function + "<" + std::to_string(first) + ", " + std::to_string(count) + ">(" +
-         part + ")";
-}
-
-}  // namespace
 
 // What functions are given.
 std::string ArrayPrinter::part(ArrayReg a) const {
@@ -53,10 +52,14 @@ void ArrayPrinter::fit(const Step& s) {
 void ArrayPrinter::elements(const Step& s) {
   const std::string rank = std::to_string(n_.rank(s.target));
   const auto bytes = [&](ArrayReg a) { return std::to_string(ir::size_of(n_.element_type(a))); };
-  const std::string name = "elements" + std::to_string(element_functions_++);
   const std::vector<Reg> numbers = numbers_of(s);
-  function(name, s, numbers);
+  const std::string name = function(s, numbers);
   line_("const rt::Part<" + rank + ">& to = " + part(s.target) + ";");
+  // NumPy would have temporaries of larger elements than the array's.
+  std::size_t largest = 0;
+  for (const Step& each : s.body) largest = std::max(largest, ir::size_of(n_.dtype(each.result)));
+  if (largest > ir::size_of(n_.element_type(s.target)))
+    exit_where_("rt::is_large(to.size(), " + std::to_string(largest) + ")", s.exit);
   const bool may_overlap = !s.arrays.empty() && !s.aside;
   if (may_overlap) line_("bool aside = false;");
   if (s.aside) line_("const bool aside = to.size() != 0;");
@@ -91,14 +94,35 @@ std::set<Reg> ArrayPrinter::chosen_values(const Step& s) const {
   return values;
 }
 
-// The loops over the elements. Their innermost one stands there twice: for elements side by side,
-// and for others.
-void ArrayPrinter::function(const std::string& name, const Step& s,
-                            const std::vector<Reg>& numbers) {
+// The name of the function that computes the elements. Steps that compute the same share one.
+std::string ArrayPrinter::function(const Step& s, const std::vector<Reg>& numbers) {
+  const std::string text = function_text(s, numbers);
+  std::map<std::string, std::string, std::less<>> names;
+  const auto number = [&](Reg r) { names.emplace(n_.name(r), "." + std::to_string(names.size())); };
+  std::ranges::for_each(s.args, number);
+  for (const Step& each : s.body) number(each.result);
+  std::ranges::for_each(numbers, number);
+  const std::string name = "elements" + std::to_string(known_functions_.size());
+  const auto [known, is_new] = known_functions_.emplace(
+      with_words(text,
+                 [&](std::string_view word) {
+                   const auto found = names.find(word);
+                   return found == names.end() ? std::string(word) : found->second;
+                 }),
+      name);
+  if (is_new) functions_ += "static __attribute__((noinline)) bool " + name + text + "\n";
+  return known->second;
+}
+
+// Its parameters, and the loops over the elements. Their innermost one stands there twice: for
+// elements side by side, a block at a time, where one that stands beside a whole row is repeated in
+// memory of its own; and for others.
+std::string ArrayPrinter::function_text(const Step& s, const std::vector<Reg>& numbers) const {
   const int rank = n_.rank(s.target), last = rank - 1;
   std::size_t depth = 0;
+  std::string made;
   const auto line = [&](const std::string& text) {
-    functions_ += std::string(2 * depth, ' ') + text + "\n";
+    made += std::string(2 * depth, ' ') + text + "\n";
   };
   const auto open = [&](const std::string& text) {
     line(text + " {");
@@ -118,7 +142,7 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
     parameters += ", " + part + "x" + std::to_string(i);
   for (Reg r : numbers)
     parameters += ", const " + ProgramNames::type_of(n_.dtype(r)) + " " + n_.name(r);
-  open("static __attribute__((noinline)) bool " + name + "(" + parameters + ")");
+  open("(" + parameters + ")");
   if (s.raises) line("rt::Flags flags;");
   const std::string end = std::to_string(last);
   line("const rt::i64 n = to.length[" + end + "], step = to.stride[" + end + "];");
@@ -126,7 +150,8 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   for (std::size_t i = 0; i < s.arrays.size(); ++i) {
     const std::string x = "x" + std::to_string(i);
     line("const rt::i64 step_" + x + " = " + x + ".stride[" + end + "];");
-    in_rows += " && step_" + x + " == sizeof(" + element_type(i) + ")";
+    in_rows += " && (step_" + x + " == sizeof(" + element_type(i) + ") || step_" + x + " == 0)";
+    line(element_type(i) + " same" + std::to_string(i) + "[rt::kBlock];");
   }
   line("const bool in_rows = " + in_rows + ";");
   std::string to = "to.at";
@@ -148,14 +173,14 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   if (!chosen.empty()) line("const rt::u8 unset = rt::unset();");
   const auto body = [&](bool side_by_side) {
     line("#pragma GCC ivdep");
-    open("for (rt::i64 i = 0; i < n; ++i)");
+    open("for (rt::i64 i = 0; i < " + std::string(side_by_side ? "size" : "n") + "; ++i)");
     for (std::size_t i = 0; i < s.arrays.size(); ++i) {
-      const std::string row = "row" + std::to_string(i), of = element_type(i);
+      const std::string k = std::to_string(i);
       line("const " + ProgramNames::type_of(n_.element_type(s.arrays[i])) + " " +
            n_.name(s.args[i]) + " = " +
            (side_by_side
-                ? "((const " + of + "*)" + row + ")[i];"
-                : "*(const " + of + "*)(" + row + " + i * step_x" + std::to_string(i) + ");"));
+                ? "from" + k + "[i];"
+                : "*(const " + element_type(i) + "*)(row" + k + " + i * step_x" + k + ");"));
     }
     for (const Step& each : s.body) {
       std::string value = each.kind == Step::Kind::Cast ? n_.cast_text(each) : n_.op_text(each);
@@ -163,12 +188,25 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
       line("const " + ProgramNames::type_of(n_.dtype(each.result)) + " " + n_.name(each.result) +
            " = " + value + ";");
     }
-    line((side_by_side ? "((" + type + "*)to_row)[i]" : "*(" + type + "*)(to_row + i * step)") +
-         " = " + n_.operand(s.result) + ";");
+    line((side_by_side ? "into[i]" : "*(" + type + "*)(to_row + i * step)") + " = " +
+         n_.operand(s.result) + ";");
     close();
   };
   open("if (in_rows)");
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::string k = std::to_string(i);
+    line("if (step_x" + k + " == 0) rt::repeat(same" + k + ", row" + k + ", n);");
+  }
+  open("for (rt::i64 begin = 0; begin < n; begin += rt::kBlock)");
+  line("const rt::i64 size = n - begin < rt::kBlock ? n - begin : rt::kBlock;");
+  line(type + "* const into = (" + type + "*)to_row + begin;");
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::string k = std::to_string(i), of = "const " + element_type(i) + "*";
+    line(of + " const from" + k + " = step_x" + k + " == 0 ? same" + k + " : (" + of + ")row" + k +
+         " + begin;");
+  }
   body(true);
+  close();
   --depth;
   line("} else {");
   ++depth;
@@ -177,7 +215,7 @@ void ArrayPrinter::function(const std::string& name, const Step& s,
   for (int axis = 0; axis < last; ++axis) close();
   line(s.raises ? "return rt::is_reported(flags);" : "return false;");
   close();
-  functions_ += "\n";
+  return made;
 }
 
 void ArrayPrinter::save(const Step& s) {

@@ -5,12 +5,17 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "codegen/program/names.h"
 
 namespace ufuse::codegen {
+
+// Numbers from outside that the elements of a step are computed with.
+std::vector<ir::program::Reg> numbers_of(const ir::program::Step& elements);
 
 class ArrayPrinter {
  public:
@@ -53,14 +58,16 @@ class ArrayPrinter {
   };
   Positions positions(const ir::program::Step& s, ir::program::ArrayReg of) const;
   std::set<ir::program::Reg> chosen_values(const ir::program::Step& s) const;
-  void function(const std::string& name, const ir::program::Step& s,
-                const std::vector<ir::program::Reg>& numbers);
+  std::string function(const ir::program::Step& s, const std::vector<ir::program::Reg>& numbers);
+  std::string function_text(const ir::program::Step& s,
+                            const std::vector<ir::program::Reg>& numbers) const;
 
   const ProgramNames& n_;
   Line line_;
   ExitWhere exit_where_;
   std::string functions_;
-  int rooms_ = 0, element_functions_ = 0;
+  std::map<std::string, std::string> known_functions_;  // what they are but for names, their names
+  int rooms_ = 0;
   std::vector<ir::program::ArrayReg> saved_;  // in the order of the text
 };
 

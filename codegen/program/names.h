@@ -18,6 +18,19 @@ inline bool is_word(char c) {
   return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+// A text in which each word is replaced.
+template <class Replacement>
+std::string with_words(std::string_view text, const Replacement& replacement) {
+  std::string made;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i + 1;
+    while (is_word(text[i]) && end < text.size() && is_word(text[end])) ++end;
+    made += replacement(text.substr(i, end - i));
+    i = end;
+  }
+  return made;
+}
+
 class ProgramNames {
  public:
   explicit ProgramNames(const ir::program::Program& program);

@@ -32,7 +32,7 @@ class ProgramPrinter : private ProgramNames {
         arrays_(
             *this, [this](const std::string& text) { line(text); },
             [this](const std::string& condition, int exit) { exit_where(condition, exit); }) {
-    forget_elements(program.body);
+    note_used(program.body);
   }
 
   PrintedProgram print() {
@@ -73,16 +73,20 @@ class ProgramPrinter : private ProgramNames {
     line("}" + behind);
   }
 
-  // Registers of elements are none of the program's variables.
-  void forget_elements(const Steps& list) {
+  // Elements have registers in functions of their own. What was written and taken back has left
+  // registers that nobody uses.
+  void note_used(const Steps& list) {
     for (const Step& s : list) {
+      used_arrays_.insert({s.array, s.target});
+      used_arrays_.insert(s.arrays.begin(), s.arrays.end());
       if (s.kind == Step::Kind::Elements) {
-        of_elements_.insert(s.args.begin(), s.args.end());
-        for (const Step& each : s.body) of_elements_.insert(each.result);
-      } else {
-        forget_elements(s.body);
-        forget_elements(s.other);
+        for (Reg r : numbers_of(s)) used_.insert(r);
+        continue;
       }
+      used_.insert(s.result);
+      used_.insert(s.args.begin(), s.args.end());
+      note_used(s.body);
+      note_used(s.other);
     }
   }
 
@@ -91,11 +95,12 @@ class ProgramPrinter : private ProgramNames {
   void declare() {
     for (std::size_t i = 0; i < p_.registers.size(); ++i) {
       const auto r = static_cast<Reg>(i);
-      if (of_elements_.contains(r)) continue;
+      if (!used_.contains(r) && frame_.registers[i] == 0) continue;
       line(type_of(dtype(r)) + " " + name(r) + "{};");
     }
     for (std::size_t i = 0; i < p_.arrays.size(); ++i) {
       const auto a = static_cast<ArrayReg>(i);
+      if (!used_arrays_.contains(a) && frame_.arrays[i] == 0) continue;
       line(part_type(a) + " " + array_name(a) + "{};");
       line("rt::u64 " + array_name(a) + "_object = 0, " + array_name(a) + "_is_view = 0;");
     }
@@ -149,22 +154,13 @@ class ProgramPrinter : private ProgramNames {
 
   // x0 -> the first operand, T -> their type, r -> the result.
   std::string filled(std::string_view expression, const Step& s) const {
-    std::string text;
-    for (std::size_t i = 0; i < expression.size();) {
-      std::size_t end = i + 1;
-      while (is_word(expression[i]) && end < expression.size() && is_word(expression[end])) ++end;
-      const std::string_view token = expression.substr(i, end - i);
-      if (token == "T")
-        text += memory_type(dtype(s.args.back()));
-      else if (token == "r")
-        text += name(s.result);
-      else if (token.size() == 2 && token[0] == 'x' && token[1] >= '0' && token[1] <= '2')
-        text += operand(s.args[static_cast<std::size_t>(token[1] - '0')]);
-      else
-        text += token;
-      i = end;
-    }
-    return text;
+    return with_words(expression, [&](std::string_view word) {
+      if (word == "T") return memory_type(dtype(s.args.back()));
+      if (word == "r") return name(s.result);
+      if (word.size() == 2 && word[0] == 'x' && word[1] >= '0' && word[1] <= '2')
+        return operand(s.args[static_cast<std::size_t>(word[1] - '0')]);
+      return std::string(word);
+    });
   }
   std::string address(ArrayReg a, const std::vector<Reg>& at) const {
     std::string sum = data(a);
@@ -345,7 +341,7 @@ class ProgramPrinter : private ProgramNames {
     }
     const DType of = element_type(s.target);
     const std::string type = part_type(s.target);
-    exit_where(size + " > rt::kMostElements", s.exit);
+    exit_where("rt::is_large(" + size + ", " + std::to_string(ir::size_of(of)) + ")", s.exit);
     line("const rt::u64 held[] = {" + held + "0};");
     line("const " + type + " made = rt::new_array((rt::NewArray*&)frame[" +
          std::to_string(FrameLayout::kNewArrays) + "], held, " + std::to_string(used.size()) +
@@ -422,7 +418,8 @@ class ProgramPrinter : private ProgramNames {
   int noted_ = 0;  // the line of the last comment
   std::vector<Around> around_;
   int labels_ = 0;
-  std::set<Reg> of_elements_;
+  std::set<Reg> used_;
+  std::set<ArrayReg> used_arrays_;
   ArrayPrinter arrays_;
 };
 

@@ -9,7 +9,8 @@ namespace rt {
 
 // Larger arrays are left to NumPy: it writes over temporaries from 256 KiB on, which changes the
 // order of operands, and gains little by a program.
-constexpr i64 kMostElements = (i64{1} << 14) - 1;
+constexpr i64 kMostBytes = (i64{256} << 10) - 1;
+inline bool is_large(i64 elements, i64 bytes) { return elements > kMostBytes / bytes; }
 constexpr i64 kMostProducts = i64{1} << 21;
 
 // Memory that is kept for the next time.
@@ -72,7 +73,7 @@ template <int N>
 
 template <class T, int N>
 inline bool does_not_fit(const Part<N>& to) {
-  return to.size() > kMostElements || !is_apart(to, sizeof(T));
+  return is_large(to.size(), sizeof(T)) || !is_apart(to, sizeof(T));
 }
 template <int M, int N>
 [[gnu::noinline]] inline bool does_not_broadcast(const Part<M>& x, const Part<N>& to) {
@@ -97,6 +98,14 @@ template <int M, int N>
     r.stride[axis] = own < 0 || x.length[own < 0 ? 0 : own] == 1 ? 0 : x.stride[own < 0 ? 0 : own];
   }
   return r;
+}
+
+// One element, as often as a row needs it, or a block of a row.
+constexpr i64 kBlock = 512;
+template <class T>
+[[gnu::noinline]] inline void repeat(T* to, const char* element, i64 n) {
+  const T value = *(const T*)element;
+  for (i64 i = 0; i < (n < kBlock ? n : kBlock); ++i) to[i] = value;
 }
 
 inline i64 common_divisor(i64 x, i64 y) {
@@ -170,8 +179,8 @@ template <int N>
 
 inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewArray)) | 1; }
 
-// Memory for an array in rows: of one that nobody holds any more, or new. Without an address where
-// there is none, or where NumPy's layout is not known.
+// Memory for an array in rows: the smallest that is large enough and nobody holds any more, or new.
+// Without an address where there is none, or where NumPy's layout is not known.
 // `held`: the objects of the arrays that are still used.
 template <int N>
 [[gnu::noinline]] inline Part<N> new_array(NewArray*& first, const u64* held, int count,
@@ -179,14 +188,15 @@ template <int N>
   const i64 bytes = put_in_rows(shape, element);
   if (N > 1 && bytes == 0) return shape;
   NewArray* found = nullptr;
-  for (NewArray* each = first; each != nullptr && found == nullptr; each = each->next) {
-    if (each->capacity < bytes) continue;
+  for (NewArray* each = first; each != nullptr; each = each->next) {
+    if (each->capacity < bytes || (found != nullptr && found->capacity <= each->capacity)) continue;
     bool is_held = false;
     for (int i = 0; i < count; ++i) is_held |= held[i] == ((u64)each | 1);
     if (!is_held) found = each;
   }
   if (found == nullptr) {
-    const i64 capacity = bytes < 256 ? 256 : bytes;
+    i64 capacity = 256;  // few sizes, so that arrays that grow find one another's memory
+    while (capacity < bytes) capacity *= 2;
     found = (NewArray*)__builtin_malloc(sizeof(NewArray) + (unsigned long)capacity);
     if (found == nullptr) return shape;
     found->next = first;
@@ -242,7 +252,7 @@ class Saved {
  public:
   // True where they are many, or there is no memory.
   bool save(const Part<N>& array) {
-    if (array.size() > kMostElements) return true;
+    if (is_large(array.size(), sizeof(T))) return true;
     if (array.size() == 0) return false;
     array_ = array;
     copy_ = made(room_, array, sizeof(T));

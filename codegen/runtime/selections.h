@@ -80,29 +80,44 @@ inline bool at_each(const Positions<I, K, B>& p, const Part<B>& beside, const Vi
     return false;
   });
 }
-template <int K, class Visit>
-inline bool at_each(const Mask<K>& p, const Part<1>& beside, const Visit& visit) {
+// From i on: the first place in a row of a mask that is true, or is not; n where there is none.
+inline i64 first_that_is(bool wanted, const char* row, i64 step, i64 i, i64 n) {
+  const u64 others = wanted ? 0 : 0x0101010101010101;
+  u64 eight = others;
+  while (step == 1 && i + 8 <= n) {
+    __builtin_memcpy(&eight, row + i, 8);
+    if (eight != others) break;
+    i += 8;
+  }
+  while (i < n && (*(const unsigned char*)(row + i * step) != 0) != wanted) ++i;
+  return i;
+}
+
+// Calls `run` for each run of a mask that is true: with its distance in bytes from the array's
+// first element, with the element of `beside` that belongs to its first one, and with its length.
+template <int K, class Run>
+inline void over_runs(const Mask<K>& p, const Part<1>& beside, const Run& run) {
   char* next = beside.at;
-  return over_rows(p.mask.length, [&](const i64(&at)[K]) {
+  over_rows(p.mask.length, [&](const i64(&at)[K]) {
     const char* const mask = row_of(p.mask, at);
     const i64 row = row_of(p.axes, at) - p.axes.at;
     const i64 n = p.mask.length[K - 1], step = p.mask.stride[K - 1];
-    for (i64 i = 0; i < n;) {
-      const i64 end = i + 8 < n ? i + 8 : n;
-      u64 eight = 1;
-      if (step == 1 && end - i == 8) __builtin_memcpy(&eight, mask + i, 8);
-      if (eight == 0) {
-        i = end;
-        continue;
-      }
-      for (; i < end; ++i) {
-        if (*(const unsigned char*)(mask + i * step) == 0) continue;
-        visit(row + i * p.axes.stride[K - 1], next);
-        next += beside.stride[0];
-      }
+    for (i64 i = 0; (i = first_that_is(true, mask, step, i, n)) < n;) {
+      const i64 end = first_that_is(false, mask, step, i, n);
+      run(row + i * p.axes.stride[K - 1], next, end - i);
+      next += (end - i) * beside.stride[0];
+      i = end;
     }
     return false;
   });
+}
+template <int K, class Visit>
+inline bool at_each(const Mask<K>& p, const Part<1>& beside, const Visit& visit) {
+  over_runs(p, beside, [&](i64 distance, char* at, i64 count) {
+    for (i64 i = 0; i < count; ++i)
+      visit(distance + i * p.axes.stride[K - 1], at + i * beside.stride[0]);
+  });
+  return false;
 }
 
 // How much of a mask is true. True where it does not have the lengths of the axes where it stands,
@@ -111,23 +126,27 @@ template <int K>
 [[gnu::noinline]] inline bool count_true(const Mask<K> p, i64& r) {
   for (int axis = 0; axis < K; ++axis)
     if (p.mask.length[axis] != p.axes.length[axis]) return true;
-  if (p.mask.size() > kMostElements) return true;
-  r = 0;
-  return over_rows(p.mask.length, [&](const i64(&at)[K]) {
+  if (is_large(p.mask.size(), sizeof(bool))) return true;
+  i64 all = 0;
+  over_rows(p.mask.length, [&](const i64(&at)[K]) {
     const unsigned char* const row = (const unsigned char*)row_of(p.mask, at);
     const i64 n = p.mask.length[K - 1], step = p.mask.stride[K - 1];
+    int in_row = 0;
     if (step == 1)
-      for (i64 i = 0; i < n; ++i) r += row[i] != 0;
+      for (i64 i = 0; i < n; ++i) in_row += row[i] != 0;
     else
-      for (i64 i = 0; i < n; ++i) r += row[i * step] != 0;
+      for (i64 i = 0; i < n; ++i) in_row += row[i * step] != 0;
+    all += in_row;
     return false;
   });
+  r = all;
+  return false;
 }
 
 // Whether a position is not there, or they are many.
 template <class I, int K, int B>
 [[gnu::noinline]] inline bool is_outside(const Positions<I, K, B> p) {
-  return p.index[0].size() > kMostElements || at_each(p, p.index[0], [](i64, char*) {});
+  return is_large(p.index[0].size(), sizeof(I)) || at_each(p, p.index[0], [](i64, char*) {});
 }
 
 // Whether the steps of an array become no larger from axis to axis: NumPy then lays out in rows
@@ -139,12 +158,32 @@ inline bool descends(const Part<N>& x) {
   return true;
 }
 
+template <class T>
+inline void copy_run(char* to, i64 to_step, const char* from, i64 from_step, i64 count) {
+  if (to_step == sizeof(T) && from_step == sizeof(T)) {
+#pragma GCC ivdep
+    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = ((const T*)from)[i];
+  } else if (to_step == sizeof(T) && from_step == 0) {
+    const T value = *(const T*)from;
+    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = value;
+  } else {
+    for (i64 i = 0; i < count; ++i) *(T*)(to + i * to_step) = *(const T*)(from + i * from_step);
+  }
+}
+
 // Reads the elements at some positions, or where a mask is true, of all axes of an array. True
 // where one is not there.
 template <class T, class P>
 [[gnu::noinline]] inline bool gather(const P p, const Part<P::kAxes> to) {
   const char* const from = p.axes.at;
   return at_each(p, to, [from](i64 distance, char* at) { *(T*)at = *(const T*)(from + distance); });
+}
+template <class T, int K>
+[[gnu::noinline]] inline bool gather(const Mask<K> p, const Part<1> to) {
+  over_runs(p, to, [&](i64 distance, char* at, i64 count) {
+    copy_run<T>(at, to.stride[0], p.axes.at + distance, p.axes.stride[K - 1], count);
+  });
+  return false;
 }
 // The same of some axes: `from` and `to_others` are the others, of the array and of what is made.
 template <class T, class P, int M>
@@ -160,6 +199,12 @@ template <class T, class P, int M>
 }
 
 // Writes them; all are there.
+template <class T, int K>
+[[gnu::noinline]] inline void scatter(const Mask<K> p, const Part<1> values) {
+  over_runs(p, values, [&](i64 distance, const char* value, i64 count) {
+    copy_run<T>(p.axes.at + distance, p.axes.stride[K - 1], value, values.stride[0], count);
+  });
+}
 template <class T, class P>
 [[gnu::noinline]] inline void scatter(const P p, const Part<P::kAxes> values) {
   char* const to = p.axes.at;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "numpy_shim/program/source.h"
 
@@ -39,6 +40,10 @@ struct Entered {
   bool counts_up = false;    // Over::Range: what is left of it is never negative
   bool has_chances = false;  // for tests: the program may be told to exit at any statement
 };
+
+// Which variables a round may read before it assigns them, by number. What the other ones hold when
+// the loop is entered does not matter to its program.
+std::vector<bool> read_first(const Loop& loop);
 
 ir::program::Program typed(const Loop& loop, const Entered& entered, World& world);
 

@@ -44,7 +44,7 @@ def is_copied_object(value: Any) -> bool:
         return False
     if kind.__new__ is not object.__new__ or type(getattr(value, "__dict__", None)) is not dict:
         return False
-    others = ("__del__", "__deepcopy__", "__copy__", "__ufuse_inner__")
+    others = ("__del__", "__deepcopy__", "__copy__")
     return not any(hasattr(kind, name) for name in others)
 
 

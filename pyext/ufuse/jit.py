@@ -24,6 +24,7 @@ from . import _core, environment, pickling
 from ._core import is_a
 from .pandas_engine import Engine
 from .source import carried
+from .source.names import Jitted
 from .source.text import names_used
 from .tracing import callees, tracebacks, twin
 from .tracing.parameters import Parameters, parameters
@@ -113,7 +114,7 @@ def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
             return function, args, keywords
 
 
-class Function:
+class Function(Jitted):
     """A function that runs as fused native loops; made by ``ufuse.jit``.
 
     It has the name, documentation, annotations and signature of the original, which is
@@ -221,7 +222,7 @@ class Function:
     def __repr__(self) -> str:
         return f"<ufuse.jit of {self.__wrapped__!r}>"
 
-    def __ufuse_inner__(self) -> Callable[..., Any]:
+    def _inner(self) -> Callable[..., Any]:
         """What stands for this function inside another traced function."""
         plan = self.plan()
         if plan.reason is not None:

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import ufuse
 from ufuse import _core
+from ufuse.source import sites
 from ufuse.tracing import escape
 
 ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "30"))
@@ -412,6 +413,23 @@ def test_a_handler_while_tracing_stops(operations):
     assert not _core.session_active()
     assert [type(each) for each in kept] == [np.ndarray]
     assert jitted(SMALL, []).tobytes() == function(SMALL, []).tobytes()
+
+
+def test_a_handler_while_the_source_is_read(monkeypatch):
+    class Late(Exception):
+        pass
+
+    def interrupted(*_):
+        monkeypatch.undo()
+        raise Late
+
+    jitted = ufuse.jit(lambda x: x * 2 + 1)
+    monkeypatch.setattr(sites, "instrumented", interrupted)
+    with pytest.raises(Late):
+        jitted(SMALL)
+    assert not _core.session_active()
+    assert jitted(SMALL).tobytes() == (SMALL * 2 + 1).tobytes()
+    assert jitted.explain(SMALL).mode != "plain"
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="they waited for nothing before")

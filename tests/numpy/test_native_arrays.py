@@ -367,6 +367,19 @@ def index_arrays_apart(t, i):
     return t[i, :, 0]
 
 
+def long_masks(x, mask, y, m):
+    for i in range(1, 4):
+        part = x[mask]
+        y[mask] = part * 2 + i
+        y[~mask] = i
+        x[::2][mask[::2]] += 1
+        x[mask[::-1]] = part[::-1]
+        rows = m[:, mask]
+        m[:, mask] = rows - i
+        m[0, mask] = x[mask]
+    return part, rows
+
+
 def in_functions(v, m, mask):
     s = 0.0
     for i in range(1, 4):
@@ -442,6 +455,20 @@ def outer_products(v, w, m):
         d = np.less.outer(m[:2], v[:i])
         e = np.subtract.outer(v[::-1], w[::2])
     return a, b, c, d, e
+
+
+def beside_rows(wide, v, w):
+    for i in range(1, 4):
+        wide[:] = wide * v[:, None] + w
+        wide += v[:, None] - wide[:, i : i + 1]
+        wide[1:] = np.minimum(wide[:-1], np.add.outer(wide[1:, i], wide[0]))
+        wide[:, ::2] = v[:, None] + w[::2] * 2
+        wide[i] = wide[i, 3:4] * w
+        wide[:, 5:9] = v[:, None]
+        row = w[i : i + 1] - w
+        square = v[:, None] * v + v[i : i + 1]
+        wide[:1, :4] += v[:4] + v[:1]
+    return row, square
 
 
 def powers(v, m, p):
@@ -762,7 +789,23 @@ def depend_on_each_other(v, w):
     return i
 
 
+LONG = RNG.random((4, 1300))
 CASES = [
+    (beside_rows, LONG, V[:4], LONG[1]),
+    (beside_rows, LONG.astype("f4"), V[:4].astype("f4"), LONG[1].astype("f4")),
+    (beside_rows, (LONG * 9).astype("i4"), np.arange(4, dtype="i4"), np.arange(1300, dtype="i4")),
+    (beside_rows, np.asfortranarray(LONG), V[:4], LONG[1]),
+    *(
+        (
+            long_masks,
+            LONG[1].copy(),
+            (LONG[0] < share) ^ (np.arange(1300) % 37 < turned),
+            V[0] + LONG[2],
+            LONG,
+        )
+        for share, turned in ((0, 0), (1, 0), (0.02, 0), (0.98, 0), (0.5, 0), (0, 18), (1, 9))
+    ),
+    (long_masks, LONG[1], np.repeat(LONG[0] < 0.7, 2)[::2], LONG[2], LONG.T.copy().T),
     (flow, M, M.T * 0.1, M + 1),
     (flow, np.asfortranarray(M), M * 0.2, M[:, ::-1]),
     (flow, M, M * np.inf, M + 1),
@@ -1058,6 +1101,33 @@ def test_a_signal_stops_a_loop_inside_a_function():
             signal.signal(signal.SIGALRM, before)
     assert v[1] == v[3] == v[0] * 3_000_000
     assert v[2] == (2_999_999 if v[0] else 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other", "size"),
+    [
+        *(("f8", "f8", size) for size in (32_767, 32_768)),
+        *(("f4", "f4", size) for size in (65_535, 65_536)),
+        *(("f4", "f8", size) for size in (32_767, 32_768, 65_535)),
+        *(("c8", "c8", size) for size in (32_767, 32_768)),
+        *(("c16", "c16", size) for size in (16_383, 16_384)),
+        *(("i4", "i4", size) for size in (65_535, 65_536)),
+    ],
+)
+def test_numpy_writes_over_its_own_temporaries(dtype, other, size):
+    """From some size on, which of several NaNs a sum gives is another one."""
+
+    def f(x, y, z):
+        for i in range(1, 4):
+            x[:] = z + x * y
+            x[i:] += y[i:] * z[:-i] - z[i:]
+        return x
+
+    x, y, z = (RNG.integers(1, 9, size).astype(each) for each in (dtype, dtype, other))
+    if x.dtype.kind != "i":
+        for each, number in ((x, np.nan), (y, -np.nan), (z, np.copysign(np.nan, -1))):
+            each[RNG.integers(0, size, size // 3)] = number
+    check(f, x, y, z, most=3, name=__file__)
 
 
 def test_large_arrays_are_not_kept_aside():

@@ -361,8 +361,20 @@ def through_integers(x, whole):
     return x
 
 
+def kept_from_before(x, last, stop):
+    for v in x:
+        if v > stop:
+            break
+        last, w = v * 2.0, v
+        for w in range(int(v)):
+            last = w
+    return last
+
+
 CASES = [
     (total, X),
+    (kept_from_before, X, "text", -1.0),
+    (kept_from_before, X * 4, X, 3.0),
     (through_integers, X * 3 - 1.5, np.zeros(30, "i8")),
     (through_integers, X * 3 - 1.5, np.zeros(30, "i2")),
     (total, X.astype("f4")),
@@ -405,20 +417,19 @@ def test_it_is_what_python_does(case):
     check(*case)
 
 
-@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
-def never_run():
-    """A function, the same with a head, and its loop, of which nothing is known yet.
+def never_run(function=total):
+    """A function, the same with a head, and its outermost loop, of which nothing is known yet.
 
     What is known of a loop belongs to its text and file, so each has a file of its own.
     """
     name = f"<never run {next(NUMBERS)}>"
-    text = inspect.getsource(total)
+    text = inspect.getsource(function)
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     space = {}
     exec(compile(text, name, "exec"), space)
-    made = looped(space["total"])
-    (loop,) = heads.loops_of(made.__code__)
-    return total, made, loop
+    made = looped(space[function.__name__])
+    loop = min(heads.loops_of(made.__code__), key=lambda each: each.facts["line"])
+    return function, made, loop
 
 
 def test_one_kind_of_arguments_does_not_close_the_loop_to_others():
@@ -429,6 +440,16 @@ def test_one_kind_of_arguments_does_not_close_the_loop_to_others():
         assert not loop.facts["versions"]
         assert made(X) == add(X)
     assert loop.facts["versions"]
+    assert not loop.facts["why_not"]
+
+
+def test_what_no_round_reads_needs_no_program_of_its_own():
+    function, made, loop = never_run(kept_from_before)
+    with told(eager=True):
+        for last in (None, 1, 2.5, "text", X, np.float32(1), (1, X)):
+            for x, stop in ((X, -1.0), (X * 4, 3.0), (X, 2.0), (X[:0], 0.0)):
+                alike([made(x, last, stop)], [function(x, last, stop)])
+    assert len(loop.facts["versions"]) == 1
     assert not loop.facts["why_not"]
 
 

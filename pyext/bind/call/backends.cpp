@@ -58,8 +58,8 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
   return interpreter().prepare(graph, layouts);
 }
 
-std::shared_future<codegen::Built> build_program(const std::string& text) {
-  return compiler(false).jit().get_async(text, codegen::Numerics::Exact, codegen::Urgency::Running);
+std::shared_future<codegen::Built> build_program(const std::string& text, codegen::Effort effort) {
+  return compiler(false).jit().get_async(text, {.effort = effort}, codegen::Urgency::Running);
 }
 
 void finish_builds(std::chrono::milliseconds patience) { compiler(false).jit().finish(patience); }

@@ -23,7 +23,7 @@ std::shared_ptr<const ir::Executable> prepare(const ir::Graph& graph, const ir::
                                               std::chrono::nanoseconds patience,
                                               std::chrono::nanoseconds brief, std::string& note);
 // Begins to build a program's text in the background.
-std::shared_future<codegen::Built> build_program(const std::string& text);
+std::shared_future<codegen::Built> build_program(const std::string& text, codegen::Effort effort);
 // What the compiler and its caches did in this process, and where they are.
 codegen::JitStats jit_stats();
 // The folder that a process started now would use, why it cannot use it (else empty), and what is

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "codegen/runtime/abi.h"
 #include "pyext/bind/lazy/lazy_array.h"
@@ -21,6 +22,11 @@ namespace {
 
 constexpr Py_ssize_t kMostParts = 8;  // of a tuple
 constexpr int kDeepest = 4;           // tuples inside one another
+
+// Memory of arrays that programs have made, for the next program: the system takes long to give it.
+// Who changes it holds Python's lock.
+constexpr std::int64_t kMostSpare = std::int64_t{2} << 20;  // bytes
+rt::NewArray* spare_arrays = nullptr;
 
 const rt::NewArray* new_array(std::uint64_t word) {
   return reinterpret_cast<const rt::NewArray*>(word & ~FrameLayout::kNew);
@@ -176,14 +182,27 @@ py::object Frame::object_of(std::uint64_t word) {
   return made;
 }
 
-void Frame::free_new_arrays() {
-  auto*& first = reinterpret_cast<rt::NewArray*&>(words_[FrameLayout::kNewArrays]);
-  while (first != nullptr) {
-    rt::NewArray* const next = first->next;
-    std::free(first);
-    first = next;
+Frame::Frame(const ir::program::Program& program, const codegen::FrameLayout& layout)
+    : program_(program), layout_(layout), words_(layout.words) {
+  words_[FrameLayout::kNewArrays] =
+      reinterpret_cast<std::uint64_t>(std::exchange(spare_arrays, nullptr));
+}
+
+Frame::~Frame() {
+  std::int64_t kept = 0;
+  for (const rt::NewArray* each = spare_arrays; each != nullptr; each = each->next)
+    kept += each->capacity;
+  auto* next = reinterpret_cast<rt::NewArray*>(words_[FrameLayout::kNewArrays]);
+  while (rt::NewArray* const each = next) {
+    next = each->next;
+    kept += each->capacity;
+    if (kept > kMostSpare) {
+      std::free(each);
+    } else {
+      each->next = spare_arrays;
+      spare_arrays = each;
+    }
   }
-  made_.clear();
 }
 
 py::object Frame::get(const Where& where, const std::vector<py::object>& entered) {

@@ -19,8 +19,8 @@ numpy_shim::program::Given given_of_traced(PyObject* object);
 
 class Frame {
  public:
-  Frame(const ir::program::Program& program, const codegen::FrameLayout& layout)
-      : program_(program), layout_(layout), words_(layout.words) {}
+  Frame(const ir::program::Program& program, const codegen::FrameLayout& layout);
+  ~Frame();
 
   std::uint64_t* words() { return words_.data(); }
   std::int64_t integer(ir::program::Reg r) const;
@@ -30,9 +30,8 @@ class Frame {
   void put(const ir::program::Where& where, PyObject* object);
   // What stands there. `entered`: what each variable held; unset where a variable has no value.
   py::object get(const ir::program::Where& where, const std::vector<py::object>& entered);
-  // Frees what the program has made; `get` has copied what Python goes on with.
-  void free_new_arrays();
-  ~Frame() { free_new_arrays(); }
+  // What the program has made is nobody's any more; `get` has copied what Python goes on with.
+  void forget_new_arrays() { made_.clear(); }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 

@@ -52,7 +52,7 @@ constexpr std::int64_t kAskEach = 1'000'000, kMostUnasked = 256, kSignalsEach = 
 constexpr std::int64_t kManyExits = 64, kWorse = 2;
 // Where a program's run takes less than its share of what Python's rounds took before, there is no
 // doubt that it is faster. It is given up after it has lost so many of so many trials.
-constexpr double kNoDoubt = 0.8, kLost = 1.05;
+constexpr double kNoDoubt = 1.0 / 3, kLost = 1.05;
 constexpr int kMostLost = 2, kMostTrials = 8;
 
 struct HeadObject {
@@ -110,7 +110,10 @@ Entered entered_with(const HeadObject& head, const Variables& variables,
                      GivenOf given_of = pyext::given_of) {
   Entered entered;
   entered.has_chances = program_tests().exits_after != 0;
-  for (const py::object& value : variables) entered.variables.push_back(given_of(value.ptr()));
+  // What nobody reads is the same, whatever it is: the loop needs no other program for it.
+  const std::vector<bool>& read_first = loop_state(head.loop).read_first;
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    entered.variables.push_back(read_first[i] ? given_of(variables[i].ptr()) : Given{});
   if (head.over == HeadObject::Range) {
     entered.over = Entered::Over::Range;
     const long long last = head.left > 0 ? head.next + (head.left - 1) * head.step : head.next;
@@ -389,7 +392,7 @@ class Run {
   }
 
   void fill() {
-    frame_.free_new_arrays();
+    frame_.forget_new_arrays();
     for (const Input& input : version_.program.inputs) {
       switch (input.from) {
         case Input::From::Variable:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "codegen/program/effort.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/text.h"
@@ -48,6 +49,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     state->text.outside = read_names(outside);
     state->outside = borrow(outside);
     state->text.statement = read_statement(tree);
+    state->read_first = numpy_shim::program::read_first(state->text);
     for (py::handle name : borrow(variables)) state->names.push_back(borrow(name.ptr()));
     for (const std::string& name : read_names(assigned))
       state->assigned.push_back(static_cast<int>(std::ranges::find(state->text.variables, name) -
@@ -141,7 +143,8 @@ Version* LoopState::version_for(const Entered& entered, const Names& names) {
 #endif
     auto made = std::make_unique<Version>(entered, std::move(world), std::move(program));
     made->printed = codegen::print_cpp(made->program, made->layout);
-    made->build = build_program(codegen::program_preamble() + made->printed.text);
+    made->build = build_program(codegen::program_preamble() + made->printed.text,
+                                codegen::effort_for(made->program));
     versions.push_back(std::move(made));
     return versions.back().get();
   } catch (const TypesChange&) {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +53,16 @@ def is_strict(module: Any) -> bool:
     return top in STRICT_MODULES or top in ("blake2", "md5", "sha1", "sha2", "sha3")
 
 
+class Jitted:
+    """The base of jitted functions, by which all others know one."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
 def is_python_ufunc(ufunc: np.ufunc) -> bool:
     """Whether each element is a call of Python, as of what ``np.frompyfunc`` makes."""
     return all(set(each) <= set("O->") for each in ufunc.types)
@@ -79,7 +89,7 @@ def is_pure(value: Any) -> bool:
     if is_a(value, type):
         known = value in (np.ndarray, np.dtype, np.finfo, np.iinfo) or issubclass(value, np.generic)
         return known or value.__module__ == "builtins"
-    if hasattr(kind, "__ufuse_inner__"):
+    if is_a(value, Jitted):
         return not value._is_joined  # else it is no twin itself
     if kind is tuple:
         return all(map(is_fixed, value))

@@ -22,6 +22,7 @@ import numpy as np
 
 from ufuse import _core, copies
 from ufuse._core import is_a
+from ufuse.source.names import Jitted
 from ufuse.source.sites import PerCode, chain_of
 from ufuse.source.text import NoSource, names_used, source_of
 from ufuse.tracing import callees
@@ -182,7 +183,7 @@ class _Look:
         self._seen.add(id(value))
         if is_a(value, (np.ndarray, list, dict, set, tuple, frozenset)):
             return self._data(value, name)
-        if hasattr(type(value), "__ufuse_inner__"):
+        if is_a(value, Jitted):
             value = value.__wrapped__
         if is_a(value, functools.partial):
             self._value(value.func, name)

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ufuse import _core, compare, copies
+from ufuse._core import is_a
 from ufuse.source import sites
+from ufuse.source.names import Jitted
 from ufuse.source.text import NoSource
 from ufuse.tracing import tree, twin
 from ufuse.tracing.run import Options, run
@@ -91,7 +93,7 @@ def _site(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call, at which functions of the user's are recorded as well."""
     if _current.record is None:
         return _core.site(f, *args, **kwargs)
-    if hasattr(type(f), "__ufuse_inner__"):
+    if is_a(f, Jitted):
         args, kwargs = f.joined(args, kwargs)
         f = f._function
     if isinstance(f, types.MethodType) and isinstance(f.__func__, types.FunctionType):

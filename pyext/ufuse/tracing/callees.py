@@ -223,7 +223,7 @@ def _is_users(module: str) -> bool:
 
 def is_code(value: Any) -> bool:
     """Whether a value is a module or a callable, which is guarded; anything else is data."""
-    return is_a(value, _CODE) or hasattr(type(value), "__ufuse_inner__")
+    return is_a(value, _CODE) or is_a(value, names.Jitted)
 
 
 def is_dispatcher(value: Any) -> bool:
@@ -292,9 +292,8 @@ def _found(value: Any) -> Any:
     if is_dispatcher(value):
         found = _of_dispatcher(value, getattr(value, "_implementation", None))
         return Handled(value, found) if is_a(found, types.FunctionType) else found
-    inner = getattr(type(value), "__ufuse_inner__", None)
-    if inner is not None:
-        return inner(value)
+    if is_a(value, names.Jitted):
+        return value._inner()
     if is_a(value, StandIn):
         return value
     if is_a(value, types.MethodType):

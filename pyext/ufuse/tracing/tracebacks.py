@@ -29,12 +29,14 @@ def is_of_python(file: str) -> bool:
     return file.startswith("<frozen ")
 
 
-def is_of_handler(traceback: types.TracebackType) -> bool:
+def is_of_handler(traceback: types.TracebackType | None) -> bool:
     """Whether an exception that left code of this package is one of a signal's handler.
 
     Python runs handlers between any two instructions. The last frame of such an exception is
     neither the package's nor the standard library's.
     """
+    if traceback is None:
+        return False
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
     file = traceback.tb_frame.f_code.co_filename

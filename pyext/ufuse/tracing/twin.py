@@ -23,11 +23,11 @@ from typing import Any
 from ufuse import _core
 from ufuse._core import is_a
 from ufuse.source import heads, sites
-from ufuse.source.names import is_fixed, is_pure
+from ufuse.source.names import Jitted, is_fixed, is_pure
 from ufuse.source.scan import Scan, scan
 from ufuse.source.text import NoSource
 
-from . import callees, filters, locking
+from . import callees, filters, locking, tracebacks
 
 # (globals or cell, name, value)
 Guard = tuple["dict[str, Any] | types.CellType", str, Any]
@@ -105,7 +105,7 @@ class Twin:
     def _held(self, value: Any) -> Any:
         if value is _MISSING or not callees.is_code(value):
             return value if value is _MISSING else DATA
-        inner = value._function if hasattr(type(value), "__ufuse_inner__") else value
+        inner = value._function if is_a(value, Jitted) else value
         helper = is_a(inner, types.FunctionType) and inner is not self.original()
         if helper and is_traced(inner):
             self._children.append(twin_of(inner))
@@ -272,6 +272,8 @@ def scanned(function: types.FunctionType) -> Scan:
     except NoSource as error:
         return Scan("no_source", str(error), 0, False)
     except Exception as error:
+        if tracebacks.is_of_handler(error.__traceback__):
+            raise
         return Scan("internal_error", f"{type(error).__name__}: {error}", 0, False)
 
 
