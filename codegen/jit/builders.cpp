@@ -26,7 +26,7 @@ void run_behind_others(const std::function<void()>& task) {
   }
 }
 
-// A slow build holds up no others.
+// A slow build of a running loop's holds up those for later calls no longer than that.
 constexpr std::chrono::seconds kLongestHold{3};
 
 }  // namespace

@@ -19,8 +19,8 @@
 namespace ufuse::codegen {
 
 // Awaited: somebody waits for it. Running: for a loop of the user's that runs. Later: for calls
-// that may come; none of these begins while a loop waits for its own, with which it would share the
-// cores.
+// that may come; for some seconds none of these begins while a running loop's is built, with which
+// it would share the cores.
 enum class Urgency : std::uint8_t { Awaited, Running, Later };
 
 class Builders {

@@ -49,6 +49,7 @@ constexpr std::array kFlags = {"-O3",
 // and raises its flag, as in NumPy. -fno-loop-unroll-and-jam: rows of a reduction in the order in
 // which they lie in memory, one stream instead of two.
 constexpr std::array kGccFlags = {"-fno-tree-sink", "-fno-loop-unroll-and-jam"};
+// Effort::Little: what vectorises, and what the passes before that need.
 constexpr std::array kLittleFlags = {"-O1", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic",
                                      "-fstrict-aliasing", "-finline-small-functions"};
 constexpr std::array kFastFlags = {"-ffp-contract=fast", "-DUFUSE_FAST"};

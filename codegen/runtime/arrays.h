@@ -222,15 +222,25 @@ inline bool lies_in_rows(const Part<N>& x) {
   return true;
 }
 
+// Copies elements that lie so many bytes apart, between memory that is not shared; where those that
+// are read lie no bytes apart, one as often as wanted.
+template <class T>
+inline void copy_run(char* to, i64 to_step, const char* from, i64 from_step, i64 count) {
+  if (to_step == sizeof(T) && from_step == sizeof(T)) {
+#pragma GCC ivdep
+    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = ((const T*)from)[i];
+  } else if (to_step == sizeof(T) && from_step == 0) {
+    const T value = *(const T*)from;
+    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = value;
+  } else {
+    for (i64 i = 0; i < count; ++i) *(T*)(to + i * to_step) = *(const T*)(from + i * from_step);
+  }
+}
+
 template <class T, int N>
 [[gnu::noinline]] inline void copy(Part<N> to, Part<N> from) {
   if constexpr (N == 1) {
-    if (to.stride[0] == sizeof(T) && from.stride[0] == sizeof(T)) {
-      __builtin_memcpy(to.at, from.at, (unsigned long)to.length[0] * sizeof(T));
-      return;
-    }
-    for (i64 i = 0; i < to.length[0]; ++i)
-      *(T*)(to.at + i * to.stride[0]) = *(const T*)(from.at + i * from.stride[0]);
+    copy_run<T>(to.at, to.stride[0], from.at, from.stride[0], to.length[0]);
   } else {
     Part<N - 1> row_to{to.at, {}, {}}, row_from{from.at, {}, {}};
     for (int axis = 1; axis < N; ++axis) {

@@ -158,23 +158,10 @@ inline bool descends(const Part<N>& x) {
   return true;
 }
 
-template <class T>
-inline void copy_run(char* to, i64 to_step, const char* from, i64 from_step, i64 count) {
-  if (to_step == sizeof(T) && from_step == sizeof(T)) {
-#pragma GCC ivdep
-    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = ((const T*)from)[i];
-  } else if (to_step == sizeof(T) && from_step == 0) {
-    const T value = *(const T*)from;
-    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = value;
-  } else {
-    for (i64 i = 0; i < count; ++i) *(T*)(to + i * to_step) = *(const T*)(from + i * from_step);
-  }
-}
-
 // Reads the elements at some positions, or where a mask is true, of all axes of an array. True
 // where one is not there.
-template <class T, class P>
-[[gnu::noinline]] inline bool gather(const P p, const Part<P::kAxes> to) {
+template <class T, class I, int K, int B>
+[[gnu::noinline]] inline bool gather(const Positions<I, K, B> p, const Part<B> to) {
   const char* const from = p.axes.at;
   return at_each(p, to, [from](i64 distance, char* at) { *(T*)at = *(const T*)(from + distance); });
 }
@@ -205,8 +192,8 @@ template <class T, int K>
     copy_run<T>(p.axes.at + distance, p.axes.stride[K - 1], value, values.stride[0], count);
   });
 }
-template <class T, class P>
-[[gnu::noinline]] inline void scatter(const P p, const Part<P::kAxes> values) {
+template <class T, class I, int K, int B>
+[[gnu::noinline]] inline void scatter(const Positions<I, K, B> p, const Part<B> values) {
   char* const to = p.axes.at;
   at_each(p, values,
           [to](i64 distance, const char* value) { *(T*)(to + distance) = *(const T*)value; });

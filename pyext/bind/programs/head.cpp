@@ -51,7 +51,8 @@ constexpr std::int64_t kAskEach = 1'000'000, kMostUnasked = 256, kSignalsEach = 
 // is given up.
 constexpr std::int64_t kManyExits = 64, kWorse = 2;
 // Where a program's run takes less than its share of what Python's rounds took before, there is no
-// doubt that it is faster. It is given up after it has lost so many of so many trials.
+// doubt that it is faster: what is known of Python's are first rounds, which take longer than later
+// ones where arrays become smaller. It is given up after it has lost so many of so many trials.
 constexpr double kNoDoubt = 1.0 / 3, kLost = 1.05;
 constexpr int kMostLost = 2, kMostTrials = 8;
 

@@ -44,7 +44,7 @@ struct Names {
 
 struct LoopState {
   numpy_shim::program::Loop text;
-  std::vector<bool> read_first;   // of the variables
+  std::vector<bool> read_first;   // numpy_shim::program::read_first of the text
   std::vector<py::object> names;  // of the variables
   py::object outside;             // the other names
   std::vector<int> assigned;      // variables, in the order in which they are handed back

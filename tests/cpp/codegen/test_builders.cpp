@@ -10,7 +10,6 @@ namespace ufuse::codegen {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 
 void wait_for(const std::atomic<bool>& truth) {
   while (!truth) std::this_thread::sleep_for(milliseconds(1));
