@@ -12,17 +12,23 @@ NumPy in a whole module, and ``%load_ext ufuse`` gives a notebook ``%%ufuse`` an
 
 import atexit
 import os
+from typing import TYPE_CHECKING
 
 from . import _core, environment
 from ._core import InternalError, ndarray
 from .compare import Mismatch
+from .function import Function
 from .jit import disabled, jit
 from .threads import get_num_threads, set_num_threads
 from .tracing import callees, escape, handlers, methods
 from .tracing.watchers import plainly
 
+if TYPE_CHECKING:  # at run time it is imported when somebody asks for it
+    from .tools.profiling import profile
+
 __version__ = _core.__version__
 __all__ = [
+    "Function",
     "InternalError",
     "Mismatch",
     "disabled",

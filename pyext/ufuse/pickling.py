@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from .source import carried
 
 if TYPE_CHECKING:
-    from .jit import Function
+    from .function import Function
 
 _MISSING = object()
 # The attribute of a jitted function under which its door is found.
@@ -114,7 +114,7 @@ def _behind_door(door: types.FunctionType) -> Function:
     known = _behind.get(door)
     made = known() if known is not None else None
     if made is None:
-        from .jit import Function
+        from .function import Function
 
         made = object.__new__(Function if contents is None else contents[0])
         _behind[door] = weakref.ref(made)

@@ -23,6 +23,7 @@ import ufuse
 from ufuse import _core
 from ufuse.tools import effects
 from ufuse.tracing import callees, handlers, twin
+from ufuse.tracing.watchers import watchers
 
 BACKENDS = ["compiled"]
 
@@ -169,7 +170,7 @@ class TestRight:
         f = ufuse.jit(lambda x: inner(x) * 2.0, verify=1)
         with pytest.raises(ufuse.Mismatch):
             f(X)
-        assert not ufuse.jit.__globals__["watchers"]
+        assert not watchers
 
     def test_calls_in_traced_calls_are_not_compared(self):
         inner = ufuse.jit(relu, verify=5)

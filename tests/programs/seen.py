@@ -12,7 +12,7 @@ import re
 import types
 
 import numpy as np
-from ufuse.jit import Function
+from ufuse.function import Function
 from ufuse.tracing import tree
 
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")

@@ -23,7 +23,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from ufuse.jit import Function
+from ufuse.function import Function
 from ufuse.tracing.run import Options
 from ufuse.tracing.tracebacks import UsersTraceback
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ufuse import _core, compare, copies
-from ufuse.jit import Function
+from ufuse.function import Function
 from ufuse.tracing.run import may_warn_late
 from ufuse.tracing.watchers import plainly
 
