@@ -7,6 +7,7 @@ function is traced.
 
 import contextlib
 import functools
+import inspect
 import operator
 import types
 import warnings
@@ -14,6 +15,7 @@ import warnings
 import numpy as np
 import pytest
 import ufuse
+from texts import function_of
 
 BACKENDS = ["interpreted"]
 CALLS = 4
@@ -93,7 +95,7 @@ OBJECTS = {
     "manager": lambda: Proxy(contextlib.nullcontext()),
     "nothing": Unbound,
 }
-THE = None  # what the functions below find in a global
+THE = None  # what the functions below find in a global; see `own`
 
 
 def multiplied(x, p):
@@ -156,9 +158,13 @@ def plain(value):
     return kind, value if kind in (int, float, bool) else None
 
 
-def outcomes(function, p):
-    global THE
-    THE = p
+def own(function, p):
+    """The function as if nobody had looked at its text yet, with ``THE`` as its global."""
+    return function_of(inspect.getsource(function), {"np": np, "THE": p})
+
+
+def outcomes(wrap, function, p):
+    function = wrap(own(function, p))
     x = np.arange(3.0)
     found = []
     for _ in range(CALLS):
@@ -173,7 +179,9 @@ def outcomes(function, p):
 @pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_proxies(function, make):
-    assert outcomes(ufuse.jit(function), make()) == outcomes(function, make())
+    ours, theirs = (outcomes(wrap, function, make()) for wrap in (ufuse.jit, lambda f: f))
+    same = ours == theirs  # in an assertion pytest would print the objects, and so ask them
+    assert same
 
 
 ASKED = []
@@ -251,9 +259,9 @@ def gets_a_result(x, p):
 @pytest.mark.parametrize("make", [Attributes, Missing, Row, Pair, Table])
 @pytest.mark.parametrize("function", [*FUNCTIONS, held, gets_a_result])
 def test_nobody_else_asks(function, make):
-    def asked(called):
-        global THE
-        THE = p = make()
+    def asked(wrap):
+        p = make()
+        called = wrap(own(function, p))
         found = []
         for _ in range(CALLS):
             ASKED.clear()
@@ -262,7 +270,7 @@ def test_nobody_else_asks(function, make):
             found.append(list(ASKED))
         return found
 
-    assert asked(ufuse.jit(function)) == asked(function)
+    assert asked(ufuse.jit) == asked(lambda f: f)
 
 
 LATE = types.ModuleType("late")

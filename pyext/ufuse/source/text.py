@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ufuse import _core
+from ufuse._core import is_a
 
 _FUTURES = 0
 for _name in __future__.all_feature_names:
@@ -150,7 +151,7 @@ def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
         tree, position = _surrounded(definition, code)
         around = tree.body
         tried = []
-        modules = {name for name in used if isinstance(names_of.get(name), types.ModuleType)}
+        modules = {name for name in used if is_a(names_of.get(name), types.ModuleType)}
         for imported in itertools.chain([modules], _imported(lines, code)):
             names = sorted(used & imported)
             if names in tried:

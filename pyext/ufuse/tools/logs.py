@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ufuse import _core
+from ufuse._core import is_a
 from ufuse.tracing.watchers import watchers
 
 from . import explain
@@ -89,9 +90,9 @@ def described(value: Any, depth: int = 3) -> str:
     >>> described([[[[4]]]])
     '[[[list]]]'
     """
-    if isinstance(value, np.ndarray):
+    if is_a(value, np.ndarray):
         return f"{value.dtype}{list(value.shape)}"
-    if isinstance(value, (list, tuple)) and len(value) <= 8 and depth > 0:
+    if is_a(value, (list, tuple)) and len(value) <= 8 and depth > 0:
         return f"[{', '.join(described(item, depth - 1) for item in value)}]"
     return type(value).__name__
 
