@@ -173,6 +173,7 @@ ir::RunStatus CompiledGraph::run(const ir::RunArgs& args) const {
     for (const std::size_t bytes : slots_) run.slots.push_back(pool_.take(bytes));
   } catch (const std::bad_alloc&) {
     run.status.redo = true;  // nothing is written yet
+    run.status.why = Reason::OutOfMemory;
     return run.status;
   }
   const std::vector<char> late = after_lasting(args);

@@ -35,7 +35,9 @@ class LeftToNumPy final : public ir::Executable {
   explicit LeftToNumPy(ir::Report report) : report_(std::move(report)) {
     for (ir::GroupReport& group : report_.groups) group.origin = "NumPy";
   }
-  ir::RunStatus run(const ir::RunArgs&) const override { return {.redo = true}; }
+  ir::RunStatus run(const ir::RunArgs&) const override {
+    return {.redo = true, .why = Reason::Compiling};
+  }
   const ir::Report& report() const override { return report_; }
   double expected_ns() const override { return 0; }
 

@@ -63,6 +63,7 @@ struct RunStatus {
   // computed on the way, or nothing has been built yet: the caller must compute it anew with NumPy
   // itself. In-place outputs have not been written when this is set.
   bool redo = false;
+  Reason why = Reason::Undecided;  // of `redo`
   // Given up: outputs hold anything.
   bool stopped = false;
 };

@@ -41,6 +41,8 @@ class Host {
   // NumPy would have warned of. Targets that are not `given` may get other new memory of their
   // layout.
   virtual void redo(Session& session, std::span<Want> targets, const std::vector<bool>& given) = 0;
+  // The user's line that led to a site, which may be one in NumPy's own code.
+  virtual Site users_line_of(const Site& site) const = 0;
   // A RuntimeWarning at a line of the user's.
   virtual void warn(const Site& site, const std::string& message) = 0;
 };

@@ -271,21 +271,21 @@ void Session::run(std::vector<Want>& wants, bool recorded) {
 
   const ir::RunArgs args{inputs, params, outputs, request.alias, lasting};
   request.executable = host_.prepare(graph, args);
-  bool redo = !request.executable;
+  std::optional<Reason> why_redo;
+  if (!request.executable) why_redo = Reason::NoBackend;
   if (request.executable) {
     const ir::RunStatus status = host_.run(*this, targets, *request.executable, args);
     const std::uint32_t raised = status.fp & request.report_mask;
-    redo = status.redo || (raised != 0 && !sole);
-    if (raised != 0 && !redo)
+    if (status.redo)
+      why_redo = status.why;
+    else if (raised != 0 && !sole)
+      why_redo = Reason::Warning;
+    else if (raised != 0)
       note_raised(*sole, numpy_shim::error_messages(ir::op_info(graph_[*sole].op).name, raised));
     record({Event::Kind::Run, {}, {}, current_.site, request.executable});
   }
-  if (redo) {
-    record({Event::Kind::Redo,
-            request.executable ? Reason::Redo : Reason::NoBackend,
-            {},
-            current_.site,
-            nullptr});
+  if (why_redo) {
+    record({Event::Kind::Redo, why_redo, {}, current_.site, nullptr});
     // Where no loop had the choice, NumPy need not fill memory that is merely free to be used
     // again.
     for (std::size_t i = 0; i < wants.size() && !request.executable; ++i) {

@@ -258,6 +258,7 @@ class InterpretedGraph : public Executable {
   } catch (const std::bad_alloc&) {
     RunStatus status;
     status.redo = true;  // memory that lasts is written when all is computed
+    status.why = Reason::OutOfMemory;
     return status;
   } catch (const interp::GivenUp&) {
     RunStatus status;

@@ -413,6 +413,18 @@ def test_events_name_lines_and_reasons():
     assert __file__ in {e["file"] for e in _core.events()}
 
 
+def test_what_is_computed_anew_names_the_users_line_and_says_why():
+    def function(x):
+        return np.mean(x - x) + np.var(x)  # in NumPy's own functions infinities are subtracted
+
+    with np.errstate(all="warn"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced(function, np.array([1.0, np.inf]))
+    events = [each for each in _core.events() if each["kind"] == "redo"]
+    assert {each["reason"] for each in events} == {"warning"}
+    assert {each["file"] for each in events} == {__file__}
+
+
 def test_long_loops_are_flushed():
     traced(loop, A)
     kinds = [e["kind"] for e in _core.events()]

@@ -66,6 +66,18 @@ class TestExplain:
         assert any(n.kind == "numpy_call" and n.detail == "sort" for n in notes)
         assert all(n.sentence.endswith(".") for n in notes)
 
+    def test_of_many_operations_the_first_are_named(self):
+        def f(x):
+            for i in range(1, 9):
+                x = np.sqrt(x + i) * i
+            return x
+
+        found = ufuse.jit(f).explain(abs(X))
+        assert len(found.groups[0].ops) == 24
+        assert "1. add sqrt multiply add" in str(found)
+        assert "multiply ... (24 operations)" in str(found)
+        assert "multiply ... (24 operations)" in found._repr_html_()
+
     def test_plain(self):
         def f(x):
             global KEPT

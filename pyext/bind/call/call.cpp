@@ -368,6 +368,14 @@ tracer::Site Call::users_line() {
   return frame_where([](const Code& code) { return !code.ours && !code.library; });
 }
 
+bool Call::is_of_library(const tracer::Site& site) const {
+  return site.code < codes_.size() && codes_[site.code].library;
+}
+
+tracer::Site Call::users_line_of(const tracer::Site& site) const {
+  return is_of_library(site) ? users_line_ : site;
+}
+
 int Call::frames_to(int level) {
   int all = 0;
   const tracer::Site found = frame_where([&](const Code& code) {
@@ -389,7 +397,9 @@ void Call::look_at_error_state() {
 void Call::enter(bool scalar_operator) {
   look_at_error_state();
   listen();
-  session_.enter(here(), scalar_operator);
+  const tracer::Site site = here();
+  if (is_of_library(site)) users_line_ = users_line();
+  session_.enter(site, scalar_operator);
   if (error_state_is_traceable()) return;
   session_.flush();  // warnings of earlier operations come before this one's
   throw Unsupported(Reason::ErrorState);
@@ -413,11 +423,12 @@ void Call::enter_method(const char* name) {
   const py::object code = methods.attr(name).attr("__code__");
   const auto [it, is_new] =
       code_index_.try_emplace(code.ptr(), static_cast<std::uint32_t>(codes_.size()));
-  if (is_new) codes_.push_back({code, methods.attr("__name__"), false});
+  if (is_new) codes_.push_back({code, methods.attr("__name__"), false, true});
   // The reduction is on the last line of these functions.
   std::int32_t last = 0;
   for (py::handle row : code.attr("co_lines")())
     last = row.cast<py::tuple>()[0].cast<std::int32_t>();
+  users_line_ = users_line();
   session_.set_site({it->second, last});
 }
 

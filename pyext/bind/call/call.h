@@ -251,6 +251,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
                     const ir::Executable& executable, const ir::RunArgs& args) override;
   void redo(tracer::Session& session, std::span<tracer::Want> targets,
             const std::vector<bool>& given) override;
+  tracer::Site users_line_of(const tracer::Site& site) const override;
   void warn(const tracer::Site& site, const std::string& message) override;
 
  private:
@@ -259,6 +260,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
     bool ours = false;     // of the package itself
     bool library = false;  // of NumPy or SciPy
   };
+  bool is_of_library(const tracer::Site& site) const;
   template <class Wanted>
   tracer::Site frame_where(Wanted wanted);
   void look_at_error_state();
@@ -268,6 +270,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void close();
 
   tracer::Session session_;
+  tracer::Site users_line_;  // of the last operation that stands in NumPy's or SciPy's own source
   ErrorState error_state_;
   bool traceable_ = true, warns_at_once_ = false, warns_by_function_ = false;
   bool immediate_ = false;

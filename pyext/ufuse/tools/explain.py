@@ -34,6 +34,8 @@ _KINDS = {
 }
 
 
+# So many operations of a group are named in a line.
+_MOST_SHOWN = 12
 # Where a program's C++ text says which line of the function follows.
 _LINE = re.compile(r"^ *// line (\d+)$", re.MULTILINE)
 
@@ -122,6 +124,13 @@ class Group(NamedTuple):
         return self.origin not in ("interpreter", "NumPy")
 
     @property
+    def what(self) -> str:
+        """Its operations in a line that can be read: of many, the first and how many there are."""
+        if len(self.ops) <= _MOST_SHOWN:
+            return " ".join(self.ops) or "copy"
+        return f"{' '.join(self.ops[:_MOST_SHOWN])} ... ({len(self.ops)} operations)"
+
+    @property
     def whence(self) -> str:
         """Where its code came from, in words."""
         if not self.is_compiled:
@@ -134,7 +143,7 @@ class Group(NamedTuple):
 
     def __str__(self) -> str:
         often = f"  x {self.runs}" if self.runs > 1 else ""
-        return f"{' '.join(self.ops) or 'copy'}{often}  [{self.whence}]"
+        return f"{self.what}{often}  [{self.whence}]"
 
 
 class Loop(NamedTuple):
@@ -300,10 +309,7 @@ class Explanation(NamedTuple):
         name, _, rest = self.headline.partition(":")
         parts = [f"<b>{html.escape(name)}</b>:{html.escape(rest)}"]
         if self.groups:
-            rows = [
-                (i + 1, " ".join(g.ops) or "copy or fill", g.runs, g.whence)
-                for i, g in enumerate(self.groups)
-            ]
+            rows = [(i + 1, g.what, g.runs, g.whence) for i, g in enumerate(self.groups)]
             parts.append(_table(("group", "operations", "runs", "code"), rows))
             parts.append(f"<p>{html.escape(self.traffic)}</p>")
         if self.notes:

@@ -61,6 +61,7 @@ class TestHost final : public Host {
     status.fp |= pretended_flags;
     return status;
   }
+  Site users_line_of(const Site& site) const override { return site; }
   void warn(const Site&, const std::string& message) override { told.push_back(message); }
   void redo(Session&, std::span<Want> wants, const std::vector<bool>&) override {
     ++redos;
