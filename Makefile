@@ -49,7 +49,7 @@ test-python: dev
 	$(PY) -m pytest -q -n $(JOBS)
 
 # The tests write what they would compare, and fail where even that is not possible.
-golden: export UFUSE_UPDATE_GOLDEN = 1
+golden: export UFUSE_TEST_UPDATE_GOLDEN = 1
 golden: dev
 	$(NINJA) --target ufuse_tests
 	$(BUILD)/tests/ufuse_tests -tc='golden*'

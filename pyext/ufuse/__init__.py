@@ -11,6 +11,7 @@ NumPy in a whole module, and ``%load_ext ufuse`` gives a notebook ``%%ufuse`` an
 """
 
 import atexit
+import importlib
 import os
 from typing import TYPE_CHECKING
 
@@ -21,22 +22,28 @@ from .function import Function
 from .jit import disabled, jit
 from .threads import get_num_threads, set_num_threads
 from .tracing import callees, escape, handlers, methods
-from .tracing.watchers import plainly
+from .tracing.watchers import plain_for_ever
 
-if TYPE_CHECKING:  # at run time it is imported when somebody asks for it
+if TYPE_CHECKING:  # at run time `__getattr__` imports these
+    from .tools.config import config
     from .tools.profiling import profile
+    from .tools.stance import FallbackError, RecompileError, stance
 
 __version__ = _core.__version__
 __all__ = [
+    "FallbackError",
     "Function",
     "InternalError",
     "Mismatch",
+    "RecompileError",
+    "config",
     "disabled",
     "get_num_threads",
     "jit",
     "ndarray",
     "profile",
     "set_num_threads",
+    "stance",
 ]
 
 environment.check()  # before a loop starts libomp, which does not survive every OMP_NUM_THREADS
@@ -54,7 +61,7 @@ methods.install()
 # enough for some twenty loops, which the next process then finds in the disk cache.
 atexit.register(_core.finish_builds, 2.0)
 if environment.is_disabled():
-    plainly.for_ever()
+    plain_for_ever()
 if "requests" in environment.debug_words():
     from .tools import requests
 
@@ -65,11 +72,19 @@ if "UFUSE_LOGS" in os.environ:
     logs.start()
 
 
-def __getattr__(name: str) -> object:
-    if name == "profile":
-        from .tools.profiling import profile
+# What is imported when somebody asks for it, and where it is.
+_LATE = {
+    "FallbackError": ".tools.stance",
+    "RecompileError": ".tools.stance",
+    "config": ".tools.config",
+    "profile": ".tools.profiling",
+    "stance": ".tools.stance",
+}
 
-        return profile
+
+def __getattr__(name: str) -> object:
+    if name in _LATE:
+        return getattr(importlib.import_module(_LATE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,8 +10,35 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from . import _core
+
+
+class Variable(NamedTuple):
+    """An environment variable that the package reads."""
+
+    name: str
+    default: str  # what holds where it is not set, in words
+    meaning: str
+
+
+VARIABLES = (
+    Variable("OMP_NUM_THREADS", "the CPUs of this process", "threads of a loop"),
+    Variable("KMP_BLOCKTIME", "25", "milliseconds that threads wait for the next loop"),
+    Variable("UFUSE_CXX", "$CXX, g++ or clang++", "compiler"),
+    Variable("UFUSE_BACKEND", "deferred", "what computes"),
+    Variable("UFUSE_DISABLE", "0", "1: jitted functions are the plain ones"),
+    Variable("UFUSE_CHOICES", "clock", "who chooses between ufuse and plain NumPy"),
+    Variable("UFUSE_PATIENCE", "5", "seconds that a call waits for the compiler at most"),
+    Variable("UFUSE_CACHE_DIR", "the user's cache folder", "where compiled loops are kept"),
+    Variable("UFUSE_CACHE_SIZE", "256", "MiB of compiled loops that are kept at most"),
+    Variable("UFUSE_LOGS", "none", "what is told on stderr"),
+    Variable("UFUSE_LEAVE_OUT", "none", "passes over loops that are left out"),
+    Variable("UFUSE_DEBUG", "none", "what is compared with NumPy"),
+)
+# Of the project's own tests.
+_OF_TESTS = "UFUSE_TEST_"
 
 _DEBUG_WORDS = ("check", "requests")
 _BACKENDS = ("deferred", "compiled", "interpreted", "numpy")
@@ -75,6 +102,10 @@ def complaints() -> Iterator[tuple[str, str]]:
     switch = os.environ.get("UFUSE_DISABLE", "")
     if switch not in ("", "0", "1"):
         yield "UFUSE_DISABLE", f"{switch!r} is neither 0 nor 1; it is ignored"
+    known = [variable.name for variable in VARIABLES]
+    for name in sorted(os.environ):
+        if name.startswith("UFUSE_") and not name.startswith(_OF_TESTS) and name not in known:
+            yield name, f"there is no such variable{_similar(name, known)}; it is ignored"
     unknown = [word for word in debug_words() if word not in _DEBUG_WORDS]
     if unknown:
         yield "UFUSE_DEBUG", f"{', '.join(unknown)} is none of {', '.join(_DEBUG_WORDS)}"
@@ -106,6 +137,13 @@ def is_disabled() -> bool:
 def _is_count(text: str, least: int, most: int) -> bool:
     text = text.strip()
     return text.isascii() and text.isdigit() and least <= int(text) < most
+
+
+def _similar(name: str, known: list[str]) -> str:
+    import difflib  # not before: hardly anybody needs it
+
+    found = difflib.get_close_matches(name, known, n=1)
+    return f" (is {found[0]} meant?)" if found else ""
 
 
 def _is_left_open(command: str) -> bool:

@@ -33,7 +33,7 @@ from .source.text import names_used
 from .tracing import callees, tracebacks, twin
 from .tracing.parameters import Parameters, parameters
 from .tracing.run import Options, may_warn_late, run
-from .tracing.watchers import plainly, watchers
+from .tracing.watchers import stances, watchers
 
 if TYPE_CHECKING:
     from .tools.explain import Explanation
@@ -300,7 +300,7 @@ class Function(Jitted, Generic[P, R]):
             )
         self._parameters = numbers
         self._dispatcher, self._untraced = dispatcher, untraced
-        asks = self._is_joined or "answering" in self.__dict__
+        asks = self._is_joined or self._options.strict or "answering" in self.__dict__
         self._at_once = None if asks else dispatcher or untraced
         self._plan = (made, plan)
         return plan
@@ -333,7 +333,8 @@ class Function(Jitted, Generic[P, R]):
 
     def _alternative(self) -> Callable[..., Any] | None:
         """The plain function, which may answer calls as well where it gives the same bits."""
-        exact = self._options.numerics == "exact" and not self._options.debug
+        options = self._options
+        exact = options.numerics == "exact" and not options.debug and not options.strict
         if not exact or "answering" in self.__dict__:
             return None
         return twin.plain(self._function)
@@ -378,15 +379,18 @@ class Function(Jitted, Generic[P, R]):
     def answering(self) -> Callable[..., Any]:
         """What answers a call that is made now."""
         if watchers and not _is_ending() and not _core.session_active():
-            return self._function if plainly.running else self._watched
+            return self._function if stances.now == "plain" else self._watched
         if self._plan is None:
             self.plan()
-        return self._dispatcher or self._untraced or self.way()
+        untraced = None if self._options.strict else self._untraced
+        return self._dispatcher or untraced or self.way()
 
     def way(self) -> Callable[..., Any]:
         """What runs a call through Python, whether or not it has been recorded."""
         plan = self.plan()
         if plan.reason is not None or _is_ending() or not may_warn_late():
+            if self._options.strict and not _is_ending() and not _core.session_active():
+                self._strictness().refuse(self)
             # Plain NumPy; inside another traced call it gets real arrays.
             reason = plan.reason or "error_state"
             return functools.partial(_core.call_numpy, self._function, reason, False)
@@ -395,7 +399,16 @@ class Function(Jitted, Generic[P, R]):
         return functools.partial(self._traced, plan)
 
     def _traced(self, plan: Plan, /, *args: Any, **kwargs: Any) -> Any:
-        return run(plan.callee, args, kwargs, self._options, self._parameters)
+        result = run(plan.callee, args, kwargs, self._options, self._parameters)
+        if self._options.strict:
+            with tracebacks.UsersTraceback():
+                self._strictness().check(self)
+        return result
+
+    def _strictness(self) -> Any:
+        from .tools import stance
+
+        return stance
 
     def _watched(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call of which the logs or a profile are told."""
@@ -407,6 +420,8 @@ class Function(Jitted, Generic[P, R]):
         before = dispatcher.counts if dispatcher is not None else (0, 0, 0)
         start = time.perf_counter_ns()
         try:
+            if stances.now != "default":
+                return self._strictness().answer(self, stances.now, *args, **kwargs)
             return (self.way() if dispatcher is None else dispatcher)(*args, **kwargs)
         finally:
             end = time.perf_counter_ns()

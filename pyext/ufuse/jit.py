@@ -18,7 +18,7 @@ from ._core import is_a
 from .function import Function
 from .pandas_engine import Engine
 from .tracing.run import Options
-from .tracing.watchers import plainly
+from .tracing.watchers import Stance
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -56,7 +56,7 @@ def disabled() -> AbstractContextManager[None]:
     >>> f.stats().traced
     0
     """
-    return plainly
+    return Stance("plain")
 
 
 @overload
@@ -68,6 +68,7 @@ def jit(  # type: ignore[overload-overlap]
     debug: bool = False,
     verify: int = 0,
     compile: _Compile = "background",
+    strict: bool = False,
 ) -> _D: ...
 
 
@@ -80,6 +81,7 @@ def jit(
     debug: bool = False,
     verify: int = 0,
     compile: _Compile = "background",
+    strict: bool = False,
 ) -> Function[P, R]: ...
 
 
@@ -92,6 +94,7 @@ def jit(
     debug: bool = False,
     verify: int = 0,
     compile: _Compile = "background",
+    strict: bool = False,
 ) -> Decorator: ...
 
 
@@ -103,6 +106,7 @@ def jit(
     debug: bool = False,
     verify: int = 0,
     compile: _Compile = "background",
+    strict: bool = False,
 ) -> Any:
     """Run a plain NumPy function as fused native loops, with NumPy's own answers.
 
@@ -130,6 +134,10 @@ def jit(
         answers meanwhile, and the call waits only where that would take longer. "wait": the call
         waits for them, up to 5 seconds, so that the next one is as fast as it gets; for
         measurements, and for programs that have time before they begin.
+    strict : bool
+        Raise ``ufuse.FallbackError`` where NumPy or Python would run a part of a call, as under
+        ``ufuse.stance("fail_on_fallback")``; calls wait for the compiler. Later calls of a
+        recorded function cost nothing more. A call inside another traced call belongs to that.
 
     Returns
     -------
@@ -159,7 +167,10 @@ def jit(
         raise ValueError(f"numerics must be 'exact' or 'fast', not {numerics!r}")
     if compile not in get_args(_Compile):
         raise ValueError(f"compile must be 'background' or 'wait', not {compile!r}")
-    options = Options(numerics, bool(debug), _calls_to_verify(verify, numerics), compile)
+    if strict:
+        compile = "wait"  # meanwhile it would be NumPy's or the interpreter's
+    calls = _calls_to_verify(verify, numerics)
+    options = Options(numerics, bool(debug), calls, compile, bool(strict))
     if function is None:
         decorator = functools.partial(_decorate, options)
         vars(decorator)["__pandas_udf__"] = Engine

@@ -7,6 +7,8 @@ import operator
 from . import _core
 
 _MOST = 1 << 16
+# Whether a program has set the number of threads.
+is_set = False
 
 
 def set_num_threads(threads: int) -> None:
@@ -36,6 +38,8 @@ def set_num_threads(threads: int) -> None:
     count = operator.index(threads)
     if not 0 <= count <= _MOST:
         raise ValueError(f"threads must be from 0 (the default) to {_MOST}, not {count}")
+    global is_set
+    is_set = count > 0
     _core.set_num_threads(count)
 
 

@@ -23,8 +23,8 @@ MOUNTED = ["unshare", "--mount", "sh", "-c", 'mount {} "$1" && shift && exec "$@
 
 
 def rounds(short):
-    """How many random rounds a test makes: $UFUSE_FAULT_ROUNDS, or the test's own short number."""
-    return int(os.environ.get("UFUSE_FAULT_ROUNDS") or short)
+    """How many random rounds a test makes: $UFUSE_TEST_FAULT_ROUNDS, or its own short number."""
+    return int(os.environ.get("UFUSE_TEST_FAULT_ROUNDS") or short)
 
 
 @functools.cache

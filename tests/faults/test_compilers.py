@@ -17,7 +17,7 @@ import pytest
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="there is no g++ to stand in for")
 
 # How many compilers that fail at random; one for a quick look.
-ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "1"))
+ROUNDS = int(os.environ.get("UFUSE_TEST_FAULT_ROUNDS", "1"))
 # Bars are far above what is expected (0.05 s each), for machines that have much else to do.
 STALL, LATE = 0.5, 1.0
 

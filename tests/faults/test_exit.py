@@ -2,7 +2,8 @@
 
 A script forks children; in each, daemon threads call jitted functions without end while the main
 thread leaves in one of several ways after a random time. What is expected is the exit status of
-that way: no abort, no signal, no hang. ``UFUSE_FAULT_ROUNDS`` sets how many children there are.
+that way: no abort, no signal, no hang. There are as many children as ``UFUSE_TEST_FAULT_ROUNDS``
+says.
 """
 
 import os
@@ -11,8 +12,8 @@ import sys
 
 import pytest
 
-ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "20"))
-SEED = int(os.environ.get("UFUSE_FAULT_SEED", str(os.getpid())))
+ROUNDS = int(os.environ.get("UFUSE_TEST_FAULT_ROUNDS", "20"))
+SEED = int(os.environ.get("UFUSE_TEST_FAULT_SEED", str(os.getpid())))
 
 BEGIN = """
 import atexit, os, random, signal, sys, threading, time, warnings

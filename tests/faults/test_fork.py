@@ -1,7 +1,7 @@
 """Does a forked child still compute, whatever the parent did before and does meanwhile?
 
 Each case is a script in a process of its own, with a limit of time: a child that hangs is the usual
-way in which this fails. UFUSE_FAULT_ROUNDS: how many forks at random moments.
+way in which this fails. UFUSE_TEST_FAULT_ROUNDS: how many forks at random moments.
 """
 
 import os
@@ -27,7 +27,7 @@ def softmax(x):
 def roots(x):
     return np.sqrt(np.abs(x) + 0.75).sum(axis=0)
 
-ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS") or 5)
+ROUNDS = int(os.environ.get("UFUSE_TEST_FAULT_ROUNDS") or 5)
 LARGE = np.random.default_rng(0).normal(size=(1500, 301))
 SMALL = LARGE[:5, :4].copy()
 

@@ -1,7 +1,7 @@
 """Is Ctrl-C answered at once, and is everything as some moment of plain NumPy would have left it?
 
 Results that are not assigned yet are dropped, writes in place are whole, no session stays open and
-the next call is right. ``UFUSE_FAULT_ROUNDS`` sets how many random interrupts there are.
+the next call is right. ``UFUSE_TEST_FAULT_ROUNDS`` sets how many random interrupts there are.
 """
 
 import ast
@@ -23,8 +23,8 @@ from ufuse import _core
 from ufuse.source import sites
 from ufuse.tracing import escape
 
-ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "30"))
-SEED = int(os.environ.get("UFUSE_FAULT_SEED", str(os.getpid())))
+ROUNDS = int(os.environ.get("UFUSE_TEST_FAULT_ROUNDS", "30"))
+SEED = int(os.environ.get("UFUSE_TEST_FAULT_SEED", str(os.getpid())))
 
 # Each script computes for several seconds unless it is stopped; 0.1 s is the aim, and a loaded
 # machine is given ten times that.

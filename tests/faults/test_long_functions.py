@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import ufuse
 
-ROUNDS = int(os.environ.get("UFUSE_FAULT_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("UFUSE_TEST_FAULT_ROUNDS", "2"))
 
 
 def written(folder: Path, lines: list[str]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """Is much of everything still right: 64 threads that call at once, and thousands of shapes?
 
-The number of shapes is that of the environment variable UFUSE_FAULT_ROUNDS times 1,000.
+The number of shapes is that of the environment variable UFUSE_TEST_FAULT_ROUNDS times 1,000.
 """
 
 from place import needs_compiler, rounds

@@ -30,7 +30,7 @@ def test_a_function_becomes_what_somebody_has_read(name):
     if CASES[name].reuses and not numpy_reuses_temporaries():
         pytest.skip("NumPy does not write over temporaries here, as beside the sanitizers")
     path, made = FOLDER / f"{name}.golden", golden(name)
-    if "UFUSE_UPDATE_GOLDEN" in os.environ:
+    if "UFUSE_TEST_UPDATE_GOLDEN" in os.environ:
         path.write_text(made)
     kept = path.read_text() if path.exists() else ""
     changes = difflib.unified_diff(kept.splitlines(), made.splitlines(), "kept", "now", lineterm="")

@@ -23,6 +23,7 @@ MODULES = sorted(
 PUBLIC = {
     "jit": ufuse.jit,
     "profile": ufuse.profile,
+    "stance": ufuse.stance,
     "set_num_threads": ufuse.set_num_threads,
     "get_num_threads": ufuse.get_num_threads,
     "explain": type(ufuse.jit(len)).explain,

@@ -64,6 +64,7 @@ scaled("x")  # type: ignore[arg-type]
 scaled(X, fctor=3.0)  # type: ignore[call-arg]
 shifted(X)  # type: ignore[call-arg]
 M.apply()  # type: ignore[call-arg]
+ufuse.stance("never")  # type: ignore[arg-type]
 ufuse.jit(numerics="fats")  # type: ignore[call-overload]
 ufuse.jit(scaled, compile="never")  # type: ignore[call-overload]
 ufuse.jit(3)  # type: ignore[call-overload]
@@ -87,7 +88,8 @@ assert_type(scaled.__wrapped__(X), Floats)
 
 with ufuse.profile("trace.json") as events:
     assert_type(events[0]["name"], Any)
-with ufuse.disabled():
+assert_type(ufuse.config["stance"].value, str)
+with ufuse.disabled(), ufuse.stance("fail_on_fallback"):
     assert_type(scaled(X), Floats)
 
 # The drop-in module is NumPy.

@@ -1,7 +1,7 @@
 """Do loops with statements about whole arrays do what NumPy does, once they are native?
 
 As in test_native_loops, wherever they begin and wherever they exit; then random statements about
-parts of arrays. `UFUSE_ARRAY_LOOPS=5000` tries so many; `UFUSE_ARRAY_LOOPS_FIRST` says from which
+parts of arrays. `UFUSE_TEST_ARRAY_LOOPS=5000` tries so many; `UFUSE_TEST_ARRAY_LOOPS_FIRST` says from which
 seed on.
 """
 
@@ -19,8 +19,8 @@ from texts import function_of
 from ufuse.tracing.twin import looped
 
 BACKENDS = ["compiled"]
-COUNT = int(os.environ.get("UFUSE_ARRAY_LOOPS", "20"))
-FIRST = int(os.environ.get("UFUSE_ARRAY_LOOPS_FIRST", "0"))
+COUNT = int(os.environ.get("UFUSE_TEST_ARRAY_LOOPS", "20"))
+FIRST = int(os.environ.get("UFUSE_TEST_ARRAY_LOOPS_FIRST", "0"))
 
 RNG = np.random.default_rng(7)
 V = RNG.random(24)

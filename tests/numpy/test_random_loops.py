@@ -3,7 +3,7 @@
 Programs are made from seeds: nests of `for` and `while` with branches, jumps, numbers of Python's
 and NumPy's, elements of arrays of all dtypes, divisions by zero, overflows, indices out of bounds.
 Each runs plainly, with programs from the first round on, and with programs that exit after some
-statements. `UFUSE_LOOPS=5000` tries so many; `UFUSE_LOOPS_FIRST` says from which seed on.
+statements. `UFUSE_TEST_LOOPS=5000` tries so many; `UFUSE_TEST_LOOPS_FIRST` says from which seed on.
 """
 
 import linecache
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from test_native_loops import check
 
-COUNT = int(os.environ.get("UFUSE_LOOPS", "40"))
-FIRST = int(os.environ.get("UFUSE_LOOPS_FIRST", "0"))
+COUNT = int(os.environ.get("UFUSE_TEST_LOOPS", "40"))
+FIRST = int(os.environ.get("UFUSE_TEST_LOOPS_FIRST", "0"))
 DTYPES = ["f8", "f8", "f8", "i8", "i8", "f4", "i4", "u1", "i2", "?"]
 
 

@@ -16,7 +16,7 @@ NATIVE = "?bhilBHILefdgFDG"
 NUMPY_VERSION = tuple(int(part) for part in np.__version__.split(".")[:2])
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _PROBE = pathlib.Path(
-    os.environ.get("UFUSE_SHIM_PROBE", _ROOT / "build/dev/tests/ufuse_shim_probe")
+    os.environ.get("UFUSE_TEST_SHIM_PROBE", _ROOT / "build/dev/tests/ufuse_shim_probe")
 )
 
 

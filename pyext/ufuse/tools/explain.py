@@ -124,6 +124,15 @@ class Group(NamedTuple):
         return self.origin not in ("interpreter", "NumPy")
 
     @property
+    def is_built_anew(self) -> bool:
+        """Whether this call needed machine code that the process did not have yet."""
+        if not self.fresh:
+            return False
+        return self.origin in ("compiled", "disk cache") or bool(
+            self.source and not self.is_compiled
+        )
+
+    @property
     def what(self) -> str:
         """Its operations in a line that can be read: of many, the first and how many there are."""
         if len(self.ops) <= _MOST_SHOWN:
@@ -389,7 +398,7 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
     verifier = function._verifier
     verification = "" if verifier is None else verifier.about(args, kwargs)
     recorder = function._dispatcher
-    strict = not may_warn_late()
+    reason = why_plain(plan)
     before = stats.of(recorder)
     plain_wins = recorder is not None and recorder.prefers_plain(*their_args, **their_kwargs)
     start = time.perf_counter()
@@ -401,7 +410,6 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
             kept = recorder.record(*their_args, **their_kwargs)
     seconds = time.perf_counter() - start
     name = function._name()
-    reason = plan_reason(plan) or (sentences()["error_state"] if strict else "")
     if reason:
         return Explanation(
             name, "plain", reason, (), (), 0, 0, seconds, verification=verification, stats=before
@@ -479,6 +487,11 @@ def waiting() -> _core.backend:
     """A context in which calls wait for the compiler, not for ever: one wants to see the loops."""
     backend = _core.current_backend()
     return _core.backend("compiled" if backend == "deferred" else backend)
+
+
+def why_plain(plan: Any) -> str:
+    """Why a call made now would run the plain function; empty when it would not."""
+    return plan_reason(plan) or ("" if may_warn_late() else sentences()["error_state"])
 
 
 def plan_reason(plan: Any) -> str:

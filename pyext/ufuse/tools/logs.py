@@ -69,9 +69,20 @@ class Seen(NamedTuple):
     @property
     def signature(self) -> str:
         """Name and arguments: ``f(float64[3, 4], int)``."""
-        given = [described(value) for value in self.args]
-        given += [f"{name}={described(value)}" for name, value in self.kwargs.items()]
-        return f"{self.name}({', '.join(given)})"
+        return signature(self.name, self.args, self.kwargs)
+
+
+def signature(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """A call in words.
+
+    Examples
+    --------
+    >>> signature("f", (np.zeros((3, 4)), 2), {"out": None})
+    'f(float64[3, 4], int, out=NoneType)'
+    """
+    given = [described(value) for value in args]
+    given += [f"{key}={described(value)}" for key, value in kwargs.items()]
+    return f"{name}({', '.join(given)})"
 
 
 def described(value: Any, depth: int = 3) -> str:

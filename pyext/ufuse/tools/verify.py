@@ -24,7 +24,7 @@ import numpy as np
 from ufuse import _core, compare, copies
 from ufuse.function import Function
 from ufuse.tracing.run import may_warn_late
-from ufuse.tracing.watchers import plainly
+from ufuse.tracing.watchers import Stance, stances
 
 from . import effects, explain, lockstep
 
@@ -88,7 +88,7 @@ class Verifier:
     def answering(self) -> Callable[..., Any]:
         """What answers a call that is made now; it stands for ``Function.answering``."""
         answer = Function.answering(self._function)
-        if _core.session_active() or plainly.running:
+        if _core.session_active() or stances.now == "plain":
             return answer
         return functools.partial(self._call, answer)
 
@@ -238,7 +238,7 @@ class Before:
 
     def plainly(self, function: Callable[..., Any]) -> Outcome:
         """What plain NumPy gives."""
-        with plainly:
+        with Stance("plain"):
             outcome: Outcome = self.run(functools.partial(Outcome, function))
         return outcome
 

@@ -24,6 +24,7 @@ class Options(NamedTuple):
     debug: bool = False
     verify: float = 0  # how many calls are compared with plain NumPy
     compile: str = "background"
+    strict: bool = False  # nothing but loops may run
 
 
 def may_warn_late() -> bool:

@@ -1,6 +1,6 @@
 // Do compiled loops give the interpreter's bits? Random graphs, one thread and two, and with each
-// pass over loops left out. The seed is printed when something differs; UFUSE_SEED=n runs one seed,
-// UFUSE_ROUNDS=n more of them.
+// pass over loops left out. The seed is printed when something differs; UFUSE_TEST_SEED=n runs one
+// seed, UFUSE_TEST_ROUNDS=n more of them.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -58,9 +58,9 @@ void check(unsigned seed, const std::vector<std::string>& left_out) {
 }
 
 void check_seeds(unsigned rounds, const std::vector<std::string>& left_out) {
-  if (const char* one = std::getenv("UFUSE_SEED"))
+  if (const char* one = std::getenv("UFUSE_TEST_SEED"))
     return check(static_cast<unsigned>(std::stoul(one)), left_out);
-  if (const char* more = std::getenv("UFUSE_ROUNDS"))
+  if (const char* more = std::getenv("UFUSE_TEST_ROUNDS"))
     rounds = static_cast<unsigned>(std::stoul(more));
   for (unsigned seed = 1; seed <= rounds; ++seed) {
     CAPTURE(seed);

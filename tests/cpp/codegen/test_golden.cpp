@@ -97,7 +97,7 @@ void read_memory(const std::string& text, Memory& memory) {
 }  // namespace
 
 TEST_CASE("golden schedules, loops and C++") {
-  const bool update = std::getenv("UFUSE_UPDATE_GOLDEN") != nullptr;
+  const bool update = std::getenv("UFUSE_TEST_UPDATE_GOLDEN") != nullptr;
   const std::filesystem::path folder =
       std::filesystem::path(UFUSE_SOURCE_DIR) / "tests" / "golden" / "graphs";
   int files = 0;
