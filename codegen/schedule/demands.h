@@ -92,6 +92,8 @@ class Demands {
   // What must stay hidden from the compiler (values.cpp).
   bool may_warn(ir::NodeId node);
   bool is_given(const Wanted& w) const;
+  ir::NodeId read_by(const Wanted& w) const;
+  bool is_apart_from(const Wanted& w, const Wanted& given) const;
   bool may_be_constant(WantedId id) const;
   std::uint32_t values_to_choose_from(const ir::Node& n, const std::vector<WantedId>& operands);
   std::uint32_t hidden_operands(const ir::Node& n, const std::vector<WantedId>& operands);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "codegen/schedule/demands.h"
@@ -239,9 +240,34 @@ bool Demands::is_given(const Wanted& w) const {
          w.home == Home::Row || w.home == Home::Carried || g_[w.node].op == Op::Param;
 }
 
+// The node whose memory is read.
+NodeId Demands::read_by(const Wanted& w) const {
+  NodeId node = w.node;
+  while (ir::is_index_map(g_[node].op)) node = g_[node].inputs[0];
+  return node;
+}
+
+// Whether the compiler cannot know how a value compares with one that is given: a floating-point
+// number that is not made of that. (Of integers it knows that none is below the least.)
+bool Demands::is_apart_from(const Wanted& w, const Wanted& given) const {
+  if (!is_given(given) || !is_in(g_[w.node].dtype, ir::kFloat)) return false;
+  const NodeId read = read_by(given);
+  std::vector<const Wanted*> open{&w};
+  std::unordered_set<const Wanted*> met;
+  while (!open.empty()) {
+    const Wanted* next = open.back();
+    open.pop_back();
+    if (!met.insert(next).second) continue;
+    if (is_given(*next) && read_by(*next) == read) return false;
+    if (is_given(*next)) continue;
+    for (const WantedId operand : next->operands) open.push_back(&at(operand));
+  }
+  return true;
+}
+
 // Whether a compiler may find out that a truth or integer is the same for all elements: `x < x`,
-// `sqrt(x) < abs(y)`. Not so of what is given; nor where two such values are compared, or anything
-// with a number that is handed in.
+// `sqrt(x) < abs(y)`. Not so of what is given; nor where two such values are compared, or one with
+// a value that is not made of it, or anything with a number that is handed in.
 bool Demands::may_be_constant(WantedId id) const {
   const Wanted& w = at(id);
   if (is_given(w)) return false;
@@ -257,7 +283,8 @@ bool Demands::may_be_constant(WantedId id) const {
   // `p & (x < x)` is known although p is not.
   const bool compares = n.op != Op::LogicalAnd && n.op != Op::LogicalOr && n.op != Op::LogicalXor;
   const bool are_given = (is_given(x) && is_given(y)) || (compares && (is_param(x) || is_param(y)));
-  return !are_given || w.operands[0] == w.operands[1];
+  const bool are_apart = compares && (is_apart_from(x, y) || is_apart_from(y, x));
+  return !(are_given || are_apart) || w.operands[0] == w.operands[1];
 }
 
 // The values of np.where that may raise a flag. The compiler would compute them only for the

@@ -159,6 +159,12 @@ def any_above(x, most):
     return np.any(x > most)
 
 
+@case(lambda: (numbers(100_000), np.float64(7.0), 3.0))
+def counted_between(x, step, parts):
+    """The compiler cannot know how bounds that are computed compare with what is read: no guard."""
+    return np.sum((step / parts <= x) & (x < step * 2 / parts))
+
+
 @case(lambda: (numbers(2000, 500),))
 def column_extremes(x):
     """Extremes along the first axis: accumulators beside the lanes, four rows at a time."""

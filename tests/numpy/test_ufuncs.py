@@ -385,6 +385,10 @@ NEEDLESS = [
     lambda x, i: (i ^ i) & (x / 0).astype(int),
     lambda x, i: (i | ~i) | np.sqrt(x).astype(int),
     lambda x, i: np.sqrt(x) * np.where(x < x, np.sqrt(x - 100), 2.0),
+    # It cannot find this out, for the two that are compared have nothing to do with each other.
+    lambda x, i: (x[0] * 0 + 1000 < x) & (np.sqrt(x) > 0),
+    lambda x, i: np.where(x[1:] * 0 - 1000 > x[:-1], np.sqrt(x[1:]), x[1:]),
+    lambda x, i: np.logical_or(abs(x[::-1]) >= x - 1000, np.log(x) > 0),
     # One of several values is chosen for each element.
     lambda x, i: np.where(x > 100, np.sqrt(x), x),
     lambda x, i: np.where(x > 100, x, 1 / (i - i)),
