@@ -15,7 +15,14 @@ import importlib
 import os
 from typing import TYPE_CHECKING
 
-from . import _core, environment
+try:
+    from . import _core
+except ImportError as error:
+    from .loading import explained
+
+    raise explained(error) from None
+
+from . import environment
 from ._core import InternalError, ndarray
 from .compare import Mismatch
 from .function import Function

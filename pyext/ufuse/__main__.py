@@ -1,6 +1,8 @@
 """``python -m ufuse doctor``: is this machine fit for ufuse, and if not, what is missing?
 
 ``python -m ufuse cache``: which compiled loops are kept, and where? With ``--clear`` they go.
+``python -m ufuse explain script.py``: what became of the jitted functions of a script?
+``python -m ufuse bench``: how fast is it here, beside NumPy?
 """
 
 from __future__ import annotations
@@ -185,7 +187,22 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("doctor", help="say whether compiler, OpenMP, cache and CPU are fit for it")
     shown = commands.add_parser("cache", help="show where compiled loops are kept, and how many")
     shown.add_argument("--clear", action="store_true", help="remove them")
+    explained = commands.add_parser(
+        "explain", help="run a script, and say what became of its jitted functions"
+    )
+    explained.add_argument("script", help="its path")
+    explained.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
+    timed = commands.add_parser("bench", help="time some functions beside plain NumPy")
+    timed.add_argument("--seconds", type=float, default=0.5, help="for each of them (0.5)")
     arguments = parser.parse_args(argv)
+    if arguments.command == "explain":
+        from .tools import script
+
+        return script.run(arguments.script, arguments.arguments)
+    if arguments.command == "bench":
+        from .tools import benchmark
+
+        return benchmark.run(arguments.seconds)
     return cache(arguments.clear) if arguments.command == "cache" else doctor()
 
 

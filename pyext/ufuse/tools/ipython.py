@@ -13,9 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-import timeit
 import types
-from collections.abc import Callable
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -28,6 +26,7 @@ from ufuse.tracing.run import Options
 from ufuse.tracing.tracebacks import UsersTraceback
 
 from . import verify
+from .timing import best_time, compared, shown
 
 _DECORATOR = "__ufuse_compiled__"
 
@@ -121,31 +120,14 @@ class UfuseMagics(Magics):
                     f"%ubench: {ast.unparse(name)} was not compiled by %%ufuse or ufuse.jit"
                 )
             ours, theirs = (
-                _time(functools.partial(callee, *args, **kwargs), options.seconds)
+                best_time(functools.partial(callee, *args, **kwargs), options.seconds)
                 for callee in (function, function.__wrapped__)
             )
-        ratio = f"{theirs / ours:.3g}x faster" if theirs > ours else f"{ours / theirs:.3g}x slower"
-        print(f"ufuse {_text(ours)}   NumPy {_text(theirs)}   {ratio}")
+        print(f"ufuse {shown(ours)}   NumPy {shown(theirs)}   {compared(ours, theirs)}")
 
 
 def _arguments(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return args, kwargs
-
-
-def _time(call: Callable[[], Any], seconds: float) -> float:
-    """Best time of one call, in seconds."""
-    call()
-    timer = timeit.Timer(call)
-    number, took = timer.autorange()
-    repeat = max(1, min(20, int(seconds / max(took, 1e-9))))
-    return min(timer.repeat(repeat, number)) / number
-
-
-def _text(seconds: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
 
 
 def load(shell: Any) -> None:

@@ -1,0 +1,90 @@
+"""Do `python -m ufuse explain script.py` and `python -m ufuse bench` say what happened?"""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+BACKENDS = ["compiled"]
+SCRIPT = """\
+import os, sys
+import numpy as np, ufuse
+
+@ufuse.jit
+def sorts(x):
+    return np.sort(x * 2) + 1
+
+@ufuse.jit
+def sees_itself(x):
+    return eval("x")
+
+if __name__ == "__main__":
+    print(sys.argv[1:], os.path.basename(sys.path[0]))
+    for _ in range(3):
+        sorts(np.arange(10.0))
+    sees_itself(1)
+"""
+
+
+@pytest.fixture
+def explained(tmp_path):
+    """What the command prints of a script, and its status."""
+
+    def explained(text, *arguments):
+        folder = tmp_path / "scripts"
+        folder.mkdir()
+        (folder / "script.py").write_text(text)
+        return asked("explain", "scripts/script.py", *arguments, cwd=tmp_path)
+
+    return explained
+
+
+def asked(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "ufuse", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_a_script_runs_as_it_does_alone_and_is_explained(explained):
+    done = explained(SCRIPT, "--size", "3")
+    assert done.stdout == "['--size', '3'] scripts\n"
+    lines = done.stderr.splitlines()
+    assert re.fullmatch(r"sorts: 3 calls in .*s: .*traced.*", lines[0])
+    assert "scripts/script.py:6: NumPy call sort: This NumPy function has no native" in lines[1]
+    assert re.fullmatch(r"sees_itself: 1 call in .*s: 1 plain", lines[2])
+    assert "scripts/script.py:10: " in lines[3]
+    assert "eval" in lines[3]
+    assert done.returncode == 0
+
+
+def test_the_traceback_of_a_script_is_its_own(explained):
+    done = explained(SCRIPT + "    raise KeyError('mine')\n")
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert "script.py" in lines[1]
+    assert lines[3] == "KeyError: 'mine'"
+    assert lines[4].startswith("sorts: 3 calls")
+    assert done.returncode == 1
+
+
+def test_the_status_of_a_script_is_its_own(explained):
+    done = explained("import sys\nsys.exit(7)\n")
+    assert (done.returncode, done.stderr) == (7, "no jitted function was called\n")
+
+
+def test_a_script_that_is_not_there(tmp_path):
+    done = asked("explain", "no.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "there is no file 'no.py'\n")
+
+
+def test_times_beside_numpy():
+    done = asked("bench", "--seconds", "0.01")
+    names = [line.split()[0] for line in done.stdout.splitlines()[2:]]
+    assert names == ["kmeans", "softmax", "diffusion", "masked_mean", "recurrence"]
+    assert len(re.findall(r"x (?:faster|slower) ", done.stdout)) == len(names)
+    assert (done.stderr, done.returncode) == ("", 0)
