@@ -10,6 +10,7 @@
 #include "codegen/schedule/cost.h"
 #include "codegen/schedule/cut.h"
 #include "codegen/schedule/group.h"
+#include "codegen/schedule/reach.h"
 #include "ir/support/error.h"
 
 namespace ufuse::codegen {
@@ -136,6 +137,7 @@ class Scheduler {
       else
         same->push_back(std::move(target));
     }
+    part_numbers(groups);
     // What others are made of first: they read it instead of computing it again.
     const auto first_node = [](const std::vector<Target>& group) {
       return std::ranges::min_element(group, {}, [](const Target& t) { return t.node.value; })
@@ -149,6 +151,45 @@ class Scheduler {
       });
       if (!group.empty()) add_group(std::move(group), {}, 0);
     }
+  }
+  // Numbers that no reduction makes share no loop with one. They do not hold a reduction back from
+  // reading what another group makes of them: how many elements of a mask are true, beside the mask
+  // and its bounds.
+  void part_numbers(std::vector<std::vector<Target>>& groups) const {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (groups[i].size() < 2 || element_count(groups[i][0].place.shape) != 1) continue;
+      const auto reads_others = [&](const Target& t) {
+        return is_made_of(t.node, [&](NodeId node) {
+          for (std::size_t k = 0; k < groups.size(); ++k)
+            if (k != i && std::ranges::find(groups[k], node, &Target::node) != groups[k].end())
+              return true;
+          return false;
+        });
+      };
+      std::vector<Target> late, early;
+      for (const Target& t : groups[i]) (reads_others(t) ? late : early).push_back(t);
+      const auto reduces = [&](const Target& t) {
+        return is_made_of(t.node,
+                          [&](NodeId node) { return reach_of(g_[node].op) == Reach::Many; });
+      };
+      if (late.empty() || early.empty() || std::ranges::any_of(early, reduces)) continue;
+      groups[i] = std::move(early);
+      groups.push_back(std::move(late));
+    }
+  }
+  // Whether some node is computed on the way to this one.
+  template <class Such>
+  bool is_made_of(NodeId node, Such such) const {
+    std::vector<NodeId> open{node};
+    std::unordered_set<std::uint32_t> met;
+    while (!open.empty()) {
+      const NodeId next = open.back();
+      open.pop_back();
+      if (places_.contains(next.value) || !met.insert(next.value).second) continue;
+      if (such(next)) return true;
+      open.insert(open.end(), g_[next].inputs.begin(), g_[next].inputs.end());
+    }
+    return false;
   }
   static bool is_alike(const Target& a, const Target& b) {
     return a.place.shape == b.place.shape && a.place.strides == b.place.strides;

@@ -165,6 +165,14 @@ def counted_between(x, step, parts):
     return np.sum((step / parts <= x) & (x < step * 2 / parts))
 
 
+@case(lambda: (numbers(100_000), np.float64(7.0), 3.0))
+def mask_and_count(x, step, parts):
+    """The count reads the mask, although its bounds, numbers as well, come before."""
+    low = step / parts
+    mask = low <= x
+    return low, mask, np.sum(mask)
+
+
 @case(lambda: (numbers(2000, 500),))
 def column_extremes(x):
     """Extremes along the first axis: accumulators beside the lanes, four rows at a time."""
