@@ -31,9 +31,10 @@ SAMPLES = {
     "sanitizers": [
         *("faults", "house", "leaks", "numpy_suite"),
         *("numpy/test_seen.py", "numpy/test_pickling.py", "numpy/test_foreign.py"),
+        *("numpy/test_commands.py", "numpy/test_config.py"),
     ],
     # What may depend on the version of Python or NumPy: not compilers, caches, threads and tools.
-    "numpy": ["faults", "house", "threads"],
+    "numpy": ["faults", "house", "threads", "numpy/test_commands.py", "numpy/test_config.py"],
 }
 # A test with fewer sets of parameters is run with all of them.
 FEW = 24

@@ -1,11 +1,7 @@
-"""Do `ufuse.stance`, `jit(strict=True)` and `ufuse.config` say and do what they promise?"""
+"""Do `ufuse.stance` and `jit(strict=True)` raise where they promise, and nowhere else?"""
 
 import functools
-import os
 import pickle
-import re
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -174,60 +170,3 @@ class TestStances:
     def test_an_unknown_name(self):
         with pytest.raises(ValueError, match=r"a stance is one of default, plain, .* not 'fast'"):
             ufuse.stance("fast")
-
-
-class TestConfig:
-    def test_it_names_what_the_readme_names(self, readme):
-        known = {name for name in ufuse.config if name != "stance"}
-        assert known == set(re.findall(r"`((?:UFUSE|OMP|KMP)_[A-Z_]+)", readme))
-
-    def test_values_and_origins(self, in_process):
-        told = in_process(
-            "import ufuse\n"
-            "ufuse.set_num_threads(1)\n"
-            "for each in ufuse.config.values(): print(each.name, each.value, each.origin, sep='|')",
-            UFUSE_PATIENCE="2",
-            UFUSE_CACHE_SIZE="much",
-            UFUSE_DISABLE="1",
-        )
-        rows = dict(line.split("|", 1) for line in told.stdout.splitlines())
-        assert rows["UFUSE_PATIENCE"] == "2|environment"
-        assert rows["UFUSE_CACHE_SIZE"] == "256|default: what is set cannot be used"
-        assert rows["OMP_NUM_THREADS"] == "1|ufuse.set_num_threads"
-        assert rows["stance"] == "plain|environment"
-        assert "UFUSE_CACHE_SIZE: 'much' is no number" in told.stderr
-
-    def test_names_that_do_not_exist_are_told_once(self, in_process):
-        told = in_process("import ufuse, ufuse.numpy", UFUSE_CASHE_DIR="/tmp", UFUSE_TEST_ANY="1")
-        assert told.stderr.splitlines() == [
-            "UFUSE_CASHE_DIR: there is no such variable (is UFUSE_CACHE_DIR meant?); it is ignored"
-        ]
-
-    def test_it_is_shown(self):
-        assert len(repr(ufuse.config).splitlines()) == len(ufuse.config)
-        assert ufuse.config._repr_html_().count("<tr>") == len(ufuse.config)
-        assert dict(ufuse.config)["UFUSE_BACKEND"].meaning
-        with pytest.raises(KeyError):
-            ufuse.config["UFUSE_NOTHING"]
-
-
-@pytest.fixture
-def readme(pytestconfig):
-    text = (pytestconfig.rootpath / "README.md").read_text()
-    start = text.index("| Setting | Effect |")
-    return text[start : text.index("\n\n", start)]
-
-
-@pytest.fixture
-def in_process():
-    def run(text, **variables):
-        known = {name: value for name, value in os.environ.items() if name[:6] != "UFUSE_"}
-        return subprocess.run(
-            [sys.executable, "-c", text],
-            env={**known, **variables},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-
-    return run
