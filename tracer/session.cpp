@@ -430,7 +430,7 @@ void Session::record(Event event) {
   const bool own = event.kind == Event::Kind::Run || event.kind == Event::Kind::Redo ||
                    event.kind == Event::Kind::Flush;
   if (!own) pure_ = false;
-  if (own && event.kind != Event::Kind::Run) event.site = host_.users_line_of(event.site);
+  event.site = host_.users_line_of(event.site);
   events_.push_back(std::move(event));
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -77,6 +78,24 @@ class Demands {
   WantedId make(ir::NodeId node, const Index& index);
   WantedId add(Wanted wanted, bool costly = false);
   const Wanted& at(WantedId id) const { return group_.values[static_cast<std::size_t>(id)]; }
+  // Whether `look` finds something in a value or in what it is computed from; it says of each
+  // whether to look at that value's operands too.
+  enum class Look : std::uint8_t { Found, Deeper, NoDeeper };
+  template <class At>
+  bool any_below(WantedId value, const At& look) const {
+    std::set<WantedId> seen{value};
+    std::vector<WantedId> open{value};
+    while (!open.empty()) {
+      const Wanted& w = at(open.back());
+      open.pop_back();
+      const Look found = look(w);
+      if (found == Look::Found) return true;
+      if (found == Look::NoDeeper) continue;
+      for (WantedId operand : w.operands)
+        if (seen.insert(operand).second) open.push_back(operand);
+    }
+    return false;
+  }
   WantedId in_memory(const Place& place, ir::NodeId node, const Index& index);
   Address address_of(const Place& place, const Index& index) const;
   bool is_conflict(const Place& place, const Index& index) const;
@@ -93,7 +112,7 @@ class Demands {
   bool may_warn(ir::NodeId node);
   bool is_given(const Wanted& w) const;
   ir::NodeId read_by(const Wanted& w) const;
-  bool is_apart_from(const Wanted& w, const Wanted& given) const;
+  bool is_apart_from(WantedId value, WantedId given) const;
   bool may_be_constant(WantedId id) const;
   std::uint32_t values_to_choose_from(const ir::Node& n, const std::vector<WantedId>& operands);
   std::uint32_t hidden_operands(const ir::Node& n, const std::vector<WantedId>& operands);

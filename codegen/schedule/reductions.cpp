@@ -266,18 +266,12 @@ WantedId Demands::loops(NodeId node, ir::Node n, const Index& index, Dims shape,
 // inside of reductions within.
 template <class Predicate>
 bool Demands::any_inside(WantedId element, const Vars& run, const Predicate& predicate) const {
-  std::set<WantedId> seen{element};
-  std::vector<WantedId> open{element};
-  while (!open.empty()) {
-    const Wanted& w = at(open.back());
-    open.pop_back();
-    if (std::ranges::none_of(w.vars, [&](VarId var) { return contains(run, var); })) continue;
-    if (predicate(w)) return true;
-    if (w.home == Home::Loops) continue;
-    for (WantedId operand : w.operands)
-      if (seen.insert(operand).second) open.push_back(operand);
-  }
-  return false;
+  return any_below(element, [&](const Wanted& w) {
+    if (std::ranges::none_of(w.vars, [&](VarId var) { return contains(run, var); }))
+      return Look::NoDeeper;
+    if (predicate(w)) return Look::Found;
+    return w.home == Home::Loops ? Look::NoDeeper : Look::Deeper;
+  });
 }
 
 // Whether computing the value may raise a flag, which NumPy would report of all elements.

@@ -156,6 +156,7 @@ class Scheduler {
   // reading what another group makes of them: how many elements of a mask are true, beside the mask
   // and its bounds.
   void part_numbers(std::vector<std::vector<Target>>& groups) const {
+    if (groups.size() < 2) return;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (groups[i].size() < 2 || element_count(groups[i][0].place.shape) != 1) continue;
       const auto reads_others = [&](const Target& t) {

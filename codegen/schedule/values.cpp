@@ -5,7 +5,6 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "codegen/schedule/demands.h"
@@ -249,20 +248,13 @@ NodeId Demands::read_by(const Wanted& w) const {
 
 // Whether the compiler cannot know how a value compares with one that is given: a floating-point
 // number that is not made of that. (Of integers it knows that none is below the least.)
-bool Demands::is_apart_from(const Wanted& w, const Wanted& given) const {
-  if (!is_given(given) || !is_in(g_[w.node].dtype, ir::kFloat)) return false;
-  const NodeId read = read_by(given);
-  std::vector<const Wanted*> open{&w};
-  std::unordered_set<const Wanted*> met;
-  while (!open.empty()) {
-    const Wanted* next = open.back();
-    open.pop_back();
-    if (!met.insert(next).second) continue;
-    if (is_given(*next) && read_by(*next) == read) return false;
-    if (is_given(*next)) continue;
-    for (const WantedId operand : next->operands) open.push_back(&at(operand));
-  }
-  return true;
+bool Demands::is_apart_from(WantedId value, WantedId given) const {
+  if (!is_given(at(given)) || !is_in(g_[at(value).node].dtype, ir::kFloat)) return false;
+  const NodeId read = read_by(at(given));
+  return !any_below(value, [&](const Wanted& w) {
+    if (!is_given(w)) return Look::Deeper;
+    return read_by(w) == read ? Look::Found : Look::NoDeeper;
+  });
 }
 
 // Whether a compiler may find out that a truth or integer is the same for all elements: `x < x`,
@@ -283,7 +275,8 @@ bool Demands::may_be_constant(WantedId id) const {
   // `p & (x < x)` is known although p is not.
   const bool compares = n.op != Op::LogicalAnd && n.op != Op::LogicalOr && n.op != Op::LogicalXor;
   const bool are_given = (is_given(x) && is_given(y)) || (compares && (is_param(x) || is_param(y)));
-  const bool are_apart = compares && (is_apart_from(x, y) || is_apart_from(y, x));
+  const bool are_apart = compares && (is_apart_from(w.operands[0], w.operands[1]) ||
+                                      is_apart_from(w.operands[1], w.operands[0]));
   return !(are_given || are_apart) || w.operands[0] == w.operands[1];
 }
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import _core, environment
+from . import _core, environment, loading
 
 MIB = 1 << 20
 
@@ -153,11 +153,8 @@ def doctor() -> int:
     """Print the report; the exit status is the number of things that are wrong."""
     wrong = 0
     for check in checks():
-        print(f"{'ok ' if check.good else 'BAD'} {check.name:9} {check.text}")
-        if not check.good:
-            wrong += 1
-            if check.advice:
-                print(f"    {'':9} {check.advice}")
+        print(loading.line(*check))
+        wrong += not check.good
     return wrong
 
 

@@ -1,6 +1,7 @@
 """What is wrong where the compiled module cannot be loaded, and what helps?
 
 Asked by the package when importing ``_core`` has failed, so nothing of the package is used here.
+The doctor, which then says only this, takes the form of its lines from here.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ def explained(error: ImportError) -> ImportError:
     """
     trouble, advice = _diagnosis(error)
     if _is_command():
-        print(f"BAD module    {trouble}\n    {'':9} {advice}")
+        print(line("module", False, trouble, advice))
         raise SystemExit(1)
     return ImportError(
         f"the compiled module of ufuse cannot be loaded: {trouble}. {advice}",
         name=error.name,
         path=error.path,
     )
+
+
+def line(name: str, good: bool, text: str, advice: str) -> str:
+    """One check of the doctor's report, and what helps where it is bad."""
+    told = f"{'ok ' if good else 'BAD'} {name:9} {text}"
+    return told if good or not advice else f"{told}\n    {'':9} {advice}"
 
 
 def _diagnosis(error: ImportError) -> tuple[str, str]:

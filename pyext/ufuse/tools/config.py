@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ufuse import _core, environment, threads
 from ufuse.tracing.watchers import stances
+
+from .explain import table
 
 
 class Setting(NamedTuple):
@@ -60,9 +61,8 @@ class Config(Mapping[str, Setting]):
 
     def __getitem__(self, name: str) -> Setting:
         if name == "stance":
-            origin = "ufuse.stance" if stances.entered else "default"
-            if not stances.entered and stances.now != "default":
-                origin = "environment"
+            unset = "default" if stances.now == "default" else "environment"
+            origin = "ufuse.stance" if stances.entered else unset
             return Setting(name, stances.now, origin, "what this thread wants of calls")
         for variable in environment.VARIABLES:
             if variable.name == name:
@@ -78,11 +78,7 @@ class Config(Mapping[str, Setting]):
         )
 
     def _repr_html_(self) -> str:
-        rows = (
-            "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in each)
-            for each in self.values()
-        )
-        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+        return table(self.values())
 
 
 def _of_variable(variable: environment.Variable) -> Setting:

@@ -126,11 +126,12 @@ class Group(NamedTuple):
     @property
     def is_built_anew(self) -> bool:
         """Whether this call needed machine code that the process did not have yet."""
-        if not self.fresh:
-            return False
-        return self.origin in ("compiled", "disk cache") or bool(
-            self.source and not self.is_compiled
-        )
+        return self.fresh and (self.asked_compiler or self.origin == "disk cache")
+
+    @property
+    def asked_compiler(self) -> bool:
+        """Whether the compiler was to make its code, with success or without."""
+        return self.origin == "compiled" or (not self.is_compiled and bool(self.source))
 
     @property
     def what(self) -> str:
@@ -319,16 +320,16 @@ class Explanation(NamedTuple):
         parts = [f"<b>{html.escape(name)}</b>:{html.escape(rest)}"]
         if self.groups:
             rows = [(i + 1, g.what, g.runs, g.whence) for i, g in enumerate(self.groups)]
-            parts.append(_table(("group", "operations", "runs", "code"), rows))
+            parts.append(table(rows, ("group", "operations", "runs", "code")))
             parts.append(f"<p>{html.escape(self.traffic)}</p>")
         if self.notes:
             places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
-            parts.append(_table(("place", "what", "why", "times"), places))
+            parts.append(table(places, ("place", "what", "why", "times")))
         if self.loops:
             loops = [
                 (n.line, "native" if n.native else "Python", n.reason, n.times) for n in self.loops
             ]
-            parts.append(_table(("line", "loop", "why", "took so far"), loops))
+            parts.append(table(loops, ("line", "loop", "why", "took so far")))
         if self.verification:
             parts.append(f"<p>{html.escape(self.verification)}</p>")
         parts.append(f"<p>{html.escape(self.times)}</p>")
@@ -341,7 +342,9 @@ class Explanation(NamedTuple):
         return "\n".join(parts)
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+def table(rows: Iterable[tuple[object, ...]], head: tuple[str, ...] = ()) -> str:
+    """Rows of cells as HTML."""
+
     def row(tag: str, cells: Iterable[object]) -> str:
         inner = (
             f"<{tag} style='text-align:left'>{html.escape(str(cell))}</{tag}>" for cell in cells
@@ -349,7 +352,8 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
         return f"<tr>{''.join(inner)}</tr>"
 
     body = "".join(row("td", cells) for cells in rows)
-    return f"<table><thead>{row('th', head)}</thead><tbody>{body}</tbody></table>"
+    above = f"<thead>{row('th', head)}</thead>" if head else ""
+    return f"<table>{above}<tbody>{body}</tbody></table>"
 
 
 def shown_file(file: str) -> str:

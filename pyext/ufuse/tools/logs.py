@@ -193,7 +193,7 @@ class LogWatcher:
             self._say("passes", "%s: %s\n%s", seen.name, group, group.passes)
         if group.source:
             self._say("output_code", "%s:\n%s", seen.name, group.source)
-        if group.origin == "compiled" or (not group.is_compiled and group.source):
+        if group.asked_compiler:
             self._say("recompiles", "%s: %s", seen.signature, group)
         if not self._told_of_folder:
             self._told_of_folder = True

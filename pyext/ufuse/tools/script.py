@@ -8,12 +8,11 @@ import sys
 import types
 from collections import Counter
 
+from ufuse.tracing.tracebacks import is_of_python, without_ours
 from ufuse.tracing.watchers import watchers
 
 from . import explain, logs
 from .timing import shown
-
-_RUNPY = "<frozen runpy>"
 
 
 class _Calls:
@@ -112,7 +111,7 @@ def run(path: str, arguments: list[str]) -> int:
 
 def _in_script(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """The part of a traceback that begins in the script: what runs it is left out."""
-    entry = traceback
-    while entry is not None and entry.tb_frame.f_code.co_filename.startswith((__file__, _RUNPY)):
+    entry = without_ours(traceback)
+    while entry is not None and is_of_python(entry.tb_frame.f_code.co_filename):
         entry = entry.tb_next
     return entry or traceback

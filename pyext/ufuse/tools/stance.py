@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ufuse import _core
 from ufuse.tracing.tracebacks import UsersTraceback
 from ufuse.tracing.watchers import Stance
 
@@ -110,8 +109,7 @@ def _with_known_loops(
     before = dispatcher.counts[1]
     result = dispatcher(*args, **kwargs)
     if before and dispatcher.counts[1] != before:
-        groups = [group for row in _core.reports() for group in explain.groups_of(row)]
-        new = [str(group) for group in groups if group.is_built_anew]
+        new = [str(group) for group in explain.last_call().groups if group.is_built_anew]
         if new:
             given = logs.signature(function._name(), args, kwargs)
             raise RecompileError(f"{given} needs new loops: {'; '.join(new)}")
