@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "ir/backend.h"
 #include "tracer/storage.h"
@@ -43,6 +44,10 @@ class Host {
   virtual void redo(Session& session, std::span<Want> targets, const std::vector<bool>& given) = 0;
   // The user's line that led to a site, which may be one in NumPy's own code.
   virtual Site users_line_of(const Site& site) const = 0;
+  // How many threads loops may use.
+  virtual int threads() const { return 1; }
+  // The arrays that others will find even if a signal ends the call now.
+  virtual std::vector<LazyArray> shown() { return {}; }
   // A RuntimeWarning at a line of the user's.
   virtual void warn(const Site& site, const std::string& message) = 0;
 };

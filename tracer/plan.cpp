@@ -79,7 +79,7 @@ void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
                          const std::vector<bool>& given) {
   pure_ = run.executable && draft_.runs.size() < kMaxRuns;
   if (!pure_) return;
-  PlanRun row{run.executable, {}, {}, {}, {}, run.report_mask, run.may_redo};
+  PlanRun row{run.executable, {}, {}, {}, {}, run.report_mask, run.may_redo, !behind_};
   for (const InputRow& input : run.inputs) {
     std::optional<PlanPlace> place = PlanPlace{input.argument, -1, -1, input.offset};
     if (input.argument < 0) place = place_of(input.memory);

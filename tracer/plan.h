@@ -58,6 +58,7 @@ struct PlanRun {
   std::vector<std::size_t> until;  // of each output: after how many runs nobody needs it
   std::uint32_t report_mask = 0;   // flags that some node must report
   bool may_redo = false;           // its executable may ask for NumPy
+  bool may_stop = true;            // before it, memory is as some moment of the program leaves it
   // Whether the same is made in the same places, by whichever executable.
   bool does_as(const PlanRun& other) const {
     return inputs == other.inputs && params == other.params && outputs == other.outputs;

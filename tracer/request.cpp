@@ -142,8 +142,61 @@ std::vector<Want> Session::last_readers(const std::vector<Want>& wants,
   return sinks;
 }
 
+bool Session::is_long(std::span<const Want> wants, double times) const {
+  std::vector<NodeId> roots;
+  double passes = 0, largest = 0;
+  for (const Want& want : wants) {
+    roots.push_back(want.node);
+    double bytes = static_cast<double>(ir::size_of(want.layout.dtype));
+    for (std::int64_t n : want.layout.shape) bytes *= static_cast<double>(n);
+    passes += bytes * kPassByte;
+    largest = std::max(largest, bytes * kPassByte);
+  }
+  double ns = passes;
+  for (NodeId id : needed(roots))
+    if (!computed(id)) ns += expected_ns_of(graph_, id);
+  return ns / host_.threads() >= times * std::max(kLongDue, kPasses * largest / host_.threads());
+}
+
+// What has to be computed even where a signal ends the call: what is pending for memory that others
+// see, and these.
+Session::Storages Session::due(std::span<const LazyArray> shown) {
+  Storages found = live();
+  std::erase_if(found, [&](const auto& storage) {
+    return !storage->is_due() && std::ranges::none_of(shown, [&](const LazyArray& array) {
+      return array.storage == storage;
+    });
+  });
+  return found;
+}
+
+// Early, where it would take longer than a user waits for the answer to Ctrl-C.
+void Session::compute_due(double times) {
+  if (!may_take_long()) return;
+  Storages found = due(host_.shown());
+  if (!is_long(wants_of(found), times)) return;
+  record({Event::Kind::Flush, Reason::LongDue, {}, current_.site, nullptr});
+  compute(std::move(found), false);
+}
+
+void Session::show(std::span<const LazyArray> arrays) {
+  Storages pending;
+  for (const LazyArray& array : arrays)
+    if (array.storage->session == this && array.storage->value) pending.push_back(array.storage);
+  if (is_long(wants_of(pending), 2)) force(arrays);
+}
+
+// Between the writes of two statements, memory is as no moment of the program leaves it, and a run
+// must not be given up. So what is behind is written before a run that takes long.
+void Session::catch_up(std::span<const Want> wants) {
+  if (!behind_ || !may_take_long() || !is_long(wants, 1)) return;
+  behind_ = false;
+  compute(due({}), false);
+}
+
 void Session::compute(Storages wanted, bool with_sinks) {
   const Computing computing(*this);
+  catch_up(wants_of(wanted));
   // NumPy warns once for all results of np.divmod, so they are computed in one request.
   if (!with_sinks && has_several_outputs_ && has_pending_warnings()) {
     wanted = live();
@@ -317,6 +370,7 @@ void Session::run(std::vector<Want>& wants, bool recorded) {
       computed_[want.node.value] = {want.node, want.layout, want.memory, nullptr};
   }
   if (pure_ && recorded) record_run(request, wants, was_given);
+  if (std::ranges::find(was_given, true) != was_given.end()) behind_ = !due({}).empty();
 }
 
 void Session::overwritten(const ByteRange& range) {
@@ -381,6 +435,7 @@ void Session::restart() {
   literals_.clear();
   computed_.clear();
   sites_.clear();
+  recorded_ns_ = 0;
 }
 
 void Session::finish(std::span<const LazyArray> results) {
@@ -402,13 +457,7 @@ void Session::abort() {
 }
 
 void Session::abort_with(std::span<const LazyArray> wanted) {
-  Storages due = live();
-  std::erase_if(due, [&](const auto& storage) {
-    return !storage->is_dirty() && std::ranges::none_of(wanted, [&](const LazyArray& array) {
-      return array.storage == storage;
-    });
-  });
-  std::vector<Want> wants = wants_of(due);
+  std::vector<Want> wants = wants_of(due(wanted));
   run(wants);
   tell();
   end();

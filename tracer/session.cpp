@@ -65,6 +65,8 @@ void Session::enter(Site site, bool scalar_operator) {
     record({Event::Kind::Flush, Reason::Flush, {}, site, nullptr});
     flush();
     sites_.insert(key);
+  } else if (known_site) {
+    compute_due(1);
   }
 }
 
@@ -221,6 +223,8 @@ NodeId Session::input_of(const LazyArray& array) {
 // Gives nodes made since `first` the current line, and notes who asked for a node that was
 // there already: another line, or the same one again.
 void Session::note_nodes(std::size_t first, std::span<const NodeId> results) {
+  for (std::size_t i = info_.size(); i < graph_.size(); ++i)
+    recorded_ns_ += expected_ns_of(graph_, graph_.at(i));
   if (graph_.size() > info_.size()) info_.resize(graph_.size(), current_);
   for (NodeId node : results)
     if (node.value < first && may_warn(node))

@@ -18,6 +18,7 @@
 #include "numpy_shim/advanced_index.h"
 #include "numpy_shim/reduce.h"
 #include "numpy_shim/ufunc.h"
+#include "tracer/expected.h"
 #include "tracer/host.h"
 #include "tracer/plan.h"
 #include "tracer/storage.h"
@@ -70,7 +71,7 @@ class Session final : public numpy_shim::Context {
   NodeId param(DType dtype, ir::Scalar bits, int number) override;
 
   // Before each operation: where it stands. A loop that comes around with much pending is flushed
-  // here.
+  // here, and what is due is computed where that takes long.
   void enter(Site site, bool scalar_operator = false);
   // NumPy's own line for what follows: a method whose body is Python inside NumPy.
   void set_site(Site site) { current_.site = site; }
@@ -161,6 +162,11 @@ class Session final : public numpy_shim::Context {
   // Puts values into memory: these (and live arrays they are made of), or all that live.
   void force(std::span<const LazyArray> arrays);
   void flush();
+  // Before others get to see these: they are computed if that is expected to take long. A signal
+  // that ends the call meanwhile leaves them unseen.
+  void show(std::span<const LazyArray> arrays);
+  // Whether that can be, for some array.
+  bool may_take_long() const { return recorded_ns_ >= kLongDue / 4; }
   // Before memory is read past the session: what is pending for it is written. Whether the session
   // may write to it at all.
   bool write_pending(const ByteRange& range);
@@ -292,7 +298,6 @@ class Session final : public numpy_shim::Context {
   std::int64_t told(NodeId number);
   Result true_positions(NodeId mask);
   void store(const LazyArray& target, NodeId value, Storage* donor = nullptr);
-  void set_value(const std::shared_ptr<Storage>& storage, NodeId value);
   void check_assignable(const LazyArray& target, const Operand& value) const;
 
   bool tells_by_flags(NodeId node) const;
@@ -304,6 +309,10 @@ class Session final : public numpy_shim::Context {
   std::vector<Want> dead_sinks(const std::vector<Want>& wants) const;
   std::vector<Want> last_readers(const std::vector<Want>& wants,
                                  const std::vector<ByteRange>& written) const;
+  bool is_long(std::span<const Want> wants, double times) const;
+  Storages due(std::span<const LazyArray> shown);
+  void compute_due(double times);
+  void catch_up(std::span<const Want> wants);
   void compute(Storages wanted, bool with_sinks);
   void run(std::vector<Want>& wants, bool recorded = true);
   void run_what_warns_before();
@@ -347,6 +356,8 @@ class Session final : public numpy_shim::Context {
   std::unordered_map<std::uint32_t, Want> computed_;
   bool holds_more_ = false;                  // than what something pending needs
   std::unordered_set<std::uint64_t> sites_;  // where pending operations stand
+  bool behind_ = false;     // something is due that stands before a write which is done
+  double recorded_ns_ = 0;  // what the nodes of the graph take, also those that are computed
 
   int arguments_ = 0;
   bool writes_at_once_ = false;  // arguments overlap, or others may look

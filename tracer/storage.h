@@ -56,6 +56,8 @@ struct Storage {
 
   bool is_concrete() const { return literal || (memory && !value); }
   bool is_dirty() const { return memory && value; }
+  // Dirty memory that others see: it is written even where a signal ends the call.
+  bool is_due() const { return is_dirty() && (role != Role::Temporary || shown); }
   ByteRange bytes() const { return byte_range(memory.data, layout); }
 };
 

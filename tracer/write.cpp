@@ -43,17 +43,26 @@ void Session::assign_where(const LazyArray& target, const Operand& mask, const O
   store(target, node);
 }
 
-void Session::set_value(const std::shared_ptr<Storage>& storage, NodeId value) {
-  storage->value = value;
-  storage->undefined = false;
-}
-
 void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   const std::shared_ptr<Storage>& storage = target.storage;
   // What others may look at when nobody here holds it any more cannot wait.
   const bool waits = storage->role == Role::Argument || !storage->shown;
-  if (target.is_whole() && (storage->value || (waits && !writes_at_once_)))
-    return set_value(storage, value);
+  if (target.is_whole() && (storage->value || (waits && !writes_at_once_))) {
+    const NodeId before = std::exchange(storage->value, value);
+    const bool was_undefined = std::exchange(storage->undefined, false);
+    if (!storage->memory || !may_take_long()) return;
+    try {
+      compute_due(2);
+    } catch (...) {
+      // The statement has not been reached unless its value was computed.
+      if (storage->value == value) {
+        storage->value = before;
+        storage->undefined = was_undefined;
+      }
+      throw;
+    }
+    return;
+  }
 
   const Computing computing(*this);
   // From here on memory is written at once. The value is held like an array of the user's, so that
@@ -63,6 +72,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   if (donor && !donor->memory) donor->value = {};
   const LazyArray held =
       from_result({value, {target.layout.dtype, target.layout.shape, strides}, false});
+  catch_up(wants_of({held.storage}));
   if (storage->value) compute({storage}, false);
   void* data = static_cast<char*>(storage->memory.data) + target.offset;
   const ByteRange range = byte_range(data, target.layout);

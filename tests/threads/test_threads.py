@@ -4,6 +4,7 @@ Also: is Python's lock free while a loop runs, and do nested and recursive funct
 """
 
 import concurrent.futures
+import functools
 import os
 import subprocess
 import sys
@@ -368,6 +369,24 @@ def test_deep_recursion_is_pythons_error():
     with pytest.raises(RecursionError):
         endless(SMALL)
     same(ufuse.jit(softmax)(SMALL), softmax(SMALL))
+
+
+@ufuse.jit
+def deep(x, n):
+    return x if n == 0 else deep(x, n - 1) + 1
+
+
+def test_recursion_without_pythons_limit():
+    """Python would go on until the stack ends, and the process with it."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10**7)
+    try:
+        same(deep(SMALL, 2000), functools.reduce(lambda x, _: x + 1, range(2000), SMALL))
+        with pytest.raises(RecursionError):
+            deep(SMALL, 10**6)
+    finally:
+        sys.setrecursionlimit(limit)
+    same(deep(SMALL, 3), SMALL + 1 + 1 + 1)
 
 
 @ufuse.jit

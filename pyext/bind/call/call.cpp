@@ -10,6 +10,7 @@
 
 #include "codegen/compiler.h"
 #include "pyext/bind/call/backends.h"
+#include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/numpy/new_array.h"
@@ -144,6 +145,22 @@ void Call::push(std::shared_ptr<Call> call) {
   // Arrays in attributes are arguments as well; their order must not depend on when they are read.
   if (call->objects_.any())
     for (PyObject* array : signature.arguments) call->add_argument(array);
+}
+
+void Call::before_put(PyObject* value) {
+  if (is_busy() || !session_.may_take_long()) return;
+  std::vector<LazyArray> arrays;
+  ContainerWalk walk(value, Into::All);
+  while (PyObject* inside = walk.next())
+    if (is_lazy(inside)) arrays.push_back(as_lazy(inside)->array);
+  session_.show(arrays);
+}
+
+void Call::answer_signals() {
+  if (!may_stop_ || std::this_thread::get_id() != thread_ || !handles_signals()) return;
+  if (!handler_raises()) return;
+  stopped_ = true;
+  throw py::error_already_set();
 }
 
 // Gives the lock away between two looks, for the thread that traces the call needs it to go on.
@@ -546,6 +563,10 @@ void Call::redo(tracer::Session& session, std::span<tracer::Want> targets,
   redo_with_numpy(*this, session, targets, given);
   in_numpy_ += steady_ns() - start;
 }
+
+int Call::threads() const { return get_num_threads(); }
+
+std::vector<LazyArray> Call::shown() { return lazies_in(holders_.lazies()); }
 
 void Call::warn(const tracer::Site& site, const std::string& message) {
   pyext::warn(line_of(site), message);

@@ -165,6 +165,12 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   }
   // The places where traced code has put values.
   Holders& holders() { return holders_; }
+  // Before traced code puts a value there: what takes long to compute is computed first, so that
+  // Ctrl-C is answered soon and leaves either no value there or one that is known.
+  void before_put(PyObject* value);
+  // Runs the handlers of the signals that have come, as a run of loops does; throws what one of
+  // them raises.
+  void answer_signals();
   // The objects in its signature, while it is recorded.
   ObjectWatch& objects() { return objects_; }
   const ObjectWatch& objects() const { return objects_; }
@@ -252,6 +258,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void redo(tracer::Session& session, std::span<tracer::Want> targets,
             const std::vector<bool>& given) override;
   tracer::Site users_line_of(const tracer::Site& site) const override;
+  int threads() const override;
+  std::vector<LazyArray> shown() override;
   void warn(const tracer::Site& site, const std::string& message) override;
 
  private:

@@ -95,10 +95,27 @@ void Holders::add_if_lazy(PyObject* object) {
   if (has_lazies && !is_lazy(object)) add(object);
 }
 
-py::list Holders::lazies() {
+void Holders::forget_dead() {
+  // Without one of them, nobody else may refer to one inside it.
+  for (bool found = true; found;) {
+    std::unordered_map<PyObject*, Py_ssize_t> ours;
+    for (const Holder& holder : holders_) ++ours[holder.container.ptr()];
+    std::vector<Holder> dead;  // whose destructors may add holders
+    std::erase_if(holders_, [&](Holder& holder) {
+      PyObject* container = holder.container.ptr();
+      if (Py_REFCNT(container) > ours[container]) return false;
+      known_.erase({container, holder.key.ptr()});
+      dead.push_back(std::move(holder));
+      return true;
+    });
+    found = !dead.empty();
+  }
+}
+
+py::list Holders::lazies() const {
   py::list found;
   for (const Holder& holder : holders_) {
-    PyObject* root = Py_REFCNT(holder.container.ptr()) > 1 ? holder.root() : nullptr;
+    PyObject* root = holder.root();
     if (root == nullptr) continue;
     ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())
@@ -109,6 +126,7 @@ py::list Holders::lazies() {
 
 // Computing may run code that puts values elsewhere: those places are kept for the next time.
 void Holders::make_real(const Copies& copies) {
+  forget_dead();
   known_.clear();
   for (const Holder& holder : std::exchange(holders_, {})) {
     PyObject* root = holder.root();

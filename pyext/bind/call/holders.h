@@ -22,8 +22,10 @@ class Holders {
   void add(PyObject* container, PyObject* key = nullptr);
   // An object that untraced code is about to get: noted if a lazy array is, or may be, in it.
   void add_if_lazy(PyObject* object);
-  // The lazy arrays there, except in containers that nobody else refers to any more.
-  py::list lazies();
+  // The lazy arrays there.
+  py::list lazies() const;
+  // Containers that nobody else refers to any more are forgotten, and what is in them with them.
+  void forget_dead();
   // Replaces them by real arrays, which are computed if need be, and copies of the caller's
   // containers by the caller's own. The containers themselves stay the same objects.
   void make_real(const Copies& copies);

@@ -31,20 +31,13 @@ void begin(bool fast, bool debug) {
 
 py::object wrap(py::handle object) { return active_call().add_argument(object.ptr()); }
 
-std::vector<LazyArray> lazies_in(const py::list& objects) {
-  std::vector<LazyArray> arrays;
-  for (py::handle object : objects)
-    if (is_lazy(object.ptr()) && tracing_call(object.ptr()))
-      arrays.push_back(as_lazy(object.ptr())->array);
-  return arrays;
-}
-
 py::list finish(const py::list& results, py::handle returned, const py::list& arguments) {
   Call& call = active_call();
   if (Call::is_recording() && call.session().is_pure())
     if (const py::object outcome = call.objects().outcome(
             returned.ptr(), [&](int number) { return make_number(call, number); }))
       call.keep_result_tree(result_tree_of(outcome.ptr(), results, arguments, call.objects()));
+  call.holders().forget_dead();
   call.session().finish(lazies_in(results));
   const std::shared_ptr<Call> ended = Call::pop();
   ended->show_containers();
@@ -66,7 +59,11 @@ void end_by_exception(Call& call, const py::list& due, bool quickly) {
   call.abort(lazies_in(due), quickly);
 }
 
-py::list held_lazies() { return active_call().holders().lazies(); }
+py::list held_lazies() {
+  Holders& holders = active_call().holders();
+  holders.forget_dead();
+  return holders.lazies();
+}
 
 // Python's error, taken away while other things are done, and raised afterwards.
 class Raised {

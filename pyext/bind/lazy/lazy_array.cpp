@@ -412,6 +412,14 @@ Call* tracing_call(PyObject* object) {
   return call && lazy->array.storage->session == &call->session() ? call : nullptr;
 }
 
+std::vector<LazyArray> lazies_in(const py::list& objects) {
+  std::vector<LazyArray> arrays;
+  for (py::handle object : objects)
+    if (is_lazy(object.ptr()) && tracing_call(object.ptr()))
+      arrays.push_back(as_lazy(object.ptr())->array);
+  return arrays;
+}
+
 bool follow_real(LazyObject* lazy) {
   if (lazy->real == nullptr || !PyArray_CheckExact(lazy->real)) return true;
   auto* real = reinterpret_cast<PyArrayObject*>(lazy->real);

@@ -31,6 +31,8 @@ py::object make_lazy(LazyArray array, PyObject* real = nullptr);
 // The call that can record an operation on this object: the active one, if it has made the object;
 // else null.
 Call* tracing_call(PyObject* lazy);
+// Those of the objects that are traced.
+std::vector<LazyArray> lazies_in(const py::list& objects);
 
 // Takes over what code that has the real array may have done to it: made it read-only, given it
 // another shape or dtype. False: it is nothing now that operations could be recorded for.

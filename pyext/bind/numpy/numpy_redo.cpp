@@ -87,6 +87,7 @@ class NumpyEvaluation {
         }
       if (!ready) continue;
       stack.pop_back();
+      call_.answer_signals();
       compute(id);
       done_.insert(id.value);
       for (NodeId operand : operands_of(id)) release(operand);

@@ -22,6 +22,7 @@
 #include "pyext/bind/replay/objects.h"
 #include "pyext/bind/replay/replay.h"
 #include "pyext/bind/replay/ways.h"
+#include "pyext/bind/stack.h"
 #include "tracer/unseen.h"
 
 namespace ufuse::pyext {
@@ -384,6 +385,7 @@ py::object go_elsewhere(State& state, const Signature& signature, Replay& replay
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  if (stack_is_full()) return nullptr;
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     if (Call::active() || !state.codes.hold())

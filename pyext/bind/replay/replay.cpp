@@ -209,7 +209,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
     status = run.executable->run(args);
   } else {
     WithoutGil released;
-    SignalWatch watch(released);
+    SignalWatch watch(released, run.may_stop);
     args.watch = &watch;
     status = run.executable->run(args);
   }

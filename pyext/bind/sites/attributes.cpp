@@ -180,6 +180,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
   PyObject* given = call->copies().original_of(plain_number(value));
   if (!any_inside(given, Into::All, is_lazy)) return check(PyObject_SetAttr(object, name, given));
   if (names) {
+    call->before_put(given);
     check(PyObject_SetAttr(object, name, given));
     call->holders().add(names.ptr(), name);
     return;
@@ -257,7 +258,11 @@ int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
   }
   if (value == nullptr) return PyObject_DelItem(container, index);
   PyObject* given = seen_number(value);
-  if (PyObject_SetItem(container, index, given) < 0) return -1;
+  const auto put = [&] {
+    if (call != nullptr) call->before_put(given);
+    return PyObject_SetItem(container, index, given);
+  };
+  if (guard(put, -1) < 0) return -1;
   if (call != nullptr &&
       (any_inside(given, Into::All, is_lazy) || call->copies().original_of(given) != given))
     call->holders().add(container, PyDict_CheckExact(container) ? index : nullptr);

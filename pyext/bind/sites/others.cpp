@@ -314,7 +314,10 @@ bool are_others_asked(std::span<PyObject* const> args) {
 py::object value_beside(PyObject* object, PyObject* value) {
   Call* call = Call::active();
   if (call == nullptr) return borrow(value);
-  if (Holders::may_hold(object) && !holds_nothing(value)) call->holders().add(object);
+  if (Holders::may_hold(object) && !holds_nothing(value)) {
+    call->before_put(value);
+    call->holders().add(object);
+  }
   // A real array, which traced code got unnoticed, is written to at once. So may the value be one,
   // whose own writes are pending.
   const bool is_given_lazies = any_inside(value, Into::All, [&](PyObject* each) {

@@ -14,6 +14,7 @@
 #include "pyext/bind/sites/attributes.h"
 #include "pyext/bind/sites/frames.h"
 #include "pyext/bind/sites/others.h"
+#include "pyext/bind/stack.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -283,7 +284,10 @@ void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* 
   if (Py_TYPE(f) == &PyMethodDescr_Type && count > 0) owner = *args++, --count;
   if (owner == nullptr || PyTuple_CheckExact(owner) || !Holders::may_hold(owner)) return;
   const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
-  if (!std::all_of(args, args + count + named, holds_nothing)) Call::active()->holders().add(owner);
+  const std::span given{args, count + named};
+  if (std::ranges::all_of(given, holds_nothing)) return;
+  for (PyObject* each : given) Call::active()->before_put(each);
+  Call::active()->holders().add(owner);
 }
 
 // Whether a function is NumPy's or SciPy's own: reading attributes there is not noticed.
@@ -543,6 +547,7 @@ static PyObject* call_with_real(PyObject* f, PyObject* const* args, std::size_t 
 }
 
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
+  if (stack_is_full()) return nullptr;
   PyObject* f = args[0];
   ++args, --count;
   Call* call = Call::active();
