@@ -381,7 +381,7 @@ def test_recursion_without_pythons_limit():
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(10**7)
     try:
-        same(deep(SMALL, 2000), functools.reduce(lambda x, _: x + 1, range(2000), SMALL))
+        same(deep(SMALL, 400), functools.reduce(lambda x, _: x + 1, range(400), SMALL))
         with pytest.raises(RecursionError):
             deep(SMALL, 10**6)
     finally:
