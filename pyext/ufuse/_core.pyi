@@ -159,12 +159,7 @@ def finish(results: list[Any], returned: Any = None, arguments: list[Any] = ...)
 def mark_impure() -> None: ...
 def warns_at_once(at_once: bool) -> None: ...
 def traced(
-    fast: bool,
-    debug: bool,
-    waits: bool,
-    body: Callable[[None], None],
-    due: Callable[[BaseException], list[Any]],
-    conclude: Callable[[BaseException | None], Any],
+    steps: Any, fast: bool, debug: bool, waits: bool, /, *args: Any, **kwargs: Any
 ) -> Any: ...
 def abort() -> None: ...
 def numpy_call(

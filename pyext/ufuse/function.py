@@ -32,7 +32,7 @@ from .source.names import Jitted
 from .source.text import names_used
 from .tracing import callees, tracebacks, twin
 from .tracing.parameters import Parameters, parameters
-from .tracing.run import Options, may_warn_late, run
+from .tracing.run import Options, may_warn_late, traced
 from .tracing.watchers import stances, watchers
 
 if TYPE_CHECKING:
@@ -396,13 +396,13 @@ class Function(Jitted, Generic[P, R]):
             return functools.partial(_core.call_numpy, self._function, reason, False)
         if _core.session_active():
             return plan.callee
-        return functools.partial(self._traced, plan)
+        call = traced(plan.callee, self._options, self._parameters)
+        return functools.partial(self._checked, call) if self._options.strict else call
 
-    def _traced(self, plan: Plan, /, *args: Any, **kwargs: Any) -> Any:
-        result = run(plan.callee, args, kwargs, self._options, self._parameters)
-        if self._options.strict:
-            with tracebacks.UsersTraceback():
-                self._strictness().check(self)
+    def _checked(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        result = call(*args, **kwargs)
+        with tracebacks.UsersTraceback():
+            self._strictness().check(self)
         return result
 
     def _strictness(self) -> Any:

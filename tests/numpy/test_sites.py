@@ -8,6 +8,7 @@ source is plain NumPy.
 import functools
 import importlib
 import linecache
+import logging
 import math
 import os
 import subprocess
@@ -24,6 +25,7 @@ from texts import function_of
 from ufuse import _core
 from ufuse.source import sites, text
 from ufuse.tracing import callees
+from ufuse.tracing.run import Options, run
 
 BACKENDS = ["compiled"]
 
@@ -325,14 +327,13 @@ def test_what_is_known_of_functions_is_forgotten_all_at_once():
     kept, callers = ([lambda v: v for _ in range(200)] for _ in range(2))
     keepers = {id(f): Keeper(g) for f, g in zip(callers, kept)}
 
-    def body(_):
+    def twin():
         for each in (*kept, *callers):
             _core.site(each, 1.0)
-        _core.finish([], None, [])
 
     try:
         _core.set_callees(lambda f: keepers.get(id(f)))
-        _core.traced(False, False, False, body, lambda error: [], lambda error: None)
+        run(twin, (), {}, Options())
         kept.clear()
         keepers.clear()
     finally:
@@ -553,3 +554,90 @@ def test_stars_in_calls(which):
     """Errors name what is called, and the arguments are taken apart when all are known."""
     for _ in range(3):
         check(spread_calls, X[:3], which)
+
+
+# The stack.
+
+
+def stack():
+    """The functions that run, with the lines where they are, from the innermost one on."""
+    frame, found = sys._getframe(1), []
+    while frame.f_code is not called_with_a_stack.__code__:
+        found.append((frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+class Stacked:
+    def __init__(self, x):
+        self.found, self.x = stack(), x * 2
+
+    def method(self, x):
+        return x + 1, stack()
+
+    def __call__(self, x):
+        return x + 2, stack()
+
+    @property
+    def found_again(self):
+        return stack()
+
+    @classmethod
+    def made(cls, x):
+        return cls(x + 1)
+
+
+def helper(x):
+    return x + 1, stack()
+
+
+jitted_helper = ufuse.jit(helper)
+
+
+def looks_at_callbacks(x):
+    found = []
+
+    def key(value):
+        found.append(stack())
+        return value
+
+    sorted([2, 1], key=key)
+    np.apply_along_axis(lambda row: (found.append(stack()), row)[1], 0, x)
+    list(map(key, [1]))
+    return x * 2, found
+
+
+STACKS = [
+    lambda x: (x + 1, stack()),
+    lambda x: helper(x * 2),
+    lambda x: jitted_helper(x * 2),
+    lambda x: (lambda made: (made.x, made.found, made.found_again))(Stacked(x)),
+    lambda x: (lambda made: (made.x, made.found))(Stacked.made(x)),
+    lambda x: Stacked(x).method(x),
+    lambda x: Stacked(x)(x),
+    lambda x: [(y.sum(), stack()) for y in (x, x + 1)],
+    lambda x: (float(x.sum()), stack(), x.max() > 0 and stack()),
+    looks_at_callbacks,
+]
+
+
+def called_with_a_stack(function, x):
+    return function(x)
+
+
+@pytest.mark.parametrize("function", STACKS, ids=range(len(STACKS)))
+def test_the_stack_is_that_of_plain_python(function):
+    native = ufuse.jit(function)
+    expected = called_with_a_stack(function, X)
+    for _ in range(3):
+        answer = called_with_a_stack(native, X)
+        assert repr(answer) == repr(expected)
+
+
+def test_the_line_of_a_log_is_the_caller_s(caplog):
+    def function(x):
+        logging.getLogger("stacks").warning("here", stacklevel=2)
+        return x + 1
+
+    called_with_a_stack(ufuse.jit(function), X)
+    assert [record.funcName for record in caplog.records] == ["called_with_a_stack"]

@@ -83,7 +83,10 @@ class Raised {
     if (trace_ != nullptr) PyException_SetTraceback(value_, trace_);
     return borrow(value_);
   }
+  // With the traceback that the exception has by now.
   [[noreturn]] void restore() {
+    PyErr_NormalizeException(&type_, &value_, &trace_);
+    Py_XDECREF(std::exchange(trace_, PyException_GetTraceback(value_)));
     PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),
                   std::exchange(trace_, nullptr));
     throw py::error_already_set();
@@ -109,23 +112,36 @@ py::object insist(py::handle function, const py::object& argument,
   }
 }
 
+// What the twin has to do of a traced call. Its frame lies on that of the caller: the package's own
+// Python code runs before and after it, never below it.
+void run_twin(py::handle steps, const py::args& args, const py::kwargs& kwargs) {
+  {
+    const py::tuple begun = steps.attr("begin")(args, kwargs);
+    steps.attr("result") = steal(PyObject_Call(
+        py::object(begun[0]).ptr(), py::object(begun[1]).ptr(), py::object(begun[2]).ptr()));
+  }
+  steps.attr("end")();
+}
+
 // A traced call from beginning to end, in one C++ function: no signal's handler runs between its
-// steps. body(None) runs the function and calls finish; where it raised, due(error) gives the
-// values that the caller will see all the same; conclude(error or None) gives the result.
-py::object traced(bool fast, bool debug, bool waits, py::handle body, py::handle due,
-                  py::handle conclude) {
+// steps, which ufuse/tracing/run.py describes.
+py::object traced(const py::object& steps, bool fast, bool debug, bool waits, const py::args& args,
+                  const py::kwargs& kwargs) {
   const auto call = std::make_shared<Call>();
   call->set_options({.fast = fast, .debug = debug, .waits = waits});
   const std::size_t depth = Call::depth();
   Call::push(call);
-  const py::object done =
-      py::reinterpret_steal<py::object>(PyObject_CallOneArg(body.ptr(), Py_None));
+  try {
+    run_twin(steps, args, kwargs);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  }
   auto raised = std::make_unique<Raised>();
   const bool quickly = raised->is(PyExc_KeyboardInterrupt);
   const py::object error = raised->object();
   if (!call->is_open()) call->leave(depth);
   if (call->is_open()) {
-    const py::object values = insist(due, error, raised);
+    const py::object values = insist(steps.attr("due"), error, raised);
     try {
       end_by_exception(*call, py::isinstance<py::list>(values) ? py::list(values) : py::list(),
                        quickly);
@@ -135,8 +151,9 @@ py::object traced(bool fast, bool debug, bool waits, py::handle body, py::handle
     }
   }
   if (raised->is_there() || !error.is_none()) call->show_containers();
-  py::object result = insist(conclude, error, raised);
+  py::object result = insist(steps.attr("conclude"), error, raised);
   call->copies().clear();
+  insist(steps.attr("leave"), raised->object(), raised);
   if (raised->is_there()) raised->restore();
   return result;
 }
@@ -335,11 +352,13 @@ void bind_session(py::module_& m) {
   m.def("begin", begin, py::arg("fast") = false, py::arg("debug") = false,
         "Begin a traced call on this thread; finish or abort must follow. The arguments are "
         "options of jit.");
-  m.def("traced", traced, py::arg("fast"), py::arg("debug"), py::arg("waits"), py::arg("body"),
-        py::arg("due"), py::arg("conclude"),
-        "A traced call: body(None), which ends with finish. Where it raised, due(error) gives the "
-        "lazy arrays that have to be computed all the same, and pending writes are done. Then the "
-        "result of conclude(error or None). Whatever signals come, the call is closed at the end.");
+  m.def("traced", traced,
+        "traced(steps, fast, debug, waits, *args, **kwargs): a traced call. steps.begin(args, "
+        "kwargs) gives a callable and its arguments; its result is put into steps.result, and "
+        "steps.end() ends with finish. Where something raised, steps.due(error) gives the lazy "
+        "arrays that have to be computed all the same, and pending writes are done. Then the "
+        "result of steps.conclude(error or None), and at last steps.leave(error or None). Whatever "
+        "signals come, the call is closed at the end.");
   m.def(
       "frames_to",
       [](int level) {

@@ -6,6 +6,7 @@ the end, and gives real objects back.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -42,59 +43,49 @@ def run(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: Options,
-    parameters: Parameters | None = None,
 ) -> Any:
     """Call a twin once in a session of its own; the answer is real."""
-    call = _Traced(callee, args, kwargs, parameters)
+    return traced(callee, options)(*args, **kwargs)
+
+
+def traced(
+    callee: Callable[..., Any], options: Options, parameters: Parameters | None = None
+) -> Callable[..., Any]:
+    """What calls a twin once, as ``run`` does, on the frame of its own caller."""
     fast, waits = options.numerics == "fast", options.compile == "wait"
-    try:
-        result = _core.traced(fast, options.debug, waits, call.body, call.due, call.conclude)
-    except BaseException as error:
-        # Both hold lazy arrays, and the frames of the traceback lead to them.
-        vars(call).clear()
-        error.__traceback__ = tracebacks.without_ours(error.__traceback__)
-        escape.replace(error)
-        raise
-    del call
-    escape.replace()
-    return result
+    return functools.partial(_core.traced, Steps(callee, parameters), fast, options.debug, waits)
 
 
-class _Traced:
-    """The steps of one traced call, for ``_core.traced``, which calls them.
+class Steps:
+    """The steps of one traced call, for ``_core.traced``, which calls them and the twin.
 
-    Ctrl-C may end each step at any of its instructions. ``due`` and ``conclude`` are then called
-    once more, which has to do no harm.
+    Ctrl-C may end each step at any of its instructions. All from ``due`` on are then called once
+    more, which has to do no harm.
     """
 
-    def __init__(
-        self,
-        callee: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        parameters: Parameters | None,
-    ) -> None:
-        self._callee, self._args, self._kwargs = callee, args, kwargs
-        self._parameters = parameters
+    def __init__(self, callee: Callable[..., Any], parameters: Parameters | None) -> None:
+        self._callee, self._parameters = callee, parameters
         self._arguments = tree.Arguments()
         self._results = tree.Results(self._arguments)
-        self._result: Any = None
+        self.result: Any = None  # of the twin
 
-    def body(self, _: None) -> None:
-        """Run the function, and compute what it returns and what it wrote."""
+    def begin(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """The twin, and lazy arrays in the places of the arguments."""
         wrap = self._arguments.wrap
-        lazy_args = [wrap(value) for value in self._args]
-        lazy_kwargs = {name: wrap(value) for name, value in self._kwargs.items()}
+        lazy_args = [wrap(value) for value in args]
+        lazy_kwargs = {name: wrap(value) for name, value in kwargs.items()}
         if self._parameters is not None:
             self._parameters.wrap(lazy_args, lazy_kwargs)
-        try:
-            self._result = self._callee(*lazy_args, **lazy_kwargs)
-        finally:
-            del wrap, lazy_args, lazy_kwargs  # a traceback would keep them alive
+        return self._callee, tuple(lazy_args), lazy_kwargs
+
+    def end(self) -> None:
+        """Compute what the twin returned and what it wrote."""
         if not _core.session_active():
             return  # tracing has stopped on the way
         results = tree.Results(self._arguments)
-        results.collect(self._result)
+        results.collect(self.result)
         changed = _core.changed_copies()
         if changed:
             _core.mark_impure()
@@ -105,7 +96,7 @@ class _Traced:
             _core.mark_impure()
         results.collect(escaped)
         made = self._arguments.made()
-        results.computed(_core.finish(results.lazies, self._result, made))
+        results.computed(_core.finish(results.lazies, self.result, made))
         self._results = results
 
     def due(self, error: BaseException) -> list[Any]:
@@ -123,8 +114,15 @@ class _Traced:
         if error is not None:
             unwrap = tree.Results(self._arguments).unwrap
         if error is None:
-            return unwrap(self._result)
+            return unwrap(self.result)
         error.args = unwrap(error.args)
         for name, value in vars(error).items():
             vars(error)[name] = unwrap(value)
         return None
+
+    def leave(self, error: BaseException | None) -> None:
+        """The very end: what else holds lazy arrays gets real ones."""
+        vars(self).clear()
+        if error is not None:
+            error.__traceback__ = tracebacks.without_ours(error.__traceback__)
+        escape.replace(error)
