@@ -213,13 +213,17 @@ py::object numpy_method(const numpy_shim::SurfaceRow& row) {
   return steal(PyInstanceMethod_New(call.ptr()));
 }
 
-// By name, the methods of NumPy's arrays that run as NumPy's own calls.
+// By name, the methods of NumPy's arrays that run as NumPy's own calls. In the place of methods
+// that NumPy 2 has removed, its early versions have attributes that say so when they are read.
 py::dict numpy_methods() {
+  const py::object type = borrow(reinterpret_cast<PyObject*>(&PyArray_Type));
   py::dict methods;
-  for (const numpy_shim::SurfaceRow& row : numpy_shim::surface())
-    if (row.module == "ndarray" && row.form == numpy_shim::Form::NumPy &&
-        PyObject_HasAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), row.name.data()))
+  for (const numpy_shim::SurfaceRow& row : numpy_shim::surface()) {
+    if (row.module != "ndarray" || row.form != numpy_shim::Form::NumPy) continue;
+    const py::object method = py::getattr(type, row.name.data(), py::none());
+    if (PyCallable_Check(method.ptr()))
       methods[py::str(row.name.data(), row.name.size())] = numpy_method(row);
+  }
   return methods;
 }
 
