@@ -61,7 +61,7 @@ def install() -> None:
 
 def _table() -> dict[str, Any]:
     names = {"mean": "_mean", "var": "_var", "std": "_std", "clip": "_clip"}
-    if hasattr(np.ndarray, "ptp"):
+    if callable(getattr(np.ndarray, "ptp", None)):  # early NumPy 2: an attribute that raises
         names["ptp"] = "_ptp"
     made: dict[str, Any] = {
         method: _core.instance_method(
