@@ -1,5 +1,5 @@
-// How long will it take to compute what is pending? Roughly, and rather too long: what is due must
-// not keep a user waiting who has pressed Ctrl-C.
+// How long will it take, roughly, to compute what is pending? What is due must not keep a user
+// waiting who has pressed Ctrl-C.
 #pragma once
 
 #include "ir/graph.h"

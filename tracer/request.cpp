@@ -142,17 +142,17 @@ std::vector<Want> Session::last_readers(const std::vector<Want>& wants,
   return sinks;
 }
 
-bool Session::is_long(std::span<const Want> wants, double times) const {
+// Whether computing these is expected to take so many times what is long for them.
+bool Session::is_long(const Storages& wanted, double times) const {
   std::vector<NodeId> roots;
-  double passes = 0, largest = 0;
-  for (const Want& want : wants) {
-    roots.push_back(want.node);
-    double bytes = static_cast<double>(ir::size_of(want.layout.dtype));
-    for (std::int64_t n : want.layout.shape) bytes *= static_cast<double>(n);
-    passes += bytes * kPassByte;
-    largest = std::max(largest, bytes * kPassByte);
+  double ns = 0, largest = 0;
+  for (const auto& storage : wanted) {
+    if (!storage->value) continue;
+    roots.push_back(storage->value);
+    const double pass = kPassByte * static_cast<double>(numpy_shim::bytes_of(storage->layout));
+    ns += pass;
+    largest = std::max(largest, pass);
   }
-  double ns = passes;
   for (NodeId id : needed(roots))
     if (!computed(id)) ns += expected_ns_of(graph_, id);
   return ns / host_.threads() >= times * std::max(kLongDue, kPasses * largest / host_.threads());
@@ -174,7 +174,7 @@ Session::Storages Session::due(std::span<const LazyArray> shown) {
 void Session::compute_due(double times) {
   if (!may_take_long()) return;
   Storages found = due(host_.shown());
-  if (!is_long(wants_of(found), times)) return;
+  if (!is_long(found, times)) return;
   record({Event::Kind::Flush, Reason::LongDue, {}, current_.site, nullptr});
   compute(std::move(found), false);
 }
@@ -182,21 +182,21 @@ void Session::compute_due(double times) {
 void Session::show(std::span<const LazyArray> arrays) {
   Storages pending;
   for (const LazyArray& array : arrays)
-    if (array.storage->session == this && array.storage->value) pending.push_back(array.storage);
-  if (is_long(wants_of(pending), 2)) force(arrays);
+    if (array.storage->session == this) pending.push_back(array.storage);
+  if (is_long(pending, 2)) force(arrays);
 }
 
 // Between the writes of two statements, memory is as no moment of the program leaves it, and a run
 // must not be given up. So what is behind is written before a run that takes long.
-void Session::catch_up(std::span<const Want> wants) {
-  if (!behind_ || !may_take_long() || !is_long(wants, 1)) return;
+void Session::catch_up(const Storages& wanted) {
+  if (!behind_ || !may_take_long() || !is_long(wanted, 1)) return;
   behind_ = false;
   compute(due({}), false);
 }
 
 void Session::compute(Storages wanted, bool with_sinks) {
   const Computing computing(*this);
-  catch_up(wants_of(wanted));
+  catch_up(wanted);
   // NumPy warns once for all results of np.divmod, so they are computed in one request.
   if (!with_sinks && has_several_outputs_ && has_pending_warnings()) {
     wanted = live();

@@ -309,10 +309,10 @@ class Session final : public numpy_shim::Context {
   std::vector<Want> dead_sinks(const std::vector<Want>& wants) const;
   std::vector<Want> last_readers(const std::vector<Want>& wants,
                                  const std::vector<ByteRange>& written) const;
-  bool is_long(std::span<const Want> wants, double times) const;
+  bool is_long(const Storages& wanted, double times) const;
   Storages due(std::span<const LazyArray> shown);
   void compute_due(double times);
-  void catch_up(std::span<const Want> wants);
+  void catch_up(const Storages& wanted);
   void compute(Storages wanted, bool with_sinks);
   void run(std::vector<Want>& wants, bool recorded = true);
   void run_what_warns_before();

@@ -49,16 +49,13 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   const bool waits = storage->role == Role::Argument || !storage->shown;
   if (target.is_whole() && (storage->value || (waits && !writes_at_once_))) {
     const NodeId before = std::exchange(storage->value, value);
-    const bool was_undefined = std::exchange(storage->undefined, false);
-    if (!storage->memory || !may_take_long()) return;
+    storage->undefined = false;
+    if (!storage->memory) return;
     try {
       compute_due(2);
     } catch (...) {
       // The statement has not been reached unless its value was computed.
-      if (storage->value == value) {
-        storage->value = before;
-        storage->undefined = was_undefined;
-      }
+      if (storage->value == value) storage->value = before;
       throw;
     }
     return;
@@ -72,7 +69,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
   if (donor && !donor->memory) donor->value = {};
   const LazyArray held =
       from_result({value, {target.layout.dtype, target.layout.shape, strides}, false});
-  catch_up(wants_of({held.storage}));
+  catch_up({held.storage});
   if (storage->value) compute({storage}, false);
   void* data = static_cast<char*>(storage->memory.data) + target.offset;
   const ByteRange range = byte_range(data, target.layout);

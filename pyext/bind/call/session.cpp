@@ -37,7 +37,6 @@ py::list finish(const py::list& results, py::handle returned, const py::list& ar
     if (const py::object outcome = call.objects().outcome(
             returned.ptr(), [&](int number) { return make_number(call, number); }))
       call.keep_result_tree(result_tree_of(outcome.ptr(), results, arguments, call.objects()));
-  call.holders().forget_dead();
   call.session().finish(lazies_in(results));
   const std::shared_ptr<Call> ended = Call::pop();
   ended->show_containers();
@@ -117,8 +116,8 @@ py::object insist(py::handle function, const py::object& argument,
 void run_twin(py::handle steps, const py::args& args, const py::kwargs& kwargs) {
   {
     const py::tuple begun = steps.attr("begin")(args, kwargs);
-    steps.attr("result") = steal(PyObject_Call(
-        py::object(begun[0]).ptr(), py::object(begun[1]).ptr(), py::object(begun[2]).ptr()));
+    const auto part = [&](Py_ssize_t i) { return PyTuple_GET_ITEM(begun.ptr(), i); };
+    steps.attr("result") = steal(PyObject_Call(part(0), part(1), part(2)));
   }
   steps.attr("end")();
 }
