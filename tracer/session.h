@@ -150,12 +150,13 @@ class Session final : public numpy_shim::Context {
 
   // target[...] = value; broadcasts and casts without asking. The target is a view as basic
   // indexing gives it. `donor`: the array that the value was read from, when nobody will look at it
-  // any more; it need not be computed for itself.
+  // any more; it need not be computed for itself. `alone`: the statement writes to nothing else. If
+  // not, nothing is computed meanwhile: a signal would leave one target written and one not.
   void assign(const LazyArray& target, const Operand& value,
-              const std::shared_ptr<Storage>& donor = nullptr);
+              const std::shared_ptr<Storage>& donor = nullptr, bool alone = true);
   // The same for an output of a function, which casts it itself.
   void write_output(const LazyArray& target, const Operand& value,
-                    const std::shared_ptr<Storage>& donor);
+                    const std::shared_ptr<Storage>& donor, bool alone);
   // Where the mask, which broadcasts to the target, is true: target = value.
   void assign_where(const LazyArray& target, const Operand& mask, const Operand& value);
 
@@ -297,7 +298,7 @@ class Session final : public numpy_shim::Context {
   ir::Bounds check_positions(NodeId positions, std::int64_t extent);
   std::int64_t told(NodeId number);
   Result true_positions(NodeId mask);
-  void store(const LazyArray& target, NodeId value, Storage* donor = nullptr);
+  void store(const LazyArray& target, NodeId value, Storage* donor = nullptr, bool alone = true);
   void check_assignable(const LazyArray& target, const Operand& value) const;
 
   bool tells_by_flags(NodeId node) const;

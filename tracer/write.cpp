@@ -15,23 +15,23 @@ void Session::check_assignable(const LazyArray& target, const Operand& value) co
 }
 
 void Session::assign(const LazyArray& target, const Operand& value,
-                     const std::shared_ptr<Storage>& donor) {
+                     const std::shared_ptr<Storage>& donor, bool alone) {
   check_assignable(target, value);
   const std::size_t first = graph_.size();
   const NodeId node = numpy_shim::assigned(*this, value, target.layout);
   note_nodes(first);
-  store(target, node, donor.get());
+  store(target, node, donor.get(), alone);
 }
 
 void Session::write_output(const LazyArray& target, const Operand& value,
-                           const std::shared_ptr<Storage>& donor) {
+                           const std::shared_ptr<Storage>& donor, bool alone) {
   if (value.layout.dtype != target.layout.dtype) {
     const std::size_t first = graph_.size();
     const NodeId cast = ir::cast(graph_, value.node, target.layout.dtype);
     note_nodes(first);
     if (cast.value >= first) output_casts_.insert(cast.value);
   }
-  assign(target, value, donor);
+  assign(target, value, donor, alone);
 }
 
 void Session::assign_where(const LazyArray& target, const Operand& mask, const Operand& value) {
@@ -43,14 +43,14 @@ void Session::assign_where(const LazyArray& target, const Operand& mask, const O
   store(target, node);
 }
 
-void Session::store(const LazyArray& target, NodeId value, Storage* donor) {
+void Session::store(const LazyArray& target, NodeId value, Storage* donor, bool alone) {
   const std::shared_ptr<Storage>& storage = target.storage;
   // What others may look at when nobody here holds it any more cannot wait.
   const bool waits = storage->role == Role::Argument || !storage->shown;
   if (target.is_whole() && (storage->value || (waits && !writes_at_once_))) {
     const NodeId before = std::exchange(storage->value, value);
     storage->undefined = false;
-    if (!storage->memory) return;
+    if (!storage->memory || !alone) return;
     try {
       compute_due(2);
     } catch (...) {

@@ -19,6 +19,7 @@ constexpr std::chrono::milliseconds kPatience{1000}, kNap{1};  // at the very en
 
 std::atomic<int> running{0};                // loops
 std::atomic<unsigned long> main_thread{0};  // Python's, which handles signals
+std::int64_t last_look = 0;                 // of that thread at signals; steady_ns()
 
 // A child has none of the parent's other threads; the one that forked is its main thread.
 void after_fork() {
@@ -72,7 +73,7 @@ bool run_handlers() {
 }  // namespace
 
 SignalWatch::SignalWatch(WithoutGil& released, bool may_stop)
-    : released_(released), looks_(may_stop && handles_signals()), looked_(steady_ns()) {
+    : released_(released), looks_(may_stop && handles_signals()) {
   ++running;
 }
 SignalWatch::~SignalWatch() { --running; }
@@ -82,9 +83,9 @@ bool SignalWatch::stops(bool half_written) noexcept {
   if (!looks_ || half_written) return false;
   if (raised_) return true;
   const std::int64_t now = steady_ns();
-  if (now - looked_ < kEvery) return false;
+  if (now - last_look < kEvery) return false;
   raised_ = released_.within(handler_raises);
-  looked_ = steady_ns();
+  last_look = steady_ns();
   return raised_;
 }
 

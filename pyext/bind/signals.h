@@ -10,8 +10,9 @@
 
 namespace ufuse::pyext {
 
-// On Python's main thread it runs, every 20 ms, the handlers of the signals that have come; where
-// one raises, Python's error is set and the run ends. On any thread the run ends when Python does.
+// On Python's main thread it runs, 20 ms after the last time, in whatever run that was, the
+// handlers of the signals that have come; where one raises, Python's error is set and the run ends.
+// On any thread the run ends when Python does.
 class SignalWatch final : public ir::Watch {
  public:
   // `may_stop`: unset where the run has to be finished whatever comes.
@@ -28,7 +29,6 @@ class SignalWatch final : public ir::Watch {
   WithoutGil& released_;
   const bool looks_;  // for signals
   bool raised_ = false;
-  std::int64_t looked_;  // when, in nanoseconds
 };
 
 // Whether this is Python's main thread, the only one on which handlers run.

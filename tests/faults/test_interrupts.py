@@ -80,6 +80,10 @@ def short_rounds_in_place(x):
         x *= 0.5
         x += 1
 
+def two_outputs(x, quotient, remainder):
+    for i in range(8):
+        np.divmod(np.sin(x) + i, x * x + 2, out=(quotient, remainder))
+
 def puts(x, kept):
     for i in range(40):
         kept.append(np.sin(x + i) * 1.5)
@@ -105,9 +109,10 @@ def moments(y):
 SIZE = 12_000_000
 function = ufuse.jit(globals()[case])
 arguments = {"after_a_write": [np.zeros(3)], "puts": [[]],
-             "after_two_writes": [np.zeros(3), np.zeros(3)]}.get(case, [])
+             "after_two_writes": [np.zeros(3), np.zeros(3)],
+             "two_outputs": [np.zeros(SIZE), np.zeros(SIZE)]}.get(case, [])
 # The loops are compiled; the next call is traced, or replayed.
-function(np.zeros(SIZE if replayed else 200_000), *arguments)
+function(np.zeros(SIZE if replayed or case == "two_outputs" else 200_000), *arguments)
 assert function._dispatcher.counts[2] == 1 or arguments
 x = np.linspace(-1, 1, SIZE)
 for argument in arguments:
@@ -126,15 +131,24 @@ try:
     function(x, *arguments)
     print("not interrupted", time.perf_counter() - start)
 except KeyboardInterrupt:
-    print("answered", time.perf_counter() - sent[0], *arguments if case != "puts" else "")
+    latency = time.perf_counter() - sent[0]
+    print("answered", latency, *arguments if case.startswith("after") else "")
 most = itertools.islice(moments(np.linspace(-1, 1, SIZE)), 200)  # later ones are all the same
 assert any(y[0] == x[0] and y.tobytes() == x.tobytes() for y in most)
 if case == "puts":
     for i, item in enumerate(arguments[0]):
         assert type(item) is np.ndarray and item.tobytes() == (np.sin(x + i) * 1.5).tobytes()
+if case == "two_outputs":
+    quotient, remainder = map(np.zeros_like, arguments)
+    for i in range(8):
+        np.divmod(np.sin(x) + i, x * x + 2, out=(quotient, remainder))
+        if quotient[-1] == arguments[0][-1] and remainder[-1] == arguments[1][-1]:
+            break
+    assert quotient.tobytes() == arguments[0].tobytes()
+    assert remainder.tobytes() == arguments[1].tobytes()
 assert not ufuse._core.session_active()
 y = np.linspace(-1, 1, 4000)
-function(y, *arguments)
+function(y, *(a[:4000] for a in arguments) if case == "two_outputs" else arguments)
 assert np.asarray(ufuse.jit(chain)(y)).tobytes() == chain(y).tobytes()
 """
 
@@ -199,6 +213,8 @@ def test_of_two_writes_none_is_left_out(replayed):
         ("rounds_in_place", "traced"),
         ("rounds_in_place", "replayed"),
         ("short_rounds_in_place", "traced"),
+        ("two_outputs", "traced"),
+        ("two_outputs", "replayed"),
     ],
 )
 def test_answered_in_a_loop_that_writes_in_place(case, replayed):

@@ -104,8 +104,8 @@ py::object scalar_of_array(PyObject* object) {
 }
 
 // Throws Unsupported where a result cannot be written to its output; before any is written.
-void check_written(const std::vector<LazyArray>& results, const std::vector<PyObject*>& outs,
-                   bool same_kind) {
+void check_written(Call& call, const std::vector<LazyArray>& results,
+                   const std::vector<PyObject*>& outs, bool same_kind) {
   for (std::size_t i = 0; i < outs.size() && i < results.size(); ++i) {
     if (outs[i] == nullptr) continue;
     if (!follow_real(as_lazy(outs[i]))) throw Unsupported(Reason::Arguments);
@@ -116,6 +116,7 @@ void check_written(const std::vector<LazyArray>& results, const std::vector<PyOb
     if (results[i].layout.shape != target.layout.shape && outs.size() > 1)
       throw Unsupported(Reason::Shape);
     if (!target.is_writeable()) throw Unsupported(Reason::ReadOnly);
+    check_target(call, results[i], outs[i]);
   }
 }
 
@@ -154,7 +155,7 @@ py::object as_array(PyObject* object) {
   return make_lazy(zero_d(*call, as_lazy(object)->array));
 }
 
-py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind) {
+py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind, bool alone) {
   if (!follow_real(as_lazy(out))) throw Unsupported(Reason::Arguments);
   const LazyArray& target = as_lazy(out)->array;
   if (same_kind && !numpy_shim::can_cast_same_kind(result.layout.dtype, target.layout.dtype))
@@ -162,7 +163,7 @@ py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kin
   if (result.layout.shape.size() > target.layout.shape.size()) throw Unsupported(Reason::Shape);
   const Operand value = call.session().operand(result);
   call.session().write_output(target, value,
-                              result.storage.use_count() == 1 ? result.storage : nullptr);
+                              result.storage.use_count() == 1 ? result.storage : nullptr, alone);
   return borrow(out);
 }
 
@@ -251,14 +252,16 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
         if (parsed.options.overwritten) call.session().reuse_memory(results.front(), dying[0]);
         if (std::ranges::all_of(parsed.outs, [](PyObject* out) { return out == nullptr; }))
           return to_python(call, std::move(results));
-        check_written(results, parsed.outs, parsed.options.same_kind);
+        check_written(call, results, parsed.outs, parsed.options.same_kind);
         const bool immediate = call.take_immediate();
+        const bool alone = results.size() == 1;
+        if (!alone) call.session().show(results);
         py::list made;
         for (std::size_t i = 0; i < results.size(); ++i) {
           PyObject* out = i < parsed.outs.size() ? parsed.outs[i] : nullptr;
-          if (out) check_target(call, results[i], out);
-          made.append(out ? write_into(call, std::move(results[i]), out, parsed.options.same_kind)
-                          : make_lazy(results[i]));
+          made.append(
+              out ? write_into(call, std::move(results[i]), out, parsed.options.same_kind, alone)
+                  : make_lazy(results[i]));
           if (immediate && is_lazy(made[i].ptr()))
             call.session().force({&as_lazy(made[i].ptr())->array, 1});
         }

@@ -77,8 +77,9 @@ ir::Dims to_dims(PyObject* object);
 // Throws Unsupported where writing into `out` changes the bits (numpy_shim::check_output).
 void check_target(Call& call, const LazyArray& result, PyObject* out);
 // Writes the result into `out`, a lazy array, and returns that; throws Unsupported where a ufunc
-// would not write there.
-py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind);
+// would not write there. `alone`: the function has no other output.
+py::object write_into(Call& call, LazyArray result, PyObject* out, bool same_kind,
+                      bool alone = true);
 // Gives the operands of a call of NumPy's own loop the strides with which NumPy would hand them to
 // the loop; throws Unsupported where the loop would do something else in NumPy
 // (numpy_shim::check_block_call). Does nothing for other calls.

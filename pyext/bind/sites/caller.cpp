@@ -98,6 +98,18 @@ PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// Calls a method of `object` that concerns the memory of its first argument, whatever the others.
+PyObject* call_on_real(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guard([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_on_real needs func");
+    PyObject* func = PyTuple_GET_ITEM(args, 0);
+    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+    if (PyTuple_GET_SIZE(args) > 1 && is_lazy(PyTuple_GET_ITEM(args, 1)))
+      return numpy_call(func, rest.ptr(), kwargs, Reason::UserCall, false).release().ptr();
+    return PyObject_Call(func, rest.ptr(), kwargs);
+  });
+}
+
 PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_late needs resolve");
@@ -185,6 +197,9 @@ PyMethodDef kFunctions[] = {
     {"call_real", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_real)),
      METH_VARARGS | METH_KEYWORDS,
      "call_real(func, /, *args, **kwargs): func on real arrays where some argument is a lazy one."},
+    {"call_on_real", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_on_real)),
+     METH_VARARGS | METH_KEYWORDS,
+     "call_on_real(func, x, /, *args, **kwargs): func, on real arrays where x is a lazy one."},
     {"call_late", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_late)),
      METH_VARARGS | METH_KEYWORDS,
      "call_late(resolve, /, *args, **kwargs): resolve()(*args, **kwargs)."},

@@ -32,7 +32,6 @@ from ufuse.source import names
 from ufuse.source.text import NoSource
 
 from . import tracebacks
-from .tree import is_lazy
 
 # The file name of the dispatchers that NumPy 1 compiles for functions under ``__array_function__``.
 DISPATCHER_FILE = "<__array_function__ internals>"
@@ -302,7 +301,7 @@ def _found(value: Any) -> Any:
         return functools.partial(_core.site, value.func, *value.args, **value.keywords)
     if is_a(value, _METHODS):
         if value in (object.__setattr__, object.__delattr__, object.__sizeof__):
-            return functools.partial(_of_object, value)
+            return functools.partial(_core.call_on_real, value)
         owner = value.__objclass__
         known = owner in _KNOWN_OWNERS or owner is object or owner is _core.ndarray
         return value if known else caller(value, "user_call", pure=False)
@@ -312,11 +311,6 @@ def _found(value: Any) -> Any:
     if not callable(value):
         return value  # raises
     return caller(value, "user_call", pure=False)
-
-
-def _of_object(method: Any, x: Any, /, *args: Any) -> Any:
-    """Call a method of ``object`` that concerns the memory of ``x``."""
-    return (caller(method, "user_call", pure=False) if is_lazy(x) else method)(x, *args)
 
 
 def _handler(value: Any) -> Any:
