@@ -1,6 +1,7 @@
 // Calls: of Python's builtins, of the module math, of ufuncs, of functions whose text is known.
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "ir/support/error.h"
 #include "numpy_shim/program/writer.h"
@@ -329,17 +330,39 @@ Value Writer::cast(DType dtype, const Expr& e) {
 
 // ---- Functions whose text is known ----
 
+// The arguments of a call in the order of the function's parameters.
+std::vector<Value> Writer::bound(const Function& function, const Expr& e) {
+  std::vector<std::optional<Value>> given(function.parameters);
+  for (std::size_t i = 1; i < e.parts.size(); ++i) {
+    const Expr& part = e.parts[i];
+    std::size_t place = i - 1;
+    if (part.kind == Expr::Kind::Keyword) {
+      const auto names = std::span(function.variables).first(function.parameters);
+      place = static_cast<std::size_t>(std::ranges::find(names, part.name) - names.begin());
+      if (place < function.unnamed) fail("a parameter is given by name that cannot be");
+    }
+    if (place >= given.size() || given[place]) fail("a function is called with wrong arguments");
+    given[place] = own_copy(value(part.kind == Expr::Kind::Keyword ? part.parts[0] : part));
+  }
+  const std::size_t needed = function.parameters - function.defaults.size();
+  std::vector<Value> made;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!given[i] && i < needed) fail("a function is called with too few arguments");
+    if (!given[i])
+      given[i] = own_copy(outside(function.defaults[i - needed], function.variables[i]));
+    made.push_back(*given[i]);
+  }
+  return made;
+}
+
 // The function's text in the place of the call. What cannot be done in it is done by Python from
 // the beginning of the loop's own statement with the call: what it has changed of the arguments is
 // put back then.
 Value Writer::inlined(const std::shared_ptr<const Function>& function, const Expr& e) {
-  if (std::ranges::find(inlining_, function.get(), &Scope::function) != inlining_.end())
-    fail("a function calls itself");
-  if (e.parts.size() - 1 != function->parameters)
-    fail("a function is called with another number of arguments than it has");
+  const auto is_it = [&](const Scope& scope) { return scope.function->code == function->code; };
+  if (std::ranges::any_of(inlining_, is_it)) fail("a function calls itself");
   const bool keeps = std::exchange(keeps_, true);  // the function may keep its arguments
-  std::vector<Value> arguments;
-  for (std::size_t i = 1; i < e.parts.size(); ++i) arguments.push_back(own_copy(value(e.parts[i])));
+  std::vector<Value> arguments = bound(*function, e);
   keeps_ = false;
   const int instance =
       marks_.instances

@@ -109,7 +109,24 @@ Value Writer::outside(const Given& given, const std::string& name) {
 
 // ---- Truth ----
 
+// `x is None` and `x is not None`: types tell.
+std::optional<bool> Writer::decided(const Expr& e) {
+  const bool is_not = e.kind == Expr::Kind::Unary && e.op == Operator::Not;
+  if (is_not) {
+    const std::optional<bool> inner = decided(e.parts[0]);
+    return inner ? std::optional(!*inner) : std::nullopt;
+  }
+  const bool is_it =
+      e.kind == Expr::Kind::Compare && (e.ops[0] == Operator::Is || e.ops[0] == Operator::IsNot);
+  if (!is_it) return std::nullopt;
+  const Value v = value(e.parts[0]);
+  if (v.kind == Value::Kind::Given && v.given.kind == Given::Kind::Other)
+    fail("something unknown is compared with None");
+  return (v.kind == Value::Kind::Nothing) == (e.ops[0] == Operator::Is);
+}
+
 Reg Writer::truth(const Expr& e) {
+  if (const std::optional<bool> known = decided(e)) return truth_constant(*known);
   if (e.kind == Expr::Kind::Unary && e.op == Operator::Not)
     return compute(Op::LogicalNot, DType::Bool, {truth(e.parts[0])});
   if (e.kind != Expr::Kind::And && e.kind != Expr::Kind::Or) return truth_of(value(e));
@@ -158,6 +175,7 @@ Value Writer::both(const Expr& e) {
 }
 
 Value Writer::choice(const Expr& e) {
+  if (const std::optional<bool> known = decided(e.parts[0])) return value(e.parts[*known ? 1 : 2]);
   Step step;
   step.kind = Step::Kind::If;
   step.args = {truth(e.parts[0])};
@@ -186,6 +204,8 @@ void Writer::merge(Value& into, const Value& v) {
 
 // Each side is computed once, and none behind the first comparison that is false.
 Value Writer::compare(const Expr& e) {
+  if (const std::optional<bool> known = decided(e))
+    return python_number(DType::Bool, truth_constant(*known));
   if (e.ops.size() == 1) {
     const std::vector<Value> sides = values(e, 0);
     return relation(e.ops[0], sides[0], sides[1]);

@@ -128,6 +128,14 @@ Reg Writer::as(const Value& v, DType dtype) {
 
 // ---- Binary operators ----
 
+// A complex number of Python's on the left takes a float64, which is a float of Python's, for one
+// of its own.
+void Writer::as_float_beside_complex(const Value& left, Value& right) {
+  if (!is_complex(left.dtype) || right.dtype != DType::Float64 || right.box == Box::Python) return;
+  if (left.box == Box::Either) fail("a complex number of Python's or of NumPy's beside a float64");
+  if (left.box == Box::Python) right.box = Box::Python;
+}
+
 Value Writer::binary(Operator op, const Value& left, const Value& right) {
   if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (op == Operator::MatrixMultiply) fail("a matrix product of numbers");
@@ -135,6 +143,7 @@ Value Writer::binary(Operator op, const Value& left, const Value& right) {
     if (!v->is_number()) fail("an operation on something else than numbers");
   }
   Value a = widened(left), b = widened(right);
+  as_float_beside_complex(a, b);
   const bool of_python = a.box == Box::Python && b.box == Box::Python;
   if (of_python && left.dtype == DType::Bool && right.dtype == DType::Bool && is_bitwise(op))
     return python_number(DType::Bool, compute(bitwise(op), DType::Bool, {left.reg, right.reg}));
@@ -157,6 +166,8 @@ Value Writer::python_binary(Operator op, const Value& a, const Value& b) {
   if (a.dtype == DType::Int64 && b.dtype == DType::Int64) return integer_binary(op, a, b);
   const DType dtype =
       is_complex(a.dtype) || is_complex(b.dtype) ? DType::Complex128 : DType::Float64;
+  if (world_.combines_by_parts && is_complex(a.dtype) != is_complex(b.dtype))
+    fail("a complex number beside another one");
   const Reg x = cast_to(a.reg, dtype), y = cast_to(b.reg, dtype);
   if (dtype == DType::Complex128) return python_number(dtype, complex_binary(op, x, y, dtype));
   if (is_bitwise(op) || op == Operator::LeftShift || op == Operator::RightShift)
@@ -339,7 +350,8 @@ Reg Writer::complex_binary(Operator op, Reg a, Reg b, DType dtype) {
 Value Writer::relation(Operator op, const Value& left, const Value& right) {
   if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (!left.is_number() || !right.is_number()) fail("something else than numbers is compared");
-  const Value a = widened(left), b = widened(right);
+  Value a = widened(left), b = widened(right);
+  as_float_beside_complex(a, b);
   DType dtype;
   const bool of_python = a.box == Box::Python && b.box == Box::Python;
   Reg x, y;

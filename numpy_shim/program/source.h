@@ -40,6 +40,8 @@ enum class Operator : std::uint8_t {
   GreaterEqual,
   Equal,
   NotEqual,
+  Is,
+  IsNot,
 };
 
 struct Expr {
@@ -100,11 +102,15 @@ struct Statement {
 };
 
 // A function that the loop calls, whose text stands in the place of the call.
+struct Given;
 struct Function {
   std::vector<std::string> variables;  // parameters first
   std::size_t parameters = 0;
+  std::size_t unnamed = 0;  // parameters that are not given by name
   std::vector<std::string> outside;
+  std::vector<Given> defaults;  // of the last parameters
   Statements body;
+  const void* code = nullptr;  // where two functions have the same one, they have the same text
 };
 
 struct Loop {
@@ -136,7 +142,8 @@ struct Given {
   int rank = 0;
   bool writeable = false;
   std::vector<Given> parts;
-  int object = -1;  // the world's number of what stands outside
+  int object = -1;              // the world's number of what stands outside
+  std::uintptr_t identity = 0;  // Other, in a variable: tells functions and modules apart
   std::string name;
   const Ufunc* ufunc = nullptr;
   std::shared_ptr<const Function> function;
@@ -150,12 +157,17 @@ class World {
   // What a name outside of the loop's function, or of one that it calls, stands for. It stays so
   // while the program runs; the world sees to it that it is so when the program is entered.
   virtual Given outside(const Function* function, int name) = 0;
+  // What a variable of the loop that has an identity holds at its beginning.
+  virtual Given variable(int number) = 0;
   virtual Given attribute(const Given& object, const std::string& name) = 0;
   // NumPy's own, by its name.
   virtual const Ufunc& ufunc(const std::string& name) = 0;
   virtual ir::LoopTable& loops() = 0;
 
   NumpyVersion version;  // whose rules hold
+  // Python computes a real and a complex number part by part (from 3.14 on), instead of taking the
+  // real number for a complex one.
+  bool combines_by_parts = false;
 };
 
 }  // namespace ufuse::numpy_shim::program

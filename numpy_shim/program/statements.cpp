@@ -86,7 +86,8 @@ Value Writer::input(const Given& given, int variable) {
     }
     default:
       v.kind = Value::Kind::Given;
-      v.given = given;
+      v.given = given.identity != 0 ? world_.variable(variable) : given;
+      if (v.given.name.empty()) v.given.name = loop_.variables[static_cast<std::size_t>(variable)];
       v.variable = variable;
       if (given.kind == Given::Kind::Nothing) v.kind = Value::Kind::Nothing;
   }
@@ -266,6 +267,8 @@ bool Writer::statement(const Statement& s) {
 }
 
 bool Writer::branch(const Statement& s) {
+  if (const std::optional<bool> known = decided(s.value))
+    return statements(*known ? s.body : s.other);
   Step step;
   step.kind = Step::Kind::If;
   step.line = own_line(s);

@@ -205,6 +205,7 @@ class Writer {
   Value both(const Expr& e);
   Value choice(const Expr& e);
   void merge(Value& into, const Value& v);
+  std::optional<bool> decided(const Expr& e);
   Reg truth(const Expr& e);
   Reg truth_of(const Value& v);
 
@@ -222,6 +223,7 @@ class Writer {
   Value unary(Operator op, const Value& x);
   Value absolute(const Value& x);
   Value binary(Operator op, const Value& a, const Value& b);
+  void as_float_beside_complex(const Value& left, Value& right);
   Value python_binary(Operator op, const Value& a, const Value& b);
   Value numpy_binary(Operator op, const Value& a, const Value& b);
   Value integer_binary(Operator op, const Value& a, const Value& b);
@@ -321,6 +323,7 @@ class Writer {
   std::vector<Reg> shape(const Value& v);
   DType dtype_given(const Value& v);
   Value cast(DType dtype, const Expr& e);
+  std::vector<Value> bound(const Function& function, const Expr& e);
   Value inlined(const std::shared_ptr<const Function>& function, const Expr& e);
   void put_result(const Value& v);
   Value place_like(const Value& v);

@@ -27,6 +27,7 @@ from ._core import InternalError, ndarray
 from .compare import Mismatch
 from .function import Function
 from .jit import disabled, jit
+from .source import names
 from .threads import get_num_threads, set_num_threads
 from .tracing import callees, escape, handlers, methods
 from .tracing.watchers import plain_for_ever
@@ -57,6 +58,7 @@ environment.check()  # before a loop starts libomp, which does not survive every
 _core.set_backend(environment.backend())
 _core.choose_by(environment.choices())
 _core.set_callees(callees.stand_in)
+_core.set_jitted(names.Jitted)
 _core.set_frame_counters(tuple(handlers.FRAME_COUNTERS))
 _core.set_others(callees.is_other)
 _core.set_harmless(callees.is_harmless_code)

@@ -162,6 +162,8 @@ class Function(Jitted, Generic[P, R]):
         self._renewals = 0  # how often a guard did not hold any more
         self._function, self._args, self._keywords = _unbound(function)
         self._is_joined = self._function is not function  # it has arguments to add to a call's
+        # What a call with the same arguments calls, for loops that take its text in.
+        self._plain = None if self._is_joined else self._function
         self._texts: list[Any] = []  # source that came along from another process
         # What a dispatcher calls where it has no recording.
         self._trace = functools.partial(_core.call_late, self.way)

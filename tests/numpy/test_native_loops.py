@@ -6,17 +6,22 @@ Results, arguments, warnings and exceptions are compared.
 """
 
 import contextlib
+import functools
+import gc
 import inspect
 import itertools
 import linecache
 import math
 import sys
+import textwrap
 import threading
 import time
 import warnings
+import weakref
 
 import numpy as np
 import pytest
+import ufuse
 from same import same
 from ufuse import _core
 from ufuse.source import heads
@@ -325,6 +330,95 @@ def small_types(a, b):
     return a
 
 
+@ufuse.jit
+def blended(a, b):
+    return a * 0.75 + b * WEIGHT
+
+
+WEIGHT = 0.25
+
+
+@ufuse.jit(numerics="fast")
+def clipped(a):
+    return blended(a, 1.0) if a > 0.5 else a
+
+
+def jitted_helpers(x):
+    s = 0.0
+    for i in range(len(x)):
+        s = blended(s, clipped(x[i]))
+    return s
+
+
+def scaled(a, b=2, *, c=None):
+    return a * b
+
+
+def weighted(a, b, weight=0.5, shift=None):
+    return a * weight + b if shift is None else a * weight + b - shift
+
+
+def positional(a, /, b=3):
+    return a - b
+
+
+def default_values(x):
+    s = 0.0
+    for v in x:
+        s = weighted(s, v) + weighted(v, b=s, weight=WEIGHT) + weighted(shift=v, b=1, a=s)
+        s += positional(v) - positional(v, b=s)
+    return s
+
+
+def taken_functions(x, f, g, module):
+    s = 0.0
+    for v in x:
+        s += f(v) + g(v, s) + module.sqrt(v)
+        s += applied(f, v) + applied(math.sin, v)
+    return s, f, g
+
+
+def applied(f, v):
+    return f(v) + 1
+
+
+def closures(x, k):
+    def inner(v, times=k):
+        return v * k + times
+
+    def outer(v, c=0.25):
+        return inner(v) * c + power(v, 1)
+
+    power = lambda v, by: v**2 + by  # noqa: E731
+    s = 0.0
+    for v in x:
+        s += outer(v) + outer(v, c=s) - power(v, k)
+    return s
+
+
+def complex_beside_numpy(x):
+    s = 0j
+    for v in x:
+        s = 1j * v + s
+        s -= v
+        a, b, c = s == v, v != 1j, v == 2j
+    return s, a, b, c, v * s
+
+
+def not_given(x, y=None):
+    best = None
+    n = 0
+    for v in x:
+        if y is None:
+            n += 1
+        elif y is not None:
+            n -= y
+        if best is None or v > best:
+            best = v
+        n += (y is None) + (2 if not y is None else 3)  # noqa: E714
+    return n, best
+
+
 def chained(x):
     n = 0
     for v in x:
@@ -405,6 +499,17 @@ CASES = [
     (shifts, 40),
     (modulo, 20),
     (small_types, np.arange(100, 120, dtype="i1"), np.arange(20, dtype="i1")),
+    (jitted_helpers, X),
+    (complex_beside_numpy, X),
+    (not_given, X),
+    (not_given, X, 2.5),
+    (default_values, X),
+    (taken_functions, X, math.exp, blended, math),
+    (taken_functions, X, np.sqrt, weighted, np),
+    (taken_functions, X, lambda v: v * 0.5, lambda a, b: a - b, np),
+    (taken_functions, X, float, max, math),
+    (closures, X, 3),
+    (closures, X, 2.5),
     (chained, X),
     (else_of_while, 10),
     (else_of_while, 20),
@@ -417,19 +522,119 @@ def test_it_is_what_python_does(case):
     check(*case)
 
 
-def never_run(function=total):
+def with_helper(x):
+    s = 0.0
+    for v in x:
+        s += helper(v)  # noqa: F821
+    return s
+
+
+def never_run(function=total, space=None):
     """A function, the same with a head, and its outermost loop, of which nothing is known yet.
 
     What is known of a loop belongs to its text and file, so each has a file of its own.
     """
     name = f"<never run {next(NUMBERS)}>"
-    text = inspect.getsource(function)
+    text = function if isinstance(function, str) else inspect.getsource(function)
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space = {}
+    space = {} if space is None else space
     exec(compile(text, name, "exec"), space)
-    made = looped(space[function.__name__])
+    function = space["function" if isinstance(function, str) else function.__name__]
+    made = looped(function)
     loop = min(heads.loops_of(made.__code__), key=lambda each: each.facts["line"])
     return function, made, loop
+
+
+def test_helpers_that_others_change():
+    @ufuse.jit
+    def helper(a):
+        return a + 1
+
+    def other(a):
+        return a - 1
+
+    space = {"helper": helper}
+    function, made, loop = never_run(with_helper, space)
+    x = np.arange(30.0)
+    with told(eager=True):
+        assert made(x) == function(x) == 465
+        assert loop.facts["versions"]
+        helper.__wrapped__.__code__ = other.__code__
+        assert made(x) == function(x) == 405
+        space["helper"] = ufuse.jit(functools.partial(pow, 2.0))
+        assert made(x) == function(x) == 2.0**30 - 1
+
+
+def made_by(weight, shift):
+    def helper(a, by=shift):
+        return a * weight + by
+
+    return helper
+
+
+def test_what_helpers_see_may_change():
+    space = {"helper": made_by(2, 1.5)}
+    function, made, loop = never_run(with_helper, space)
+    x = np.arange(30.0)
+    with told(eager=True):
+        for weight, shift in [(2, 1.5), (3, 0.5), (2.5, 1), (True, np.float32(3)), (2**70, 1)]:
+            space["helper"] = made_by(weight, shift)
+            for _ in range(2):
+                assert repr(made(x)) == repr(function(x))
+            assert bool(loop.facts["versions"]) == (weight < 2**70)
+
+
+def test_values_of_global_names_may_change():
+    def function(n):
+        s = 0
+        for i in range(n):
+            s += FACTOR * i + TABLE[i % 3]  # noqa: F821
+        return s
+
+    text = textwrap.dedent(inspect.getsource(function))
+    space = {"FACTOR": 2, "TABLE": np.arange(3)}
+    function, made, loop = never_run(text, space)
+    with told(eager=True):
+        for factor in (2, 3, 2.5, True, np.int8(3), 1j, np.float32(0.1)):
+            for table in (np.arange(3), np.arange(3.0), np.arange(6)[::2], np.eye(3)[1]):
+                space.update(FACTOR=factor, TABLE=table)
+                assert repr(made(20)) == repr(function(20))
+        assert loop.facts["versions"]
+
+
+def test_functions_are_not_kept_alive():
+    def run(x, f):
+        s = 0.0
+        for v in x:
+            s += f(v)
+        return s
+
+    big = np.ones(1000)
+    alive = weakref.ref(big)
+    made = looped(run)
+    (loop,) = heads.loops_of(made.__code__)
+    with told(eager=True):
+        assert made(X, lambda v, k=big[0], c=big: v * k) == run(X, lambda v: v * 1.0)
+        assert loop.facts["versions"]
+        held = [big]
+        del big
+        assert made(X, lambda v: v * held[0][3]) == run(X, lambda v: v * 1.0)
+        held.clear()
+        gc.collect()
+        assert alive() is None
+
+
+def test_a_function_that_calls_itself_stays_pythons():
+    def count(n):
+        return 0 if n < 1 else 1 + count(n - 1)
+
+    def run(x):
+        s = 0
+        for i in range(len(x)):
+            s += count(i)
+        return s
+
+    check(run, X, native=False, most=2)
 
 
 def test_one_kind_of_arguments_does_not_close_the_loop_to_others():

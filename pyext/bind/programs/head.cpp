@@ -68,7 +68,7 @@ struct HeadObject {
   // was looked last, 0 where nobody has to know.
   std::int64_t countdown, rounds, all_rounds, counted;
   bool enters;  // the program runs the rest
-  Version* version;
+  std::shared_ptr<Version> version;
   std::int64_t begun;            // when a trial began, else 0
   bool is_pythons, is_programs;  // the trial; whether the program began
   long long all;                 // Range: the rounds at the beginning
@@ -113,8 +113,12 @@ Entered entered_with(const HeadObject& head, const Variables& variables,
   entered.has_chances = program_tests().exits_after != 0;
   // What nobody reads is the same, whatever it is: the loop needs no other program for it.
   const std::vector<bool>& read_first = loop_state(head.loop).read_first;
-  for (std::size_t i = 0; i < variables.size(); ++i)
-    entered.variables.push_back(read_first[i] ? given_of(variables[i].ptr()) : Given{});
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    Given& given = entered.variables.emplace_back();
+    if (!read_first[i]) continue;
+    given = given_of(variables[i].ptr());
+    if (given.kind == Given::Kind::Other) given.identity = identity_of(variables[i].ptr());
+  }
   if (head.over == HeadObject::Range) {
     entered.over = Entered::Over::Range;
     const long long last = head.left > 0 ? head.next + (head.left - 1) * head.step : head.next;
@@ -178,8 +182,8 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
-  const Version* version =
-      loop.version_for(entered_with(head, variables, given_of_traced), locals.names);
+  const auto version =
+      loop.version_for(entered_with(head, variables, given_of_traced), variables, locals.names);
   if (version == nullptr) return false;
   // Statements about large arrays are worth loops of their own.
   if (version->program.computes_arrays && call.session().largest_value() > kLargeArray)
@@ -219,7 +223,8 @@ bool look(HeadObject& head) {
   if (Call* call = Call::active(); call && !stops_tracing(head, loop, *call, rounds)) return false;
   if ((loop.python_ns < kWorthCompiling && !eager) || !is_left(head)) return false;
   const Locals locals;
-  Version* version = loop.version_for(entered_with(head, variables_in(locals, loop)), locals.names);
+  const Variables variables = variables_in(locals, loop);
+  const auto version = loop.version_for(entered_with(head, variables), variables, locals.names);
   if (version == nullptr) return false;
   if (!version->kernel) {
     if (eager) version->build.wait();
@@ -328,7 +333,8 @@ class Run {
   Run(HeadObject& head, LoopState& loop)
       : head_(head),
         loop_(loop),
-        version_(*head.version),
+        kept_(head.version),
+        version_(*kept_),
         frame_(version_.program, version_.layout) {
     const Locals locals;
     names_ = locals.names;
@@ -400,7 +406,7 @@ class Run {
           frame_.put(input.value, variables_[static_cast<std::size_t>(input.index)].ptr());
           break;
         case Input::From::Outside: {
-          const py::object value = version_.world->value(input.index);
+          const py::object value = version_.world->value(input.index, variables_);
           held_.push_back(value);
           frame_.put(input.value, value.ptr());
           break;
@@ -473,8 +479,8 @@ class Run {
         !program_tests().eager)
       loop_.close("it had to be left to Python too often");
     if (at_head || loop_.is_closed || !is_left(head_)) return resume();
-    Version* again = loop_.version_for(entered_with(head_, variables_), names_);
-    return again == &version_ || resume();
+    const auto again = loop_.version_for(entered_with(head_, variables_), variables_, names_);
+    return again == kept_ || resume();
   }
 
   // Python does the next rounds.
@@ -544,6 +550,8 @@ class Run {
 
   HeadObject& head_;
   LoopState& loop_;
+  // The loop forgets it where names stand for something else, which the rest of a round may do.
+  const std::shared_ptr<Version> kept_;
   Version& version_;
   Frame frame_;
   Names names_;
@@ -610,6 +618,7 @@ void destroy(PyObject* self) {
   Py_CLEAR(head.loop);
   Py_CLEAR(head.iterable);
   Py_CLEAR(head.lazy);
+  std::destroy_at(&head.version);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -687,6 +696,7 @@ void begin_counting(HeadObject& head) {
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
   auto* self = reinterpret_cast<HeadObject*>(head_type->tp_alloc(head_type, 0));
   if (self == nullptr) return nullptr;
+  new (&self->version) std::shared_ptr<Version>;
   Py_INCREF(loop);
   self->loop = loop;
   if (const Call* call = Call::active()) self->operations = call->operations();

@@ -120,13 +120,15 @@ void LoopState::close(const std::string& why) {
   is_closed = true;
 }
 
-Version* LoopState::version_for(const Entered& entered, const Names& names) {
+std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
+                                                ProgramWorld::Variables variables,
+                                                const Names& names) {
   if (is_closed) return nullptr;
   const auto is_known = [&](const Entered& each) { return is_same(each, entered); };
   if (std::ranges::any_of(refused, is_known)) return nullptr;
   for (const auto& version : versions)
     if (is_same(version->entered, entered) && version->world->is_of(names.globals)) {
-      if (version->world->is_current()) return version.get();
+      if (version->world->is_current(variables)) return version;
       std::erase(versions, version);
       break;
     }
@@ -134,19 +136,19 @@ Version* LoopState::version_for(const Entered& entered, const Names& names) {
     close(versions.empty() && !why_not.empty() ? why_not : "its variables have too many types");
     return nullptr;
   }
-  auto world =
-      std::make_unique<ProgramWorld>(names.globals, names.builtins, outside, read_function);
+  auto world = std::make_unique<ProgramWorld>(names.globals, names.builtins, outside, variables,
+                                              read_function);
   try {
     ir::program::Program program = numpy_shim::program::typed(text, entered, *world);
 #ifndef NDEBUG
     ir::program::verify(program, loop_table());
 #endif
-    auto made = std::make_unique<Version>(entered, std::move(world), std::move(program));
+    auto made = std::make_shared<Version>(entered, std::move(world), std::move(program));
     made->printed = codegen::print_cpp(made->program, made->layout);
     made->build = build_program(codegen::program_preamble() + made->printed.text,
                                 codegen::effort_for(made->program));
     versions.push_back(std::move(made));
-    return versions.back().get();
+    return versions.back();
   } catch (const TypesChange&) {
     ++changes;  // a later round may begin with the types that stay
   } catch (const NotNative& why) {
@@ -190,6 +192,7 @@ void hide_loops() {
 }
 
 void bind_loop(py::module_& m) {
+  bind_world(m);
   m.def(
       "choose_programs",
       [](bool eager, std::uint64_t exits_after) {

@@ -51,7 +51,7 @@ struct LoopState {
   py::object resume;              // gives the function that goes on from a statement
   py::object read_function;
   std::unordered_map<int, std::pair<py::object, py::object>> continuations;
-  std::vector<std::unique_ptr<Version>> versions;
+  std::vector<std::shared_ptr<Version>> versions;
   // What Python's rounds have taken, and how many they were.
   std::int64_t python_ns = 0, python_rounds = 0;
   bool is_ready = false;   // a program has been built
@@ -74,7 +74,8 @@ struct LoopState {
   // The program for variables of these types, if there is one or one may be made. Why not otherwise
   // is remembered.
   void close(const std::string& why);
-  Version* version_for(const numpy_shim::program::Entered& entered, const Names& names);
+  std::shared_ptr<Version> version_for(const numpy_shim::program::Entered& entered,
+                                       ProgramWorld::Variables variables, const Names& names);
 };
 
 // What tests ask for.

@@ -59,7 +59,9 @@ const Names<Operator>& operators() {
                                         {"Greater", Greater},
                                         {"GreaterEqual", GreaterEqual},
                                         {"Equal", Equal},
-                                        {"NotEqual", NotEqual}};
+                                        {"NotEqual", NotEqual},
+                                        {"Is", Is},
+                                        {"IsNot", IsNot}};
   return names;
 }
 

@@ -17,8 +17,27 @@ using numpy_shim::program::Given;
 
 namespace {
 
+constexpr int kDeepestClosure = 8;
+
+PyObject* the_jitted = nullptr;  // ufuse.source.names.Jitted
+
 PyFunctionObject* as_function(const py::object& function) {
   return reinterpret_cast<PyFunctionObject*>(function.ptr());
+}
+
+// The function of Python's that a call of the object calls with the same arguments: itself, or that
+// of a jitted one; unset: there is none.
+py::object plain_function(const py::object& object) {
+  if (!object || PyFunction_Check(object.ptr())) return object;
+  auto* jitted = reinterpret_cast<PyTypeObject*>(the_jitted);
+  if (jitted == nullptr || !PyObject_TypeCheck(object.ptr(), jitted)) return {};
+  static PyObject* const name = PyUnicode_InternFromString("_plain");
+  py::object function = steal(PyObject_GetAttr(object.ptr(), name));
+  return PyFunction_Check(function.ptr()) ? function : py::object();
+}
+
+std::size_t size_of(PyObject* tuple) {
+  return tuple == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(tuple));
 }
 
 // Builtins whose meaning a program knows.
@@ -41,10 +60,12 @@ bool is_math(PyObject* object) {
 }  // namespace
 
 ProgramWorld::ProgramWorld(py::object globals, py::object builtins, py::object names,
-                           py::object read_function)
-    : own_{std::move(globals), std::move(builtins), py::tuple(std::move(names))},
+                           Variables variables, py::object read_function)
+    : own_{std::move(globals), std::move(builtins), py::tuple(std::move(names)), -1, py::tuple()},
+      variables_(variables),
       read_function_(std::move(read_function)) {
   version = numpy().version;
+  combines_by_parts = PY_VERSION_HEX >= 0x030E0000;
 }
 
 const numpy_shim::Ufunc& ProgramWorld::ufunc(const std::string& name) {
@@ -54,31 +75,74 @@ const numpy_shim::Ufunc& ProgramWorld::ufunc(const std::string& name) {
 }
 ir::LoopTable& ProgramWorld::loops() { return loop_table(); }
 
-py::object ProgramWorld::Entry::find() const {
-  PyObject* found = PyDict_GetItemWithError(where.ptr(), name.ptr());
-  if (found == nullptr && behind) found = PyDict_GetItemWithError(behind.ptr(), name.ptr());
+bool ProgramWorld::Place::is(const Place& other) const {
+  if (kind != other.kind || of != other.of || index != other.index) return false;
+  return kind != Kind::Name ||
+         (where.is(other.where) && PyUnicode_Compare(name.ptr(), other.name.ptr()) == 0);
+}
+
+bool ProgramWorld::Entry::is_as_before(const py::object& found) const {
+  if (type) return given_of(found.ptr()) == *type;
+  if (!code) return !held || found.is(held);
+  const py::object function = plain_function(found);
+  if (!function) return false;
+  const PyFunctionObject* f = as_function(function);
+  return f->func_code == code.ptr() && f->func_globals == globals.ptr() &&
+         size_of(f->func_defaults) == defaults && f->func_kwdefaults == nullptr;
+}
+
+py::object ProgramWorld::find(const Place& place, Variables variables) const {
+  if (place.kind == Place::Kind::Name) {
+    PyObject* found = PyDict_GetItemWithError(place.where.ptr(), place.name.ptr());
+    if (found == nullptr && place.behind)
+      found = PyDict_GetItemWithError(place.behind.ptr(), place.name.ptr());
+    return found == nullptr ? py::object() : borrow(found);
+  }
+  if (place.kind == Place::Kind::Variable) return variables[static_cast<std::size_t>(place.of)];
+  const py::object function =
+      plain_function(find(entries_[static_cast<std::size_t>(place.of)].place, variables));
+  if (!function) return {};
+  const bool in_cell = place.kind == Place::Kind::Cell;
+  PyObject* among =
+      in_cell ? as_function(function)->func_closure : as_function(function)->func_defaults;
+  if (place.index >= size_of(among)) return {};
+  PyObject* found = PyTuple_GET_ITEM(among, static_cast<Py_ssize_t>(place.index));
+  if (in_cell) found = PyCell_GET(found);
   return found == nullptr ? py::object() : borrow(found);
 }
 
-bool ProgramWorld::is_current() const {
-  return std::ranges::all_of(entries_,
-                             [](const Entry& e) { return !e.held || e.find().is(e.held); }) &&
-         std::ranges::all_of(codes_, [](const auto& row) {
-           return as_function(row.first)->func_code == row.second.ptr();
-         });
+bool ProgramWorld::is_current(Variables variables) const {
+  return std::ranges::all_of(entries_, [&](const Entry& entry) {
+    return entry.is_as_before(find(entry.place, variables));
+  });
 }
 
-py::object ProgramWorld::value(int number) const {
-  return entries_[static_cast<std::size_t>(number)].find();
+py::object ProgramWorld::value(int number, Variables variables) const {
+  return find(entries_[static_cast<std::size_t>(number)].place, variables);
 }
 
 Given ProgramWorld::outside(const Function* function, int name) {
   const Source& source = function == nullptr ? own_ : sources_.at(function);
-  Entry entry;
-  entry.where = source.globals;
-  entry.behind = source.builtins;
-  entry.name = source.names[static_cast<std::size_t>(name)];
-  return known(std::move(entry));
+  Place place;
+  place.name = source.names[static_cast<std::size_t>(name)];
+  for (std::size_t i = 0; i < size_of(source.free_variables.ptr()); ++i) {
+    if (PyUnicode_Compare(py::object(source.free_variables[i]).ptr(), place.name.ptr()) != 0)
+      continue;
+    place.kind = Place::Kind::Cell;
+    place.of = source.entry;
+    place.index = i;
+    return known(place, text_of(place.name.ptr()));
+  }
+  place.where = source.globals;
+  place.behind = source.builtins;
+  return known(place, text_of(place.name.ptr()));
+}
+
+Given ProgramWorld::variable(int number) {
+  Place place;
+  place.kind = Place::Kind::Variable;
+  place.of = number;
+  return known(place, {});
 }
 
 Given ProgramWorld::attribute(const Given& object, const std::string& name) {
@@ -86,35 +150,80 @@ Given ProgramWorld::attribute(const Given& object, const std::string& name) {
   none.kind = Given::Kind::Other;
   none.name = name;
   if (object.kind != Given::Kind::Object) return none;
-  const py::object module = value(object.object);
+  const py::object module = value(object.object, variables_);
   if (!module || !PyModule_Check(module.ptr())) return none;
   // NumPy and SciPy import some of their modules when they are asked for.
   const py::object found =
       py::reinterpret_steal<py::object>(PyObject_GetAttrString(module.ptr(), name.c_str()));
   if (!found) forget_exception();
-  Entry entry;
-  entry.where = borrow(PyModule_GetDict(module.ptr()));
-  entry.name = py::str(name);
-  return known(std::move(entry));
+  Place place;
+  place.where = borrow(PyModule_GetDict(module.ptr()));
+  place.name = py::str(name);
+  return known(place, name);
 }
 
-// What a name stands for, remembered.
-Given ProgramWorld::known(Entry entry) {
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& old = entries_[i];
-    if (old.where.is(entry.where) && PyUnicode_Compare(old.name.ptr(), entry.name.ptr()) == 0)
-      return old.given;
-  }
-  const py::object found = entry.find();
+// What is at a place, remembered.
+Given ProgramWorld::known(Place place, const std::string& name) {
+  for (const Entry& old : entries_)
+    if (old.place.is(place)) return old.given;
+  Entry entry;
+  const py::object found = find(place, variables_);
   entry.given = read(found.ptr());
   entry.given.object = static_cast<int>(entries_.size());
-  if (entry.given.name.empty()) entry.given.name = text_of(entry.name.ptr());
-  const bool by_type = entry.given.kind == Given::Kind::Number ||
-                       entry.given.kind == Given::Kind::Array ||
-                       entry.given.kind == Given::Kind::Tuple;
-  if (!by_type) entry.held = found;
+  entry.place = std::move(place);
+  std::shared_ptr<Function> function;
+  if (entry.given.kind == Given::Kind::Other) function = read_function(found, entry);
+  // What a program cannot use is not kept alive for it.
+  using enum Given::Kind;
+  const bool is_value =
+      entry.given.kind == Number || entry.given.kind == Array || entry.given.kind == Tuple;
+  if (is_value)
+    entry.type = given_of(found.ptr());
+  else if (!function && (entry.place.kind == Place::Kind::Name || entry.given.kind != Other))
+    entry.held = found;
+  if (entry.given.name.empty()) entry.given.name = name;
   entries_.push_back(entry);
+  if (!function) return entry.given;
+  for (std::size_t i = 0; i < entry.defaults; ++i) {
+    Place value;
+    value.kind = Place::Kind::Default;
+    value.of = entry.given.object;
+    value.index = i;
+    function->defaults.push_back(known(value, name));
+  }
   return entry.given;
+}
+
+// Whether it is a function whose text a program can take in; then the entry knows it.
+std::shared_ptr<Function> ProgramWorld::read_function(const py::object& object, Entry& entry) {
+  const py::object called = plain_function(object);
+  if (!called || depth_of(entry.place) > kDeepestClosure) return nullptr;
+  const PyFunctionObject* f = as_function(called);
+  if (f->func_kwdefaults != nullptr) return nullptr;
+  const py::object text = read_function_(called);
+  if (text.is_none()) return nullptr;
+  const auto parts = text.cast<py::tuple>();
+  auto function = std::make_shared<Function>();
+  function->variables = read_names(parts[0]);
+  function->parameters = parts[1].cast<std::size_t>();
+  function->unnamed = parts[2].cast<std::size_t>();
+  function->outside = read_names(parts[3]);
+  function->body = read_statements(parts[4]);
+  function->code = f->func_code;
+  entry.code = borrow(f->func_code);
+  entry.globals = borrow(f->func_globals);
+  entry.defaults = size_of(f->func_defaults);
+  entry.given.kind = Given::Kind::Function;
+  entry.given.function = function;
+  sources_.emplace(function.get(),
+                   Source{borrow(f->func_globals), borrow(f->func_builtins), py::tuple(parts[3]),
+                          entry.given.object, py::tuple(parts[5])});
+  return function;
+}
+
+int ProgramWorld::depth_of(const Place& place) const {
+  if (place.kind == Place::Kind::Name || place.kind == Place::Kind::Variable) return 0;
+  return 1 + depth_of(entries_[static_cast<std::size_t>(place.of)].place);
 }
 
 Given ProgramWorld::read(PyObject* object) {
@@ -156,26 +265,23 @@ Given ProgramWorld::read(PyObject* object) {
       given.dtype = static_cast<ir::DType>(i);
       return given;
     }
-  if (!PyFunction_Check(object)) return given;
-  const auto known = functions_.find(object);
-  if (known == functions_.end()) {
-    const py::object text = read_function_(borrow(object));
-    if (text.is_none()) return given;
-    const auto parts = text.cast<py::tuple>();
-    auto* f = reinterpret_cast<PyFunctionObject*>(object);
-    auto function = std::make_shared<Function>();
-    function->variables = read_names(parts[0]);
-    function->parameters = parts[1].cast<std::size_t>();
-    function->outside = read_names(parts[2]);
-    function->body = read_statements(parts[3]);
-    sources_.emplace(function.get(), Source{borrow(f->func_globals), borrow(f->func_builtins),
-                                            py::tuple(parts[2])});
-    codes_.emplace_back(borrow(object), borrow(PyFunction_GET_CODE(object)));
-    functions_.emplace(object, std::move(function));
-  }
-  given.kind = Given::Kind::Function;
-  given.function = functions_.at(object);
   return given;
+}
+
+std::uintptr_t identity_of(PyObject* object) {
+  const py::object function = plain_function(borrow(object));
+  const bool is_known = PyModule_Check(object) || PyType_Check(object) ||
+                        PyCFunction_Check(object) || Py_TYPE(object) == &PyUFunc_Type ||
+                        is_dispatcher(object);
+  if (!function && !is_known) return 0;
+  return reinterpret_cast<std::uintptr_t>(function ? as_function(function)->func_code : object);
+}
+
+void bind_world(py::module_& m) {
+  bind_hand_over(
+      m, "set_jitted", "type", the_jitted,
+      "The type of jitted functions; their `_plain` is the function that a call of theirs "
+      "with the same arguments calls, or None.");
 }
 
 }  // namespace ufuse::pyext

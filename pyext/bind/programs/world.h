@@ -1,11 +1,14 @@
 // What do names stand for that a loop uses and that are no variables of its function?
 //
-// Functions and modules are part of the program; that they are the same objects is looked at
-// whenever it is entered. Numbers and arrays are handed in.
+// Functions and modules are part of the program; that they are the same is looked at whenever it is
+// entered. Numbers and arrays are handed in. Functions are the same where they have the same code:
+// what a variable or a closure holds is often made anew for each call.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <unordered_map>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "numpy_shim/program/source.h"
@@ -15,12 +18,18 @@ namespace ufuse::pyext {
 
 class ProgramWorld final : public numpy_shim::program::World {
  public:
+  // The variables of the loop's function, by number; unset: without a value.
+  using Variables = std::span<const py::object>;
+
   // `globals`, `builtins`: of the loop's function; `names`: those that the loop uses and that are
-  // no variables. `read_function` reads the text of a function that the loop calls.
-  ProgramWorld(py::object globals, py::object builtins, py::object names, py::object read_function);
+  // no variables. `variables`: as the loop is entered, needed while the loop is typed.
+  // `read_function` reads the text of a function that the loop calls.
+  ProgramWorld(py::object globals, py::object builtins, py::object names, Variables variables,
+               py::object read_function);
 
   numpy_shim::program::Given outside(const numpy_shim::program::Function* function,
                                      int name) override;
+  numpy_shim::program::Given variable(int number) override;
   numpy_shim::program::Given attribute(const numpy_shim::program::Given& object,
                                        const std::string& name) override;
   const numpy_shim::Ufunc& ufunc(const std::string& name) override;
@@ -28,36 +37,59 @@ class ProgramWorld final : public numpy_shim::program::World {
 
   bool is_of(const py::object& globals) const { return own_.globals.is(globals); }
   // Whether all names stand for what they stood for.
-  bool is_current() const;
+  bool is_current(Variables variables) const;
   // What stands outside under this number (Given::object); unset where there is nothing any more.
-  py::object value(int number) const;
+  py::object value(int number, Variables variables) const;
   const numpy_shim::program::Given& given(int number) const {
     return entries_[static_cast<std::size_t>(number)].given;
   }
 
  private:
-  // Where a name is looked up.
-  struct Entry {
-    py::object where;
-    py::object name;
-    py::object behind;  // the builtins, for a global name
-    py::object held;    // what has to be there; unset where only its type matters
-    numpy_shim::program::Given given;
-    py::object find() const;
+  // Where something is looked up.
+  struct Place {
+    enum class Kind { Name, Variable, Cell, Default } kind = Kind::Name;
+    py::object where, behind, name;  // Name: in a dict, and then perhaps in the builtins
+    // The number of the variable; or of the entry of the function whose closure or default values
+    // it is in, and its number among them.
+    int of = 0;
+    std::size_t index = 0;
+    bool is(const Place& other) const;
   };
-  numpy_shim::program::Given known(Entry entry);
+  struct Entry {
+    Place place;
+    // What has to be there: this object, or a value of this type, or a function with this code,
+    // these globals and so many default values. If none is set, anything may be.
+    py::object held;
+    std::optional<numpy_shim::program::Given> type;
+    py::object code, globals;
+    std::size_t defaults = 0;
+    numpy_shim::program::Given given;
+    bool is_as_before(const py::object& found) const;
+  };
+  py::object find(const Place& place, Variables variables) const;
+  numpy_shim::program::Given known(Place place, const std::string& name);
   numpy_shim::program::Given read(PyObject* object);
+  std::shared_ptr<numpy_shim::program::Function> read_function(const py::object& object,
+                                                               Entry& entry);
+  int depth_of(const Place& place) const;
 
   struct Source {
     py::object globals, builtins;
     py::tuple names;
+    int entry = -1;            // of the function
+    py::tuple free_variables;  // their names
   };
   Source own_;
-  std::unordered_map<const numpy_shim::program::Function*, Source> sources_;
-  std::unordered_map<PyObject*, std::shared_ptr<const numpy_shim::program::Function>> functions_;
+  std::map<const numpy_shim::program::Function*, Source> sources_;
+  Variables variables_;
   py::object read_function_;
   std::vector<Entry> entries_;
-  std::vector<std::pair<py::object, py::object>> codes_;  // functions, and the code they had
 };
+
+// Tells functions and modules apart that variables of a loop hold (Given::identity); 0: something
+// else.
+std::uintptr_t identity_of(PyObject* object);
+
+void bind_world(py::module_& m);
 
 }  // namespace ufuse::pyext

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
+import inspect
 import types
 import weakref
 from typing import Any
@@ -28,6 +29,7 @@ from .text import UNREADABLE, Definition, NoSource, compiled, nested, source_of
 _ENDED, _BROKE, _RETURNED, _RAISED, _RESUMED = range(5)
 # What stands for objects until the code object is made.
 _RUN, _UNBOUND, _LOCALS = b"\0ufuse: run", b"\0ufuse: unbound", b"\0ufuse: locals"
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _HEAD = b"\0ufuse: head %d"
 # What is kept of a loop for other processes: as `_core.Loop` takes it.
 Row = tuple[Any, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
@@ -363,13 +365,12 @@ class _Leave(_Returns):
 def read_function(function: types.FunctionType) -> tuple[Any, ...] | None:
     """The text of a function that a loop calls, for ``_core.Loop``; None where it is not read."""
     code = function.__code__
-    if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
-        return None
     try:
         definition = source_of(function).definition
-        if not isinstance(definition, ast.FunctionDef):
+        if isinstance(definition, ast.AsyncFunctionDef) or code.co_flags & _GENERATORS:
             return None
-        text = reading.read_function(definition, _names(code)[0])
+        text = reading.read_function(definition, _names(code)[0].difference(code.co_freevars))
     except (NoSource, reading.Unreadable, *UNREADABLE):
         return None
-    return text.variables, code.co_argcount, text.outside, text.tree
+    counts = code.co_argcount, code.co_posonlyargcount
+    return text.variables, *counts, text.outside, text.tree, code.co_freevars

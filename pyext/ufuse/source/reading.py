@@ -250,6 +250,13 @@ class _Reader:
         return "Binary", op, self.expression(node.left), self.expression(node.right)
 
     def value_Compare(self, node: ast.Compare) -> Node:
+        first = node.comparators[0]
+        if (
+            isinstance(node.ops[0], (ast.Is, ast.IsNot))
+            and isinstance(first, ast.Constant)
+            and first.value is None
+        ):
+            return "Compare", (type(node.ops[0]).__name__,), self.expression(node.left), _NOTHING
         if not all(type(op) in _COMPARED for op in node.ops):
             raise Unreadable("`is` or `in`", node.lineno)
         ops = tuple(_COMPARED[type(op)] for op in node.ops)
@@ -319,7 +326,7 @@ def read(loop: Loop, local: frozenset[str], fixed: frozenset[str]) -> Text:
     return _text(reader, tree)
 
 
-def read_function(definition: ast.FunctionDef, local: frozenset[str]) -> Text:
+def read_function(definition: ast.FunctionDef | ast.Lambda, local: frozenset[str]) -> Text:
     """Read the statements of a function, whose parameters are the first variables.
 
     Raises
@@ -334,7 +341,11 @@ def read_function(definition: ast.FunctionDef, local: frozenset[str]) -> Text:
     reader = _Reader(local, frozenset())
     for each in plain:
         reader.local_name(each.arg)
-    tree = reader.block(definition, definition.body)
+    if isinstance(definition, ast.Lambda):
+        body: list[ast.stmt] = [ast.copy_location(ast.Return(definition.body), definition.body)]
+        tree = reader.block(body[0], body)
+    else:
+        tree = reader.block(definition, definition.body)
     return _text(reader, tree)
 
 
