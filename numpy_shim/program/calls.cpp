@@ -32,6 +32,18 @@ bool Writer::is_builtin(const Expr& e, const std::string& name) {
   return given.kind == Given::Kind::Builtin && given.name == name;
 }
 
+// NumPy takes a list that is written in a call as it takes a tuple.
+Value Writer::argument(const Expr& e) {
+  if (e.kind != Expr::Kind::List) return value(e);
+  Value v;
+  v.kind = Value::Kind::Tuple;
+  for (const Expr& part : e.parts) {
+    for (Value& known : v.parts) known = before(known, part);
+    v.parts.push_back(argument(part));
+  }
+  return v;
+}
+
 Writer::Arguments Writer::arguments(const Expr& e) {
   Arguments made;
   for (std::size_t i = 1; i < e.parts.size(); ++i) {
@@ -39,9 +51,9 @@ Writer::Arguments Writer::arguments(const Expr& e) {
     for (Value& v : made.places) v = before(v, part);
     for (auto& [name, v] : made.keywords) v = before(v, part);
     if (part.kind == Expr::Kind::Keyword)
-      made.keywords.emplace(part.name, value(part.parts[0]));
+      made.keywords.emplace(part.name, argument(part.parts[0]));
     else
-      made.places.push_back(value(part));
+      made.places.push_back(argument(part));
   }
   return made;
 }
@@ -245,7 +257,8 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   const std::vector<Value>& given = all.places;
   const bool is_new = name == "zeros" || name == "ones" || name == "empty";
   // What may stand in the second place as well.
-  const char* second = is_new ? "dtype" : name == "concatenate" ? "axis" : "";
+  const bool is_array_of = name == "array" || name == "asarray";
+  const char* second = is_new || is_array_of ? "dtype" : name == "concatenate" ? "axis" : "";
   if (const auto named = all.keywords.find(second);
       given.size() == 1 && named != all.keywords.end()) {
     all.places.push_back(named->second);
@@ -259,6 +272,7 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   if (is_reduction(name) && given.size() == 1) return reduction(name, given[0]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
   if (name == "concatenate" || name == "hstack" || name == "vstack") return stacked(name, given);
+  if (is_array_of) return array_of(name, given);
   if (name == "triu" || name == "tril") return triangle(name == "triu", given);
   const bool has_dtype = given.size() == 2;
   if (is_new && (given.size() == 1 || has_dtype)) {

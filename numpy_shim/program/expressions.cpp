@@ -66,6 +66,8 @@ Value Writer::value(const Expr& e) {
       v.parts = values(e, 0);
       return v;
     }
+    case List:
+      fail("a list");
     case Call:
       return call(e);
     case Keyword:

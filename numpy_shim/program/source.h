@@ -63,6 +63,7 @@ struct Expr {
     Item,     // parts[0][parts[1]]
     Slice,    // parts: start, stop, step
     Tuple,    // parts
+    List,     // parts; stands among the arguments of a call only
     Call,     // parts[0](parts[1], ...), the last ones of which may be
     Keyword,  // name=parts[0]
   };

@@ -1,8 +1,9 @@
-// Functions of NumPy's that put new arrays together: parts of others one behind the other, and
-// triangles of a matrix.
+// Functions of NumPy's that put new arrays together: of numbers, of others one behind the other,
+// and triangles of a matrix.
 #include <algorithm>
 
 #include "numpy_shim/program/writer.h"
+#include "numpy_shim/promote.h"
 
 namespace ufuse::numpy_shim::program {
 
@@ -55,6 +56,68 @@ Value Writer::behind_each_other(const std::vector<Value>& parts, int axis) {
     assign_elements(view(made, where).array, elements(parts[i]), true);
   }
   return made;
+}
+
+// np.array and np.asarray, of numbers in tuples or lists, or of an array.
+Value Writer::array_of(const std::string& name, const std::vector<Value>& given) {
+  if (given.empty() || given.size() > 2) fail("`np." + name + "` is called with such arguments");
+  const Value& v = given[0];
+  if (is_array(v) && v.rank > 0 && given.size() == 1) {
+    if (name == "asarray") return v;
+    if (v.kind == Value::Kind::Array && v.rank > 1) in_rows(v.array);
+    const bool keeps = std::exchange(keeps_, false);  // a copy, whatever this is
+    const Value made = in_memory(elements(as_numpy_lays_out(v)));
+    keeps_ = keeps;
+    return made;
+  }
+  if (v.kind != Value::Kind::Tuple || v.parts.empty())
+    fail("`np." + name + "` of something else than numbers in a list");
+  std::vector<Value> numbers;
+  std::vector<std::size_t> lengths;
+  flatten(v, 0, numbers, lengths);
+  DType dtype = numbers[0].dtype;
+  for (const Value& number : numbers) dtype = promote(dtype, number.dtype);
+  if (given.size() == 2) {
+    const DType asked = dtype_given(given[1]);
+    const bool rounds_twice = is_in(dtype, ir::kInteger) && asked != DType::Float64;
+    if (asked != dtype && (promote(asked, dtype) != asked || rounds_twice))
+      fail("a new array of another dtype than its numbers");
+    dtype = asked;
+  }
+  if (dtype == DType::Float16 || ir::real_part(dtype) == DType::LongDouble)
+    fail("an element of " + std::string(ir::info(dtype).name));
+  std::vector<Reg> extents;
+  for (std::size_t n : lengths) extents.push_back(integer(static_cast<std::int64_t>(n)));
+  const Value made = new_array(dtype, extents);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    Step store;
+    store.kind = Step::Kind::Store;
+    store.array = made.array;
+    std::size_t inner = numbers.size(), rest = i;
+    for (std::size_t n : lengths) {
+      inner /= n;
+      store.args.push_back(integer(static_cast<std::int64_t>(rest / inner)));
+      rest %= inner;
+    }
+    store.args.push_back(cast_to(numbers[i].reg, dtype));
+    emit(std::move(store));
+  }
+  return made;
+}
+
+// The numbers in tuples of tuples in order, and how many stand in one of each depth.
+void Writer::flatten(const Value& v, std::size_t depth, std::vector<Value>& numbers,
+                     std::vector<std::size_t>& lengths) const {
+  if (v.is_number()) {
+    if (depth != lengths.size()) fail("numbers and lists of them beside each other");
+    numbers.push_back(v);
+    return;
+  }
+  if (v.kind != Value::Kind::Tuple || v.parts.empty())
+    fail("an array of something else than numbers");
+  if (numbers.empty() && depth == lengths.size()) lengths.push_back(v.parts.size());
+  if (depth >= lengths.size() || lengths[depth] != v.parts.size()) fail("lists of several lengths");
+  for (const Value& part : v.parts) flatten(part, depth + 1, numbers, lengths);
 }
 
 // A view with new axes before and behind those of an array.

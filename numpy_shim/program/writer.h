@@ -298,6 +298,9 @@ class Writer {
   void augment_selection(const Statement& s, const Value& array, const std::vector<Value>& key);
 
   // ---- New arrays of others (stacks.cpp) ----
+  Value array_of(const std::string& name, const std::vector<Value>& given);
+  void flatten(const Value& v, std::size_t depth, std::vector<Value>& numbers,
+               std::vector<std::size_t>& lengths) const;
   Value stacked(const std::string& name, const std::vector<Value>& given);
   Value behind_each_other(const std::vector<Value>& parts, int axis);
   Value with_new_axes(const Value& array, int before, int behind);
@@ -311,6 +314,7 @@ class Writer {
     std::vector<Value> places;
     std::map<std::string, Value> keywords;
   };
+  Value argument(const Expr& e);
   Arguments arguments(const Expr& e);
   Value call(const Expr& e);
   Value builtin(const std::string& name, const Expr& e);

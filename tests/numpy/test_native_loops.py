@@ -419,6 +419,44 @@ def not_given(x, y=None):
     return n, best
 
 
+def written_arrays(x, f, n, z):
+    s = np.zeros(2)
+    grid = np.zeros((2, 3))
+    for i in range(len(x)):
+        a = np.array([x[i], s[1]])
+        b = np.array([[x[i], 1, i], (i, 2.5, n)])
+        s = s + a * np.asarray((i, f[i % 3])) + np.array([i, i + 1])
+        c = np.array(a)
+        c[0] = 5
+        grid += b
+    return s, a, b, c, grid
+
+
+def dtypes_of_written_arrays(x, f, n, z):
+    for i in range(len(x)):
+        a, b = np.array([i, n]), np.array([True, False])
+        c, d = np.array([f[0], f[1]]), np.array([f[0], i])
+        e, g = np.array([x[i] > 0.5, i]), np.array([z, 1.5])
+        h, j = np.array([n, 1], dtype=float), np.array([[[i, 1]], [[2, 3.5]]])
+        k, m = np.concatenate([c, c]), np.zeros([2, n])
+    return a, b, c, d, e, g, h, j, k, m
+
+
+def written_arrays_of_others(x, f):
+    for _ in x:
+        a, b = np.array([f[0], f[1]], dtype=np.float64), np.array([f[0], 2.5], float)
+    return a, b
+
+
+def copied_arrays(x, m):
+    for i in range(len(x)):
+        a = np.array(m)
+        a[0, 0] = i
+        b = np.asarray(m)
+        b[1, 1] += 1
+    return a, b, b is m
+
+
 def chained(x):
     n = 0
     for v in x:
@@ -503,6 +541,14 @@ CASES = [
     (complex_beside_numpy, X),
     (not_given, X),
     (not_given, X, 2.5),
+    (written_arrays, X, np.arange(3, dtype="f4"), np.int16(4), np.complex64(1 + 2j)),
+    (written_arrays, X, np.arange(3), 3, 2j),
+    (dtypes_of_written_arrays, X, np.arange(3, dtype="f4"), np.int16(4), np.complex64(1 + 2j)),
+    (dtypes_of_written_arrays, X, np.arange(3), 3, 2j),
+    (written_arrays_of_others, X, np.arange(3, dtype="f4")),
+    (copied_arrays, X, M),
+    (copied_arrays, X, M.T),
+    (copied_arrays, X, M[::2, ::-2]),
     (default_values, X),
     (taken_functions, X, math.exp, blended, math),
     (taken_functions, X, np.sqrt, weighted, np),

@@ -22,7 +22,7 @@ const Names<Expr::Kind>& expressions() {
       {"Nothing", Nothing}, {"Local", Local},   {"Outside", Outside}, {"Attribute", Attribute},
       {"Unary", Unary},     {"Binary", Binary}, {"Compare", Compare}, {"And", And},
       {"Or", Or},           {"Choice", Choice}, {"Item", Item},       {"Slice", Slice},
-      {"Tuple", Tuple},     {"Call", Call},     {"Keyword", Keyword}};
+      {"Tuple", Tuple},     {"List", List},     {"Call", Call},       {"Keyword", Keyword}};
   return names;
 }
 

@@ -46,9 +46,9 @@ constexpr std::array kBuiltins = {"abs", "bool", "complex", "float", "int",
 
 // Functions of NumPy's that are no ufuncs, likewise.
 constexpr std::array kOfNumPy = {
-    "amax",   "amin", "concatenate", "dot",  "empty",  "empty_like", "flip",
-    "hstack", "max",  "mean",        "min",  "ones",   "ones_like",  "outer",
-    "prod",   "sum",  "tril",        "triu", "vstack", "zeros",      "zeros_like"};
+    "amax", "amin",   "array", "asarray", "concatenate", "dot",   "empty",     "empty_like",
+    "flip", "hstack", "max",   "mean",    "min",         "ones",  "ones_like", "outer",
+    "prod", "sum",    "tril",  "triu",    "vstack",      "zeros", "zeros_like"};
 
 bool is_math(PyObject* object) {
   if (!PyCFunction_Check(object)) return false;

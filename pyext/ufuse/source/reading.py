@@ -279,16 +279,21 @@ class _Reader:
     def value_Tuple(self, node: ast.Tuple) -> Node:
         return "Tuple", *map(self.expression, node.elts)
 
+    def argument(self, node: ast.expr) -> Node:
+        if isinstance(node, ast.List):
+            return "List", *map(self.argument, node.elts)
+        return self.expression(node)
+
     def value_Call(self, node: ast.Call) -> Node:
         given: list[Node] = []
         for each in node.args:
             if isinstance(each, ast.Starred):
                 raise Unreadable("a call with `*`", node.lineno)
-            given.append(self.expression(each))
+            given.append(self.argument(each))
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise Unreadable("a call with `**`", node.lineno)
-            given.append(("Keyword", keyword.arg, self.expression(keyword.value)))
+            given.append(("Keyword", keyword.arg, self.argument(keyword.value)))
         return "Call", self.expression(node.func), *given
 
 
