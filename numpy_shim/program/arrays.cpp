@@ -59,6 +59,8 @@ const char* ufunc_of(Operator op) {
     case Operator::Power:
     case Operator::MatrixMultiply:
     case Operator::Not:
+    case Operator::Is:
+    case Operator::IsNot:
       break;
   }
   return nullptr;
