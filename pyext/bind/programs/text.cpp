@@ -127,6 +127,7 @@ Expr read_expression(const py::handle& tree) {
     case Item:
     case Slice:
     case Tuple:
+    case List:
     case Call:
       break;
   }
