@@ -16,19 +16,36 @@ namespace ufuse::tracer {
 
 // What one function has cost, all kinds of its calls together; nanoseconds.
 struct Account {
-  std::int64_t plain = 0;   // what plain NumPy would have taken
-  std::int64_t regret = 0;  // what was spent beyond that; what was saved before is no credit
+  std::int64_t plain = 0;    // what plain NumPy would have taken
+  std::int64_t regret = 0;   // what was spent beyond that; what was saved before is no credit
+  std::int64_t unknown = 0;  // what was spent where it is not known what plain NumPy takes
 
   bool affords(std::int64_t more) const {
     return more <= 0 || regret + more <= kFree + plain / kShare;
   }
+  // More was spent than is promised: what has not been tried yet is not tried now. Of a function
+  // that calls itself, all that it has spent counts that nothing is known to compare with.
+  bool is_overdrawn() const { return regret + (open_ > 1 ? unknown : 0) > kMost + plain / kShare; }
   void add(std::int64_t taken, std::int64_t plainly) {
-    plain += plainly;
+    if (open_ < 2) plain += plainly;  // what a call inside another one takes is part of that one's
     regret = std::max<std::int64_t>(0, regret + taken - plainly);
   }
 
+  // While one of these stands, a call of the function runs.
+  class Open {
+   public:
+    explicit Open(Account& account) : account_(account) { ++account_.open_; }
+    ~Open() { --account_.open_; }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+
+   private:
+    Account& account_;
+  };
+
  private:
-  static constexpr std::int64_t kFree = 100'000'000, kShare = 20;
+  int open_ = 0;
+  static constexpr std::int64_t kFree = 100'000'000, kMost = 200'000'000, kShare = 20;
 };
 
 class Ledger {
@@ -45,13 +62,14 @@ class Ledger {
     if (is_idle()) return idle_turn(account);
     if (building && asks) return {true, true};  // NumPy stands in for them anyway
     if (!plain_.known()) {
-      const bool due = calls_ > kBefore || spent_ >= kLong;
+      const bool due = calls_ > kBefore || spent_ >= kLong || account.is_overdrawn();
       return {due && (asks || overhead_), true};
     }
     if (!ours_.known()) {
       const std::int64_t more = last_ - plain_.best();
       const bool tries = account.affords(more) || (more <= kTry && tries_ < kTries);
-      if (building || !tries) return {true, true};
+      const bool first = last_ == 0;
+      if (building || !tries || (first && account.is_overdrawn())) return {true, true};
       ++tries_;
       return {false, true};
     }
@@ -79,7 +97,7 @@ class Ledger {
     if (plain_.known())
       account.add(nanoseconds, turn.plain ? nanoseconds : plain_.best());
     else
-      spend(nanoseconds);
+      spend(nanoseconds, account);
     if (plain_is_faster() != won)
       gap_ = 1;
     else if (turn.look)
@@ -101,11 +119,12 @@ class Ledger {
     if (plain_.known())
       account.add(nanoseconds, plain_.best());
     else
-      spend(nanoseconds);
+      spend(nanoseconds, account);
   }
   // What a plain call like these takes has become known: what was spent without that is now
   // compared.
   void compare_spent(std::int64_t nanoseconds, Account& account) {
+    account.unknown -= spent_;
     account.add(std::exchange(spent_, 0), std::exchange(spent_calls_, 0) * nanoseconds);
   }
   // Whether one more recording can be afforded. As long as nothing is known of the plain function,
@@ -177,7 +196,8 @@ class Ledger {
   bool affords_asking(std::int64_t more) const {
     return asked_ + more <= kAsking + ours_spent_ / kAskingShare;
   }
-  void spend(std::int64_t nanoseconds) {
+  void spend(std::int64_t nanoseconds, Account& account) {
+    account.unknown += nanoseconds;
     spent_ += nanoseconds;
     ++spent_calls_;
   }

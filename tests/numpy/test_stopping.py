@@ -228,3 +228,20 @@ def test_long_loops_over_elements_stop():
     # Where the loops themselves take as long, as with sanitizers, there is no reason to stop.
     reasons = {note.reason for note in found.notes}
     assert reasons & {"slow_tracing", "native_loop"} or found.run_seconds > 0.1
+
+
+def test_tracing_stops_among_calls_that_are_no_operations():
+    def sort(items):
+        if len(items) < 2:
+            return items
+        less, more = [], []
+        for item in items[1:]:
+            (less if item < items[0] else more).append(item)
+        return sort(less) + items[:1] + sort(more)
+
+    items = np.random.default_rng(0).permutation(30_000).tolist()
+    jitted = ufuse.jit(sort)
+    given = list(items)
+    assert jitted(given) == sorted(items)
+    assert given == items
+    assert "slow_tracing" in {note.reason for note in ufuse.jit(sort).explain(items).notes}

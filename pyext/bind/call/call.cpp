@@ -263,12 +263,11 @@ void Call::leave(std::size_t depth) {
 
 bool Call::is_slow() const {
   // Measured: recording an operation costs up to 2.5 us more than running NumPy's, and a run 10 us.
-  constexpr std::int64_t kOperation = 2'500, kRun = 10'000;
+  // Any other call costs 0.1 to 0.8 us more.
+  constexpr std::int64_t kOperation = 2'500, kRun = 10'000, kSite = 400;
   // Less than 50 ms is not worth stopping for. Fusing operations is taken to save at most twice the
   // time that their loops take; nothing is saved by what answers until these are compiled.
   constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
-  constexpr std::int64_t kLookEach = 32;
-  if (operations_ % kLookEach != 0) return false;
   // Of a call that may leave a recording the runs are counted, not timed: whether it is recorded
   // should not depend on how busy the machine is.
   const std::int64_t runs = session_.is_pure() ? static_cast<std::int64_t>(runs_.size()) * kRun
@@ -276,7 +275,7 @@ bool Call::is_slow() const {
                                                      in_loops_ - in_meanwhile_ - in_numpy_;
   // A program that waits for its loops wants all of them.
   const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
-  const std::int64_t overhead = operations_ * kOperation + runs + preparing;
+  const std::int64_t overhead = operations_ * kOperation + sites_ * kSite + runs + preparing;
   return overhead >= kWorthIt && overhead >= kShare * in_loops_;
 }
 
@@ -285,9 +284,16 @@ std::int64_t Call::set_most_operations(std::int64_t operations) {
 }
 
 std::optional<std::vector<py::object>> Call::stop_if_slow() {
+  constexpr std::int64_t kLookEach = 32;
   ++operations_;
-  if (most_operations < 0 ? !is_slow() : operations_ < most_operations) return {};
-  return stop(Reason::SlowTracing);
+  const bool is_enough = most_operations < 0 ? operations_ % kLookEach == 0 && is_slow()
+                                             : operations_ >= most_operations;
+  return is_enough ? stop(Reason::SlowTracing) : std::nullopt;
+}
+
+std::optional<std::vector<py::object>> Call::stop_at_slow_site() {
+  constexpr std::int64_t kLookEach = 4'096;
+  return ++sites_ % kLookEach == 0 && is_slow() ? stop(Reason::SlowTracing) : std::nullopt;
 }
 
 std::optional<std::vector<py::object>> Call::stop(Reason reason) {

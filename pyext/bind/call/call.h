@@ -138,6 +138,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // of the function runs as plain Python. Gives the lazy arrays then, to be kept alive: the
   // operation that asks may have been handed some of them.
   std::optional<std::vector<py::object>> stop_if_slow();
+  // The same, asked before each other call.
+  std::optional<std::vector<py::object>> stop_at_slow_site();
   // The same where a loop goes on natively, whatever recording has cost.
   std::optional<std::vector<py::object>> stop(Reason reason);
   // How many operations have been recorded.
@@ -300,6 +302,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   int argument_numbers_ = 0;  // that have been asked for
   std::vector<Run> runs_;
   std::int64_t operations_ = 0;    // that have been recorded
+  std::int64_t sites_ = 0;         // calls that traced code has made
   std::int64_t in_loops_ = 0;      // nanoseconds
   std::int64_t in_meanwhile_ = 0;  // in what runs until loops are compiled
   std::int64_t in_preparing_ = 0;  // preparing loops

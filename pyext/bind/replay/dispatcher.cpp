@@ -391,6 +391,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     if (Call::active() || !state.codes.hold())
       return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
     if (state.unseen.takes_next()) return run_unseen(state, args, flags, keywords);
+    const tracer::Account::Open open(state.account);
     if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
     if (!state.guards.hold()) {

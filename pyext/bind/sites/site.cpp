@@ -156,7 +156,19 @@ bool is_kept(PyObject* f) {
   return is_dispatcher(f);
 }
 
+// A method of a container of Python's own class, which runs itself whatever the container holds; a
+// key of list.sort is called back. There is a new object each time that one is read.
+bool is_method_of_container(PyObject* f) {
+  if (!PyCFunction_Check(f)) return false;
+  PyObject* self = PyCFunction_GET_SELF(f);
+  if (self == nullptr) return false;
+  if (PyList_CheckExact(self))
+    return std::string_view(reinterpret_cast<PyCFunctionObject*>(f)->m_ml->ml_name) != "sort";
+  return PyDict_CheckExact(self) || PyAnySet_CheckExact(self) || PyTuple_CheckExact(self);
+}
+
 Choice choice_of(PyObject* f) {
+  if (is_method_of_container(f)) return {};
   const auto found = rows().find(f);
   if (found != rows().end() && found->second.is_for(f)) return found->second.choice;
   const Unwatched resolving;
@@ -551,6 +563,8 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
   Call* call = Call::active();
+  const auto stopped = call ? call->stop_at_slow_site() : std::nullopt;
+  if (stopped) call = nullptr;
   if (call == nullptr) {
     if (Call::stopped() == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
     const Choice choice = counts_frames(f) ? choice_of(f) : Choice{};

@@ -151,6 +151,35 @@ TEST_CASE("ledger: ours, which has no loops to run, is looked at as long as that
   CHECK(calls.taken <= calls.plainly + calls.plainly / 10 + calls.ours);
 }
 
+TEST_CASE("ledger: an account that is overdrawn pays for nothing that has not been tried") {
+  Account account;
+  account.add(300 * kMs, 0);
+  CHECK(account.is_overdrawn());
+  Ledger fresh;
+  CHECK(fresh.next(account, true, false).plain);
+  account.add(0, 10'000 * kMs);  // NumPy's own time, of which a share may be spent
+  CHECK_FALSE(account.is_overdrawn());
+  CHECK_FALSE(Ledger().next(account, true, false).plain);
+}
+
+TEST_CASE("ledger: what is unknown counts where a function calls itself, and its time once") {
+  Account account;
+  Ledger outer;
+  const Account::Open open(account);
+  outer.took(outer.next(account, true, false), 300 * kMs, true, account);
+  CHECK_FALSE(account.is_overdrawn());
+  {
+    const Account::Open inside(account);
+    CHECK(account.is_overdrawn());
+    account.add(0, 1'000 * kMs);
+    CHECK(account.plain == 0);
+  }
+  outer.compare_spent(200 * kMs, account);
+  CHECK(account.unknown == 0);
+  CHECK(account.plain == 200 * kMs);
+  CHECK(account.regret == 100 * kMs);
+}
+
 namespace {
 
 // Hands on what may be; gives how many of so many calls were.
