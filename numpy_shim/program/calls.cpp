@@ -80,7 +80,7 @@ Value Writer::call(const Expr& e) {
     case Given::Kind::DType:
       return cast(f.dtype, e);
     case Given::Kind::Function:
-      return inlined(f.function, e);
+      return inlined(f, e);
     default:
       fail("`" + f.name + "` is called");
   }
@@ -345,11 +345,15 @@ Value Writer::cast(DType dtype, const Expr& e) {
 // ---- Functions whose text is known ----
 
 // The arguments of a call in the order of the function's parameters.
-std::vector<Value> Writer::bound(const Function& function, const Expr& e) {
+std::vector<Value> Writer::bound(const Given& called, const Expr& e) {
+  const Function& function = *called.function;
   std::vector<std::optional<Value>> given(function.parameters);
+  if (called.self && given.empty()) fail("a method is called that takes nothing");
+  if (called.self) given[0] = outside(*called.self, called.self->name);
+  const std::size_t first = called.self ? 0 : 1;  // the part that is the first parameter
   for (std::size_t i = 1; i < e.parts.size(); ++i) {
     const Expr& part = e.parts[i];
-    std::size_t place = i - 1;
+    std::size_t place = i - first;
     if (part.kind == Expr::Kind::Keyword) {
       const auto names = std::span(function.variables).first(function.parameters);
       place = static_cast<std::size_t>(std::ranges::find(names, part.name) - names.begin());
@@ -372,11 +376,12 @@ std::vector<Value> Writer::bound(const Function& function, const Expr& e) {
 // The function's text in the place of the call. What cannot be done in it is done by Python from
 // the beginning of the loop's own statement with the call: what it has changed of the arguments is
 // put back then.
-Value Writer::inlined(const std::shared_ptr<const Function>& function, const Expr& e) {
+Value Writer::inlined(const Given& called, const Expr& e) {
+  const std::shared_ptr<const Function>& function = called.function;
   const auto is_it = [&](const Scope& scope) { return scope.function->code == function->code; };
   if (std::ranges::any_of(inlining_, is_it)) fail("a function calls itself");
   const bool keeps = std::exchange(keeps_, true);  // the function may keep its arguments
-  std::vector<Value> arguments = bound(*function, e);
+  std::vector<Value> arguments = bound(called, e);
   keeps_ = false;
   const int instance =
       marks_.instances

@@ -128,13 +128,13 @@ struct Given {
     Number,    // dtype, box; and `known`, where it never changes
     Array,     // dtype, rank
     Tuple,     // parts
-    Object,    // a module, or what else has attributes: `object` is the world's number of it
+    Object,    // what has attributes: `object` is the world's number of it
     Builtin,   // `name`
     Math,      // `name` of the module math
     Ufunc,     // ufunc
     NumPy,     // `name` of a function of NumPy's that is no ufunc
     DType,     // a scalar type of NumPy's: dtype
-    Function,  // function
+    Function,  // function; of a method `self`
     Other,     // nothing that a program can use; it may hold it
   };
   Kind kind = Kind::Other;
@@ -144,10 +144,11 @@ struct Given {
   bool writeable = false;
   std::vector<Given> parts;
   int object = -1;              // the world's number of what stands outside
-  std::uintptr_t identity = 0;  // Other, in a variable: tells functions and modules apart
+  std::uintptr_t identity = 0;  // Other, in a variable: tells functions, modules and classes apart
   std::string name;
   const Ufunc* ufunc = nullptr;
   std::shared_ptr<const Function> function;
+  std::shared_ptr<const Given> self;  // what a function is called with before its arguments
   friend bool operator==(const Given&, const Given&) = default;
 };
 

@@ -327,8 +327,8 @@ class Writer {
   std::vector<Reg> shape(const Value& v);
   DType dtype_given(const Value& v);
   Value cast(DType dtype, const Expr& e);
-  std::vector<Value> bound(const Function& function, const Expr& e);
-  Value inlined(const std::shared_ptr<const Function>& function, const Expr& e);
+  std::vector<Value> bound(const Given& called, const Expr& e);
+  Value inlined(const Given& called, const Expr& e);
   void put_result(const Value& v);
   Value place_like(const Value& v);
   void put(Value& place, const Value& v);

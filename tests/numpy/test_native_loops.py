@@ -5,6 +5,7 @@ can have one, and once more for each number of statements after which the progra
 Results, arguments, warnings and exceptions are compared.
 """
 
+import collections
 import contextlib
 import functools
 import gc
@@ -560,6 +561,174 @@ CASES = [
     (else_of_while, 10),
     (else_of_while, 20),
 ]
+
+
+class Base:
+    factor = 0.5
+
+    def scaled(self, a, by=2):
+        return a * by * self.factor
+
+
+class Model(Base):
+    def __init__(self, k=3, table=None):
+        self.k = k
+        self.table = np.arange(5.0) if table is None else table
+        self.written = np.zeros(5)
+        self.function = math.sin
+
+    def step(self, i, a):
+        return self.scaled(a, by=self.k) + self.table[i % 5]
+
+    @ufuse.jit
+    def jitted(self, a):
+        return a - self.k
+
+    @property
+    def computed(self):
+        return self.k
+
+
+class Slotted:
+    __slots__ = ("k",)
+
+    def __init__(self, k):
+        self.k = k
+
+
+class Answering(Model):
+    def __getattr__(self, name):
+        return 7
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def of_object(x, m):
+    s = 0.0
+    for i in range(len(x)):
+        s += m.step(i, x[i]) * m.k + m.factor + m.jitted(s) + m.function(s)
+        m.table[i % 5] -= x[i]
+        m.written[i % 5] += m.table[i % 5]
+    return s, m.table, m.written
+
+
+def of_slots(x, m):
+    s = 0.0
+    for v in x:
+        s += v * m.k
+    return s
+
+
+def of_fields(x, p):
+    s = 0.0
+    for v in x:
+        s += v * p.x - p.y[1]
+    return s
+
+
+def by_property(x, m):
+    s = 0.0
+    for v in x:
+        s += v * m.computed
+    return s
+
+
+def by_getattr(x, m):
+    s = 0.0
+    for v in x:
+        s += v * m.k + m.missing
+    return s
+
+
+def bound_method(x, f):
+    s = 0.0
+    for i in range(len(x)):
+        s += f(i, x[i])
+    return s
+
+
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+@pytest.mark.parametrize(
+    ("function", "make", "native"),
+    [
+        (of_object, Model, True),
+        (of_object, lambda: Model(2.5, np.arange(5)[::-1].astype("f4")), True),
+        (of_slots, lambda: Slotted(3), True),
+        (of_slots, lambda: Model(np.float32(3)), True),
+        (of_fields, lambda: Point(2.5, np.arange(3)), True),
+        (bound_method, lambda: Model().step, True),
+        (by_property, Model, False),
+        (by_getattr, Answering, False),
+    ],
+    ids=lambda case: getattr(case, "__name__", ""),
+)
+def test_attributes_of_objects(function, make, native):
+    made = looped(function)
+    loops = heads.loops_of(made.__code__)
+    expected = function(X, make())
+    for statements in range(20):
+        with told(eager=True, exits_after=statements):
+            alike([made(X, make())], [expected])
+        if statements == 0:
+            assert bool(loops[0].facts["versions"]) == native, loops[0].facts["why_not"]
+
+
+def test_objects_may_change():
+    def run(x, m):
+        s = 0.0
+        for i in range(len(x)):
+            s += m.scaled(x[i]) + m.k
+        return s
+
+    made = looped(run)
+    (loop,) = heads.loops_of(made.__code__)
+
+    class Changing(Model):
+        pass
+
+    def agree(m):
+        for _ in range(2):
+            alike([made(X, m)], [run(X, m)])
+
+    with told(eager=True):
+        m = Changing()
+        agree(m)
+        assert loop.facts["versions"]
+        m.k = 2.5
+        agree(m)
+        Changing.factor = 3
+        agree(m)
+        m.factor = np.int8(2)
+        agree(m)
+        Changing.scaled = lambda self, a: a - self.factor
+        agree(m)
+        m.scaled = lambda a: a + 1
+        agree(m)
+        del m.scaled
+        Changing.k = property(lambda self: 11)
+        agree(m)
+        del Changing.k
+        agree(m)
+        Changing.__getattr__ = lambda self, name: 5
+        del m.k
+        agree(m)
+        del Changing.__getattr__
+        Changing.__getattribute__ = lambda self, name: 3 if name == "k" else (lambda a: a)
+        agree(m)
+        agree(Model())
+        agree(type("Other", (Model,), {"factor": 4})())
+
+
+def test_objects_are_not_kept_alive():
+    made = looped(of_slots)
+    with told(eager=True):
+        m = Model()
+        table = weakref.ref(m.table)
+        made(X, m)
+        del m
+        gc.collect()
+        assert table() is None
 
 
 @pytest.mark.parametrize("backend", ["compiled"], indirect=True)

@@ -106,9 +106,8 @@ class Locals {
 
 using Variables = std::vector<py::object>;  // by number; unset: without a value
 
-using GivenOf = Given (*)(PyObject*);
 Entered entered_with(const HeadObject& head, const Variables& variables,
-                     GivenOf given_of = pyext::given_of) {
+                     ProgramWorld::GivenOf given_of = pyext::given_of) {
   Entered entered;
   entered.has_chances = program_tests().exits_after != 0;
   // What nobody reads is the same, whatever it is: the loop needs no other program for it.
@@ -183,7 +182,8 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
   const auto version =
-      loop.version_for(entered_with(head, variables, given_of_traced), variables, locals.names);
+      loop.version_for(entered_with(head, variables, given_of_traced), variables, locals.names,
+                       given_of_traced);
   if (version == nullptr) return false;
   // Statements about large arrays are worth loops of their own.
   if (version->program.computes_arrays && call.session().largest_value() > kLargeArray)

@@ -122,13 +122,14 @@ void LoopState::close(const std::string& why) {
 
 std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
                                                 ProgramWorld::Variables variables,
-                                                const Names& names) {
+                                                const Names& names,
+                                                ProgramWorld::GivenOf given_of) {
   if (is_closed) return nullptr;
   const auto is_known = [&](const Entered& each) { return is_same(each, entered); };
   if (std::ranges::any_of(refused, is_known)) return nullptr;
   for (const auto& version : versions)
     if (is_same(version->entered, entered) && version->world->is_of(names.globals)) {
-      if (version->world->is_current(variables)) return version;
+      if (version->world->is_current(variables, given_of)) return version;
       std::erase(versions, version);
       break;
     }
@@ -137,7 +138,7 @@ std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
     return nullptr;
   }
   auto world = std::make_unique<ProgramWorld>(names.globals, names.builtins, outside, variables,
-                                              read_function);
+                                              given_of, read_function);
   try {
     ir::program::Program program = numpy_shim::program::typed(text, entered, *world);
 #ifndef NDEBUG

@@ -17,6 +17,7 @@
 #include "codegen/program/printer.h"
 #include "numpy_shim/program/typing.h"
 #include "pyext/bind/common.h"
+#include "pyext/bind/programs/boxes.h"
 #include "pyext/bind/programs/world.h"
 
 namespace ufuse::pyext {
@@ -75,7 +76,8 @@ struct LoopState {
   // is remembered.
   void close(const std::string& why);
   std::shared_ptr<Version> version_for(const numpy_shim::program::Entered& entered,
-                                       ProgramWorld::Variables variables, const Names& names);
+                                       ProgramWorld::Variables variables, const Names& names,
+                                       ProgramWorld::GivenOf given_of = pyext::given_of);
 };
 
 // What tests ask for.

@@ -25,15 +25,40 @@ PyFunctionObject* as_function(const py::object& function) {
   return reinterpret_cast<PyFunctionObject*>(function.ptr());
 }
 
-// The function of Python's that a call of the object calls with the same arguments: itself, or that
-// of a jitted one; unset: there is none.
+// The function of Python's that a call of the object calls: itself, or that of a jitted one or of a
+// method; unset: there is none.
 py::object plain_function(const py::object& object) {
   if (!object || PyFunction_Check(object.ptr())) return object;
+  if (PyMethod_Check(object.ptr()))
+    return plain_function(borrow(PyMethod_GET_FUNCTION(object.ptr())));
   auto* jitted = reinterpret_cast<PyTypeObject*>(the_jitted);
   if (jitted == nullptr || !PyObject_TypeCheck(object.ptr(), jitted)) return {};
   static PyObject* const name = PyUnicode_InternFromString("_plain");
   py::object function = steal(PyObject_GetAttr(object.ptr(), name));
   return PyFunction_Check(function.ptr()) ? function : py::object();
+}
+
+// Whether an object has the attributes that it was given, and nobody's code answers for them.
+bool has_plain_attributes(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
+         type->tp_getattro == PyObject_GenericGetAttr;
+}
+
+// An attribute of such an object; unset where code would run to get it, or where there is none.
+py::object plain_attribute(PyObject* object, PyObject* name) {
+  if (!has_plain_attributes(object)) return {};
+  PyObject* of_class = _PyType_Lookup(Py_TYPE(object), name);
+  if (of_class != nullptr && !PyFunction_Check(of_class)) {
+    const PyTypeObject* type = Py_TYPE(of_class);
+    const bool is_plain = type->tp_descr_get == nullptr && type->tp_descr_set == nullptr;
+    const bool is_slot = type == &PyMemberDescr_Type ||
+                         std::string_view(type->tp_name).ends_with("._tuplegetter");
+    if (!is_plain && !is_slot && !plain_function(borrow(of_class))) return {};
+  }
+  py::object found = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, name));
+  if (!found) forget_exception();
+  return found;
 }
 
 std::size_t size_of(PyObject* tuple) {
@@ -60,9 +85,10 @@ bool is_math(PyObject* object) {
 }  // namespace
 
 ProgramWorld::ProgramWorld(py::object globals, py::object builtins, py::object names,
-                           Variables variables, py::object read_function)
+                           Variables variables, GivenOf given_of, py::object read_function)
     : own_{std::move(globals), std::move(builtins), py::tuple(std::move(names)), -1, py::tuple()},
       variables_(variables),
+      given_of_(given_of),
       read_function_(std::move(read_function)) {
   version = numpy().version;
   combines_by_parts = PY_VERSION_HEX >= 0x030E0000;
@@ -77,15 +103,18 @@ ir::LoopTable& ProgramWorld::loops() { return loop_table(); }
 
 bool ProgramWorld::Place::is(const Place& other) const {
   if (kind != other.kind || of != other.of || index != other.index) return false;
-  return kind != Kind::Name ||
-         (where.is(other.where) && PyUnicode_Compare(name.ptr(), other.name.ptr()) == 0);
+  if (kind == Kind::Name && !where.is(other.where)) return false;
+  return !name || PyUnicode_Compare(name.ptr(), other.name.ptr()) == 0;
 }
 
-bool ProgramWorld::Entry::is_as_before(const py::object& found) const {
-  if (type) return given_of(found.ptr()) == *type;
+bool ProgramWorld::Entry::is_as_before(const py::object& found, GivenOf given_of) const {
+  if (value) return given_of(found.ptr()) == *value;
+  if (type)
+    return found && reinterpret_cast<PyObject*>(Py_TYPE(found.ptr())) == type.ptr() &&
+           has_plain_attributes(found.ptr());
   if (!code) return !held || found.is(held);
   const py::object function = plain_function(found);
-  if (!function) return false;
+  if (!function || (given.self != nullptr) != (PyMethod_Check(found.ptr()) != 0)) return false;
   const PyFunctionObject* f = as_function(function);
   return f->func_code == code.ptr() && f->func_globals == globals.ptr() &&
          size_of(f->func_defaults) == defaults && f->func_kwdefaults == nullptr;
@@ -99,8 +128,12 @@ py::object ProgramWorld::find(const Place& place, Variables variables) const {
     return found == nullptr ? py::object() : borrow(found);
   }
   if (place.kind == Place::Kind::Variable) return variables[static_cast<std::size_t>(place.of)];
-  const py::object function =
-      plain_function(find(entries_[static_cast<std::size_t>(place.of)].place, variables));
+  const py::object owner = find(entries_[static_cast<std::size_t>(place.of)].place, variables);
+  if (!owner) return {};
+  if (place.kind == Place::Kind::Attribute) return plain_attribute(owner.ptr(), place.name.ptr());
+  if (place.kind == Place::Kind::Self)
+    return PyMethod_Check(owner.ptr()) ? borrow(PyMethod_GET_SELF(owner.ptr())) : py::object();
+  const py::object function = plain_function(owner);
   if (!function) return {};
   const bool in_cell = place.kind == Place::Kind::Cell;
   PyObject* among =
@@ -111,9 +144,9 @@ py::object ProgramWorld::find(const Place& place, Variables variables) const {
   return found == nullptr ? py::object() : borrow(found);
 }
 
-bool ProgramWorld::is_current(Variables variables) const {
+bool ProgramWorld::is_current(Variables variables, GivenOf given_of) const {
   return std::ranges::all_of(entries_, [&](const Entry& entry) {
-    return entry.is_as_before(find(entry.place, variables));
+    return entry.is_as_before(find(entry.place, variables), given_of);
   });
 }
 
@@ -151,14 +184,19 @@ Given ProgramWorld::attribute(const Given& object, const std::string& name) {
   none.name = name;
   if (object.kind != Given::Kind::Object) return none;
   const py::object module = value(object.object, variables_);
-  if (!module || !PyModule_Check(module.ptr())) return none;
+  if (!module) return none;
+  Place place;
+  place.name = py::str(name);
+  if (!PyModule_Check(module.ptr())) {
+    place.kind = Place::Kind::Attribute;
+    place.of = object.object;
+    return known(place, name);
+  }
   // NumPy and SciPy import some of their modules when they are asked for.
   const py::object found =
       py::reinterpret_steal<py::object>(PyObject_GetAttrString(module.ptr(), name.c_str()));
   if (!found) forget_exception();
-  Place place;
   place.where = borrow(PyModule_GetDict(module.ptr()));
-  place.name = py::str(name);
   return known(place, name);
 }
 
@@ -178,20 +216,26 @@ Given ProgramWorld::known(Place place, const std::string& name) {
   const bool is_value =
       entry.given.kind == Number || entry.given.kind == Array || entry.given.kind == Tuple;
   if (is_value)
-    entry.type = given_of(found.ptr());
+    entry.value = given_of_(found.ptr());
+  else if (entry.given.kind == Object && !PyModule_Check(found.ptr()))
+    entry.type = borrow(reinterpret_cast<PyObject*>(Py_TYPE(found.ptr())));
   else if (!function && (entry.place.kind == Place::Kind::Name || entry.given.kind != Other))
     entry.held = found;
   if (entry.given.name.empty()) entry.given.name = name;
   entries_.push_back(entry);
   if (!function) return entry.given;
+  Place inside;
+  inside.of = entry.given.object;
+  inside.kind = Place::Kind::Default;
   for (std::size_t i = 0; i < entry.defaults; ++i) {
-    Place value;
-    value.kind = Place::Kind::Default;
-    value.of = entry.given.object;
-    value.index = i;
-    function->defaults.push_back(known(value, name));
+    inside.index = i;
+    function->defaults.push_back(known(inside, name));
   }
-  return entry.given;
+  if (!PyMethod_Check(found.ptr())) return entry.given;
+  inside.kind = Place::Kind::Self;
+  inside.index = 0;
+  entry.given.self = std::make_shared<Given>(known(inside, name));
+  return entries_[static_cast<std::size_t>(inside.of)].given = entry.given;
 }
 
 // Whether it is a function whose text a program can take in; then the entry knows it.
@@ -227,9 +271,10 @@ int ProgramWorld::depth_of(const Place& place) const {
 }
 
 Given ProgramWorld::read(PyObject* object) {
-  Given given = given_of(object);
+  Given given = given_of_(object);
   if (given.kind != Given::Kind::Other) return given;
-  if (PyModule_Check(object)) {
+  if (PyModule_Check(object) || (!plain_function(borrow(object)) && !PyType_Check(object) &&
+                                 has_plain_attributes(object))) {
     given.kind = Given::Kind::Object;
     return given;
   }
@@ -273,8 +318,10 @@ std::uintptr_t identity_of(PyObject* object) {
   const bool is_known = PyModule_Check(object) || PyType_Check(object) ||
                         PyCFunction_Check(object) || Py_TYPE(object) == &PyUFunc_Type ||
                         is_dispatcher(object);
-  if (!function && !is_known) return 0;
-  return reinterpret_cast<std::uintptr_t>(function ? as_function(function)->func_code : object);
+  if (function) return reinterpret_cast<std::uintptr_t>(as_function(function)->func_code);
+  if (is_known) return reinterpret_cast<std::uintptr_t>(object);
+  if (has_plain_attributes(object)) return reinterpret_cast<std::uintptr_t>(Py_TYPE(object));
+  return 0;
 }
 
 void bind_world(py::module_& m) {

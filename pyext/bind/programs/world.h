@@ -1,8 +1,9 @@
 // What do names stand for that a loop uses and that are no variables of its function?
 //
 // Functions and modules are part of the program; that they are the same is looked at whenever it is
-// entered. Numbers and arrays are handed in. Functions are the same where they have the same code:
-// what a variable or a closure holds is often made anew for each call.
+// entered. Numbers and arrays are handed in, also those in attributes of objects. Functions are the
+// same where they have the same code, and objects where they have the same class: what a variable
+// or a closure holds is often made anew for each call.
 #pragma once
 
 #include <map>
@@ -20,12 +21,14 @@ class ProgramWorld final : public numpy_shim::program::World {
  public:
   // The variables of the loop's function, by number; unset: without a value.
   using Variables = std::span<const py::object>;
+  // What an object is for a program: given_of, or given_of_traced in a traced call.
+  using GivenOf = numpy_shim::program::Given (*)(PyObject*);
 
   // `globals`, `builtins`: of the loop's function; `names`: those that the loop uses and that are
   // no variables. `variables`: as the loop is entered, needed while the loop is typed.
   // `read_function` reads the text of a function that the loop calls.
   ProgramWorld(py::object globals, py::object builtins, py::object names, Variables variables,
-               py::object read_function);
+               GivenOf given_of, py::object read_function);
 
   numpy_shim::program::Given outside(const numpy_shim::program::Function* function,
                                      int name) override;
@@ -37,7 +40,7 @@ class ProgramWorld final : public numpy_shim::program::World {
 
   bool is_of(const py::object& globals) const { return own_.globals.is(globals); }
   // Whether all names stand for what they stood for.
-  bool is_current(Variables variables) const;
+  bool is_current(Variables variables, GivenOf given_of) const;
   // What stands outside under this number (Given::object); unset where there is nothing any more.
   py::object value(int number, Variables variables) const;
   const numpy_shim::program::Given& given(int number) const {
@@ -47,24 +50,26 @@ class ProgramWorld final : public numpy_shim::program::World {
  private:
   // Where something is looked up.
   struct Place {
-    enum class Kind { Name, Variable, Cell, Default } kind = Kind::Name;
+    enum class Kind { Name, Variable, Cell, Default, Attribute, Self } kind = Kind::Name;
     py::object where, behind, name;  // Name: in a dict, and then perhaps in the builtins
     // The number of the variable; or of the entry of the function whose closure or default values
-    // it is in, and its number among them.
+    // it is in, and its number among them; or of the object that has this attribute, or of the
+    // method that is bound to it.
     int of = 0;
     std::size_t index = 0;
     bool is(const Place& other) const;
   };
   struct Entry {
     Place place;
-    // What has to be there: this object, or a value of this type, or a function with this code,
-    // these globals and so many default values. If none is set, anything may be.
-    py::object held;
-    std::optional<numpy_shim::program::Given> type;
+    // What has to be there: this object, or an object of this class, or a value of this type, or a
+    // function with this code, these globals and so many default values. If none is set, anything
+    // may be.
+    py::object held, type;
+    std::optional<numpy_shim::program::Given> value;
     py::object code, globals;
     std::size_t defaults = 0;
     numpy_shim::program::Given given;
-    bool is_as_before(const py::object& found) const;
+    bool is_as_before(const py::object& found, GivenOf given_of) const;
   };
   py::object find(const Place& place, Variables variables) const;
   numpy_shim::program::Given known(Place place, const std::string& name);
@@ -82,12 +87,13 @@ class ProgramWorld final : public numpy_shim::program::World {
   Source own_;
   std::map<const numpy_shim::program::Function*, Source> sources_;
   Variables variables_;
+  GivenOf given_of_;
   py::object read_function_;
   std::vector<Entry> entries_;
 };
 
-// Tells functions and modules apart that variables of a loop hold (Given::identity); 0: something
-// else.
+// Tells functions, modules and classes of objects apart that variables of a loop hold
+// (Given::identity); 0: something else.
 std::uintptr_t identity_of(PyObject* object);
 
 void bind_world(py::module_& m);
