@@ -57,18 +57,20 @@ class Ledger {
 
   // How the next call is answered. `asks`: whether the plain function may be timed although nothing
   // says that it could win; it may need much memory. `building`: loops of ours are being compiled.
-  Turn next(const Account& account, bool asks, bool building) {
+  // `doubtful`: ours has hardly anything to gain and may take many times as long.
+  Turn next(const Account& account, bool asks, bool building, bool doubtful = false) {
     ++calls_;
     if (is_idle()) return idle_turn(account);
     if (building && asks) return {true, true};  // NumPy stands in for them anyway
     if (!plain_.known()) {
-      const bool due = calls_ > kBefore || spent_ >= kLong || account.is_overdrawn();
+      const bool due = calls_ > kBefore || spent_ >= kLong || account.is_overdrawn() || doubtful;
       return {due && (asks || overhead_), true};
     }
     if (!ours_.known()) {
-      const std::int64_t more = last_ - plain_.best();
-      const bool tries = account.affords(more) || (more <= kTry && tries_ < kTries);
       const bool first = last_ == 0;
+      const std::int64_t more =
+          first && doubtful ? kDoubtful * plain_.best() : last_ - plain_.best();
+      const bool tries = account.affords(more) || (more <= kTry && tries_ < kTries);
       if (building || !tries || (first && account.is_overdrawn())) return {true, true};
       ++tries_;
       return {false, true};
@@ -172,6 +174,8 @@ class Ledger {
   // often that is tried, for there may always be other loops.
   static constexpr std::int64_t kTry = 50'000'000;
   static constexpr std::uint32_t kTries = 3;
+  // What a doubtful call of ours is taken to cost beyond a plain one.
+  static constexpr std::int64_t kDoubtful = 10;
   // Where ours has no loops to run it is looked at again after so many calls, then after twice as
   // many.
   static constexpr std::uint64_t kFirstLook = 16, kLongestGap = 1 << 14;

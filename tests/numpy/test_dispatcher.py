@@ -190,9 +190,9 @@ def test_the_regret_of_a_function_is_bounded(unwatched, by_clock):
             native(x)
         assert x.tobytes() == np.ones(size).tobytes()
     found = native.stats()
-    assert found.plain > 80
+    assert found.plain > 50
     assert found.traced + found.plain == 100
-    assert found.regret > 0
+    assert 0 < found.regret < 1
     assert found.choices[0].way == "plain"
 
 

@@ -181,9 +181,8 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
-  const auto version =
-      loop.version_for(entered_with(head, variables, given_of_traced), variables, locals.names,
-                       given_of_traced);
+  const auto version = loop.version_for(entered_with(head, variables, given_of_traced), variables,
+                                        locals.names, given_of_traced);
   if (version == nullptr) return false;
   // Statements about large arrays are worth loops of their own.
   if (version->program.computes_arrays && call.session().largest_value() > kLargeArray)
@@ -562,6 +561,7 @@ class Run {
 };
 
 PyObject* run_loop(PyObject*, PyObject* self) {
+  if (Py_TYPE(self) != head_type) Py_RETURN_NONE;  // a plain iterator
   HeadObject& head = *head_of(self);
   LoopState& loop = loop_state(head.loop);
   if (!head.enters) {
@@ -693,15 +693,22 @@ void begin_counting(HeadObject& head) {
 
 }  // namespace
 
+// Where no program can run the loop, there is no head between Python and its iterator.
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
+  LoopState& state = loop_state(loop);
+  const bool is_while = state.text.statement.kind == numpy_shim::program::Statement::Kind::While;
+  const bool may_go_over = PyRange_Check(iterable) || PyArray_Check(iterable) || is_lazy(iterable);
+  if (!is_while && (state.is_closed || !may_go_over)) {
+    if (!may_go_over && state.why_not.empty())
+      state.why_not = "it goes over something else than a range or an array";
+    return PyObject_GetIter(iterable);
+  }
   auto* self = reinterpret_cast<HeadObject*>(head_type->tp_alloc(head_type, 0));
   if (self == nullptr) return nullptr;
   new (&self->version) std::shared_ptr<Version>;
   Py_INCREF(loop);
   self->loop = loop;
   if (const Call* call = Call::active()) self->operations = call->operations();
-  const bool is_while =
-      loop_state(loop).text.statement.kind == numpy_shim::program::Statement::Kind::While;
   if (is_while) {
     self->over = HeadObject::While;
   } else if (PyRange_Check(iterable) &&

@@ -52,8 +52,8 @@ py::object plain_attribute(PyObject* object, PyObject* name) {
   if (of_class != nullptr && !PyFunction_Check(of_class)) {
     const PyTypeObject* type = Py_TYPE(of_class);
     const bool is_plain = type->tp_descr_get == nullptr && type->tp_descr_set == nullptr;
-    const bool is_slot = type == &PyMemberDescr_Type ||
-                         std::string_view(type->tp_name).ends_with("._tuplegetter");
+    const bool is_slot =
+        type == &PyMemberDescr_Type || std::string_view(type->tp_name).ends_with("._tuplegetter");
     if (!is_plain && !is_slot && !plain_function(borrow(of_class))) return {};
   }
   py::object found = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, name));
@@ -273,8 +273,8 @@ int ProgramWorld::depth_of(const Place& place) const {
 Given ProgramWorld::read(PyObject* object) {
   Given given = given_of_(object);
   if (given.kind != Given::Kind::Other) return given;
-  if (PyModule_Check(object) || (!plain_function(borrow(object)) && !PyType_Check(object) &&
-                                 has_plain_attributes(object))) {
+  if (PyModule_Check(object) ||
+      (!plain_function(borrow(object)) && !PyType_Check(object) && has_plain_attributes(object))) {
     given.kind = Given::Kind::Object;
     return given;
   }

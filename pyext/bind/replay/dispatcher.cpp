@@ -271,10 +271,11 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
   const std::uint64_t hash = like.hash;
   Kind& known = kind_in(state, hash);
-  const bool asks = like.hash != 0 && !like.objects &&
-                    static_cast<std::int64_t>(like.bytes) <= kHeavyBytes && !known.heavy;
+  const bool asks =
+      like.numbers || (like.hash != 0 && !like.objects &&
+                       static_cast<std::int64_t>(like.bytes) <= kHeavyBytes && !known.heavy);
   const tracer::Ledger::Turn turn =
-      choices().next(known.ledger, state.account, asks, known.is_building());
+      choices().next(known.ledger, state.account, asks, known.is_building(), like.numbers);
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
   const std::int64_t start = steady_ns();
   state.traced += !turn.plain;
@@ -305,9 +306,10 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
 py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t flags,
                                PyObject* keywords) {
   if (!state.plain || choices().by != Choices::Clock) return trace(state, args, flags, keywords);
-  const std::uint64_t hash = kind_of_call(args, PyVectorcall_NARGS(flags), keywords).hash;
+  const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
+  const std::uint64_t hash = like.hash;
   const Kind& known = kind_in(state, hash);
-  if (!known.heavy && !known.ledger.may_record(state.account))
+  if (like.numbers || (!known.heavy && !known.ledger.may_record(state.account)))
     return trace_or_plain(state, args, flags, keywords);
   struct Timed {  // notes the time also where the function raises
     State& state;

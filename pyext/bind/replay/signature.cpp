@@ -33,6 +33,8 @@ enum Tag : std::uint64_t {
 constexpr int kMaxDepth = 4;
 // Items of a list or dict in an attribute. Most longer ones grow from call to call.
 constexpr Py_ssize_t kMaxHeld = 256;
+// Looking at so many items would take longer than many a function.
+constexpr Py_ssize_t kMaxItems = 4096;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   return (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
@@ -42,8 +44,9 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
 struct Kind {
   std::uint64_t hash = 1;
   std::size_t bytes = 0;
-  bool objects = false;
-  int objects_left = 64;
+  bool objects = false, arrays = false;
+  static constexpr int kMostObjects = 64;
+  int objects_left = kMostObjects;
 
   void add(PyObject* object) {
     if (--objects_left < 0) return;
@@ -52,11 +55,15 @@ struct Kind {
       auto* array = reinterpret_cast<PyArrayObject*>(object);
       const auto size = static_cast<std::size_t>(PyArray_NBYTES(array));
       bytes += size;
+      arrays = true;
       hash = mixed(hash, static_cast<std::uint64_t>(PyArray_TYPE(array)) << 8 |
                              static_cast<std::uint64_t>(std::bit_width(size)));
     } else if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-      hash = mixed(hash, static_cast<std::uint64_t>(size));
+      const auto items = static_cast<std::uint64_t>(size);
+      hash = mixed(hash, size <= kMostObjects
+                             ? items
+                             : static_cast<std::uint64_t>(std::bit_width(items)) << 8);
       for (Py_ssize_t i = 0; i < size && objects_left > 0; ++i)
         add(PySequence_Fast_GET_ITEM(object, i));
     } else if (PyDict_CheckExact(object)) {
@@ -194,7 +201,8 @@ bool Signature::add(PyObject* object, int depth) {
 
 bool Signature::add_container(PyObject* object, int depth) {
   const bool is_tuple = PyTuple_CheckExact(object), is_list = PyList_CheckExact(object);
-  if (depth == kMaxDepth || (inside_ > 0 && PyObject_Size(object) > kMaxHeld)) return false;
+  if (depth == kMaxDepth || PyObject_Size(object) > (inside_ > 0 ? kMaxHeld : kMaxItems))
+    return false;
   if (std::ranges::find(containers_, object) != containers_.end()) return false;
   containers_.push_back(object);
   if (is_tuple || is_list) {
@@ -297,8 +305,9 @@ CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keyword
     const Py_hash_t name = PyObject_Hash(PyTuple_GET_ITEM(keywords, i));
     kind.hash = mixed(kind.hash, static_cast<std::uint64_t>(name));
   }
-  if (kind.objects_left < 0) return {};
-  return {kind.hash != 0 ? kind.hash : 1, kind.bytes, kind.objects};
+  const bool numbers = kind.objects_left <= 0 && !kind.objects && !kind.arrays;
+  if (kind.objects_left < 0 && !numbers) return {};
+  return {kind.hash != 0 ? kind.hash : 1, numbers, kind.bytes, kind.objects};
 }
 
 }  // namespace ufuse::pyext

@@ -20,8 +20,8 @@ std::string Choices::text() const {
 }
 
 tracer::Ledger::Turn Choices::next(tracer::Ledger& ledger, const tracer::Account& account,
-                                   bool asks, bool building) {
-  if (by == Clock) return ledger.next(account, asks, building);
+                                   bool asks, bool building, bool doubtful) {
+  if (by == Clock) return ledger.next(account, asks, building, doubtful);
   if (by == Ours) return {};
   random = random * 6364136223846793005u + 1442695040888963407u;
   return {(random >> 63) != 0, false};

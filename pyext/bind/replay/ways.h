@@ -26,7 +26,7 @@ struct Choices {
   static Choices of(const std::string& who);
   std::string text() const;
   tracer::Ledger::Turn next(tracer::Ledger& ledger, const tracer::Account& account, bool asks,
-                            bool building);
+                            bool building, bool doubtful = false);
 };
 // Those of the process.
 Choices& choices();
