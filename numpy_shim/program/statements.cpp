@@ -81,6 +81,8 @@ Value Writer::input(const Given& given, int variable) {
     case Given::Kind::Array:
     case Given::Kind::Tuple: {
       v = value_of(given, variable);
+      if (std::vector<int> types; v.kind == Value::Kind::Tuple && types_in(v, types))
+        tuples_.emplace(std::pair(Key{scope_.instance, variable}, types), v);
       program_.inputs.push_back({ir::program::Input::From::Variable, variable, where(v)});
       break;
     }
@@ -732,6 +734,7 @@ void Writer::set(int variable, const Value& v) {
       break;
     case Value::Kind::Tuple:
       kept = own_copy(v);
+      move_to(variable, kept);
       break;
     case Value::Kind::OneOf:
       throw InternalError("a variable of several types is assigned");
@@ -740,6 +743,36 @@ void Writer::set(int variable, const Value& v) {
   }
   mark(variable, kept);
   env_[static_cast<std::size_t>(variable)] = std::move(kept);
+}
+
+// Moves a tuple, which nobody else has, to the registers that the variable has for such tuples.
+void Writer::move_to(int variable, Value& tuple) {
+  std::vector<int> types;
+  if (!types_in(tuple, types)) return;
+  const auto [place, is_new] = tuples_.try_emplace({{scope_.instance, variable}, types});
+  if (is_new) place->second = place_like(tuple);
+  move_parts(place->second, tuple);
+}
+
+void Writer::move_parts(const Value& place, Value& v) {
+  if (v.kind == Value::Kind::Number) {
+    copy(place.reg, v.reg);
+    v.reg = place.reg;
+  } else if (v.kind == Value::Kind::Array) {
+    copy_array(place.array, v.array);
+    v.array = place.array;
+  }
+  for (std::size_t i = 0; i < v.parts.size(); ++i) move_parts(place.parts[i], v.parts[i]);
+}
+
+// What tells tuples apart that need registers of their own. False: it holds something else than
+// numbers and arrays of one type.
+bool Writer::types_in(const Value& v, std::vector<int>& types) {
+  const bool is_number = v.kind == Value::Kind::Number && v.box != Box::Either;
+  if (!is_number && v.kind != Value::Kind::Array && v.kind != Value::Kind::Tuple) return false;
+  types.insert(types.end(), {static_cast<int>(v.kind), static_cast<int>(v.dtype), v.rank,
+                             static_cast<int>(v.parts.size())});
+  return std::ranges::all_of(v.parts, [&](const Value& part) { return types_in(part, types); });
 }
 
 // The same in registers that nobody assigns to.

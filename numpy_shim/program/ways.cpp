@@ -35,11 +35,22 @@ bool share(const Value& a, const Value& b) {
     case Value::Kind::Given:
       return a.variable == b.variable && a.given == b.given;
     case Value::Kind::Tuple:
-      return a.parts.size() == b.parts.size() &&
-             std::ranges::equal(a.parts, b.parts, Writer::same_value);
+      return std::ranges::equal(a.parts, b.parts, [](const Value& x, const Value& y) {
+        return share(x, y) && x.box == y.box && x.numpy == y.numpy;
+      });
     default:
       return true;
   }
+}
+
+// What is known of a value that may as well be the other, in the same registers.
+void forget_differences(Value& v, const Value& other) {
+  v.non_negative &= other.non_negative;
+  if (v.known != other.known) v.known.reset();
+  v.writeable &= other.writeable;
+  v.arguments |= other.arguments;
+  v.is_outside |= other.is_outside;
+  for (std::size_t i = 0; i < v.parts.size(); ++i) forget_differences(v.parts[i], other.parts[i]);
 }
 
 }  // namespace
@@ -85,11 +96,7 @@ Env Writer::joined_all(std::vector<Env> envs, bool with_current) {
 Value Writer::joined(int variable, const Value& a, const Value& b) {
   if (a.kind != Value::Kind::OneOf && b.kind != Value::Kind::OneOf && share(a, b)) {
     Value v = a;
-    v.non_negative = a.non_negative && b.non_negative;
-    if (a.known != b.known) v.known.reset();
-    v.writeable = a.writeable && b.writeable;
-    v.arguments = a.arguments | b.arguments;
-    v.is_outside = a.is_outside || b.is_outside;
+    forget_differences(v, b);
     if (a.box == b.box) return v;
     const bool has_twin = v.dtype == DType::Int64 || v.dtype == DType::Float64 ||
                           v.dtype == DType::Complex128 || v.dtype == DType::Bool;

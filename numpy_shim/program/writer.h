@@ -178,6 +178,9 @@ class Writer {
   void commit(const std::vector<Target>& targets);
   void mark_written(const Value& array);
   void set(int variable, const Value& value);
+  void move_to(int variable, Value& tuple);
+  void move_parts(const Value& place, Value& v);
+  static bool types_in(const Value& v, std::vector<int>& types);
   Value own_copy(const Value& value);
   Reg own_register(const Value& value);
 
@@ -424,6 +427,7 @@ class Writer {
   std::map<std::pair<Key, DType>, Reg> registers_;
   std::map<std::pair<Key, std::pair<DType, int>>, ArrayReg> array_registers_;
   std::map<Key, Reg> tags_, selectors_;
+  std::map<std::pair<Key, std::vector<int>>, Value> tuples_;  // registers for tuples in variables
   std::map<Key, std::vector<Value>> alternatives_;
   std::map<Reg, double> known_floats_;  // constants of Python's
   std::map<int, Value> outsiders_;      // numbers and arrays that global names hold

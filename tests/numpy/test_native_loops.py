@@ -420,6 +420,41 @@ def not_given(x, y=None):
     return n, best
 
 
+def tuple_variables(x, m):
+    s = 0.0
+    pair = (0.0, 1)
+    for i in range(len(x)):
+        at = i % 3, (i * 2) % 4
+        s += m[at]
+        pair = (pair[0] + x[i], pair[1] * 2 % 7)
+        pair = pair[0], pair[1] + at[0]
+        other = at
+        at = (at[1] % 3, at[0])
+        m[at] += s
+        m[other] -= pair[0]
+    return s, pair, at, other
+
+
+def tuples_of_arrays(x, n):
+    state = np.zeros(n), np.ones(n), 0
+    for i in range(len(x)):
+        a, b, k = state
+        state = (b + x[i], a * 0.5, k + 1)
+        kept = state
+        state[0][k % n] = i
+    return state, kept, state[0] is kept[0]
+
+
+def tuples_of_several_kinds(x):
+    t = (1, 2.0)
+    for i in range(len(x)):
+        if i % 2:
+            t = (i, x[i])
+        else:
+            t = (x[i], i, None)
+    return t
+
+
 def written_arrays(x, f, n, z):
     s = np.zeros(2)
     grid = np.zeros((2, 3))
@@ -546,6 +581,8 @@ CASES = [
     (written_arrays, X, np.arange(3), 3, 2j),
     (dtypes_of_written_arrays, X, np.arange(3, dtype="f4"), np.int16(4), np.complex64(1 + 2j)),
     (dtypes_of_written_arrays, X, np.arange(3), 3, 2j),
+    (tuple_variables, X, M),
+    (tuples_of_arrays, X, 3),
     (written_arrays_of_others, X, np.arange(3, dtype="f4")),
     (copied_arrays, X, M),
     (copied_arrays, X, M.T),
@@ -837,6 +874,10 @@ def test_functions_are_not_kept_alive():
         held.clear()
         gc.collect()
         assert alive() is None
+
+
+def test_tuples_of_several_kinds_stay_pythons():
+    check(tuples_of_several_kinds, X, native=False)
 
 
 def test_a_function_that_calls_itself_stays_pythons():

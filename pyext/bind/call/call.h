@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "pyext/bind/call/containers.h"
 #include "pyext/bind/call/copies.h"
 #include "pyext/bind/call/holders.h"
 #include "pyext/bind/call/warning_watch.h"
@@ -138,8 +139,11 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // of the function runs as plain Python. Gives the lazy arrays then, to be kept alive: the
   // operation that asks may have been handed some of them.
   std::optional<std::vector<py::object>> stop_if_slow();
-  // The same, asked before each other call.
+  // The same, asked before each other call, and at the heads of loops.
   std::optional<std::vector<py::object>> stop_at_slow_site();
+  std::optional<std::vector<py::object>> stop_at_slow_loop();
+  // Traced code asks what stands for an operand, or for what is indexed.
+  void count_operand() { ++operands_; }
   // The same where a loop goes on natively, whatever recording has cost.
   std::optional<std::vector<py::object>> stop(Reason reason);
   // How many operations have been recorded.
@@ -301,8 +305,10 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   NumberHistory numbers_;
   int argument_numbers_ = 0;  // that have been asked for
   std::vector<Run> runs_;
-  std::int64_t operations_ = 0;    // that have been recorded
-  std::int64_t sites_ = 0;         // calls that traced code has made
+  std::int64_t operations_ = 0;  // that have been recorded
+  std::int64_t sites_ = 0;       // calls that traced code has made
+  std::int64_t operands_ = 0;    // that it has asked for
+  const std::int64_t walked_before_ = ContainerWalk::walked();
   std::int64_t in_loops_ = 0;      // nanoseconds
   std::int64_t in_meanwhile_ = 0;  // in what runs until loops are compiled
   std::int64_t in_preparing_ = 0;  // preparing loops

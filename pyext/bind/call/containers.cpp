@@ -148,6 +148,7 @@ class Replacement {
 }  // namespace
 
 PyObject* ContainerWalk::next() {
+  ++walked_;
   if (root_ != nullptr) {
     PyObject* root = std::exchange(root_, nullptr);
     enter(root);

@@ -19,6 +19,8 @@ enum class Into : std::uint8_t {
 // steps.
 class ContainerWalk {
  public:
+  // How many objects all walks of the process have come to.
+  static std::int64_t walked() { return walked_; }
   ContainerWalk(PyObject* root, Into into) : root_(root), into_(into) {}
   // Borrowed; null at the end.
   PyObject* next();
@@ -31,6 +33,7 @@ class ContainerWalk {
   void enter(PyObject* object);
   bool is_new(PyObject* container);
 
+  inline static std::int64_t walked_ = 0;
   PyObject* root_;
   const Into into_;
   std::vector<Open> open_;

@@ -370,6 +370,7 @@ void bind_session(py::module_& m) {
   m.def(
       "session_active", [] { return Call::active() != nullptr; },
       "Whether a call is being traced on this thread.");
+  m.def("any_lazy", any_lazy, "Whether there is a lazy array anywhere.");
   m.def(
       "wrap_number", [](py::handle object) { return wrap_number(object.ptr()); }, py::arg("object"),
       "A Python int, float or complex of the active call that is an operand and nothing else, "

@@ -387,6 +387,8 @@ void check_size(const LazyArray& array) {
 
 }  // namespace
 
+bool any_lazy() { return ring()->next != ring(); }
+
 py::object make_lazy(LazyArray array, PyObject* real) {
   if (real == nullptr) check_size(array);
   LazyObject* lazy = PyObject_GC_New(LazyObject, type_for(array));

@@ -26,6 +26,8 @@ inline LazyObject* as_lazy(PyObject* object) { return reinterpret_cast<LazyObjec
 std::vector<py::object> lazies_of_ended_calls();
 // `real`: the object that it stands for, where that exists already (an argument, a result of
 // NumPy's); else null.
+// Whether there is a lazy array anywhere.
+bool any_lazy();
 py::object make_lazy(LazyArray array, PyObject* real = nullptr);
 
 // The call that can record an operation on this object: the active one, if it has made the object;

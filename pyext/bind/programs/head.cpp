@@ -41,7 +41,10 @@ constexpr std::int64_t kLookEach = 500'000;  // ns
 constexpr std::int64_t kManyOperations = 1'000;
 // Bytes of a value from which on a traced call is not given up for a program of whole arrays.
 constexpr std::int64_t kLargeArray = std::int64_t{128} << 10;
-constexpr std::int64_t kFirstLook = 16;      // rounds
+constexpr std::int64_t kFirstLook = 16;  // rounds
+// Of runs with no more rounds than that only one of so many is counted, for all of them: a head
+// takes as long as some rounds.
+constexpr std::int64_t kShortRuns = 16;
 constexpr std::int64_t kBeginning = 10'000;  // ns: to look and to begin a program
 constexpr std::int64_t kMostRounds = 1 << 20;
 // A program asks after so long whether it is to go on, or after so many rounds; then signals are
@@ -67,7 +70,8 @@ struct HeadObject {
   // Rounds until the next look, how many there are between two, and since the beginning; when it
   // was looked last, 0 where nobody has to know.
   std::int64_t countdown, rounds, all_rounds, counted;
-  bool enters;  // the program runs the rest
+  std::int64_t weight;  // it is counted for so many runs
+  bool enters;          // the program runs the rest
   std::shared_ptr<Version> version;
   std::int64_t begun;            // when a trial began, else 0
   bool is_pythons, is_programs;  // the trial; whether the program began
@@ -203,8 +207,8 @@ bool look(HeadObject& head) {
   LoopState& loop = loop_state(head.loop);
   const std::int64_t now = steady_ns();
   if (head.counted != 0) {
-    loop.python_ns += now - head.counted;
-    loop.python_rounds += head.rounds;
+    loop.python_ns += head.weight * (now - head.counted);
+    loop.python_rounds += head.weight * head.rounds;
   }
   // So many rounds as take about kLookEach.
   const std::int64_t rounds = head.all_rounds += head.rounds;
@@ -219,7 +223,9 @@ bool look(HeadObject& head) {
     look_again_after(head, kMostRounds);
     return false;
   }
-  if (Call* call = Call::active(); call && !stops_tracing(head, loop, *call, rounds)) return false;
+  if (Call* call = Call::active();
+      call && !stops_tracing(head, loop, *call, rounds) && !call->stop_at_slow_loop())
+    return false;
   if ((loop.python_ns < kWorthCompiling && !eager) || !is_left(head)) return false;
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
@@ -566,8 +572,8 @@ PyObject* run_loop(PyObject*, PyObject* self) {
   LoopState& loop = loop_state(head.loop);
   if (!head.enters) {
     if (head.counted != 0) {
-      loop.python_ns += steady_ns() - head.counted;
-      loop.python_rounds += head.rounds - head.countdown;
+      loop.python_ns += head.weight * (steady_ns() - head.counted);
+      loop.python_rounds += head.weight * (head.rounds - head.countdown);
     }
     Py_RETURN_NONE;
   }
@@ -693,19 +699,34 @@ void begin_counting(HeadObject& head) {
 
 }  // namespace
 
+// Whether a run of the loop is over before it would be looked at, or before a program had begun.
+static bool is_short_run(const LoopState& loop, PyObject* iterable) {
+  if (Call::active() || program_tests().eager || is_lazy(iterable)) return false;
+  const Py_ssize_t rounds = PyObject_Size(iterable);
+  if (rounds < 0) PyErr_Clear();
+  if (!loop.is_ready) return rounds >= 0 && rounds < kFirstLook;
+  const std::int64_t round =
+      loop.python_rounds ? std::max<std::int64_t>(loop.python_ns / loop.python_rounds, 1) : 1;
+  return rounds >= 0 && rounds <= kBeginning / round;
+}
+
 // Where no program can run the loop, there is no head between Python and its iterator.
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
   LoopState& state = loop_state(loop);
   const bool is_while = state.text.statement.kind == numpy_shim::program::Statement::Kind::While;
   const bool may_go_over = PyRange_Check(iterable) || PyArray_Check(iterable) || is_lazy(iterable);
-  if (!is_while && (state.is_closed || !may_go_over)) {
+  const bool is_tested = program_tests().eager && !state.is_closed;
+  if (!is_while && (!may_go_over || !(is_tested || state.may_become_native()))) {
     if (!may_go_over && state.why_not.empty())
       state.why_not = "it goes over something else than a range or an array";
     return PyObject_GetIter(iterable);
   }
+  const bool is_short = !is_while && is_short_run(state, iterable);
+  if (is_short && ++state.short_runs % kShortRuns != 0) return PyObject_GetIter(iterable);
   auto* self = reinterpret_cast<HeadObject*>(head_type->tp_alloc(head_type, 0));
   if (self == nullptr) return nullptr;
   new (&self->version) std::shared_ptr<Version>;
+  self->weight = is_short ? kShortRuns : 1;
   Py_INCREF(loop);
   self->loop = loop;
   if (const Call* call = Call::active()) self->operations = call->operations();

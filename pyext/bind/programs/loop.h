@@ -72,6 +72,14 @@ struct LoopState {
 
   // The function that goes on from a statement, among these global names.
   py::object continuation(const py::object& globals, int statement);
+  // Whether a run of the loop is worth counting. Where all kinds of variables have been refused so
+  // far, others are looked for now and then.
+  bool may_become_native() {
+    constexpr std::uint32_t kLookEach = 64;
+    if (is_closed) return false;
+    return refused.empty() || !versions.empty() || ++looked_for % kLookEach == 0;
+  }
+  std::uint32_t looked_for = 0, short_runs = 0;
   // The program for variables of these types, if there is one or one may be made. Why not otherwise
   // is remembered.
   void close(const std::string& why);

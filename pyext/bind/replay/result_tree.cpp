@@ -29,6 +29,7 @@ class TreeReader {
   }
 
   std::optional<ResultTree> of(PyObject* object, int depth = 0) {
+    if (++objects_met_ > kMostObjects) return std::nullopt;
     ResultTree tree;
     for (std::size_t i = 0; i < results_.size(); ++i)
       if (PyList_GET_ITEM(results_.ptr(), static_cast<Py_ssize_t>(i)) == object) {
@@ -78,6 +79,9 @@ class TreeReader {
   const py::list& results_;
   const ObjectWatch& objects_;
   std::unordered_set<PyObject*> met_;
+  // To build more again would hardly be faster than the call.
+  static constexpr std::int64_t kMostObjects = 1 << 16;
+  std::int64_t objects_met_ = 0;
 };
 
 }  // namespace

@@ -68,6 +68,7 @@ class Steps:
         self._arguments = tree.Arguments()
         self._results = tree.Results(self._arguments)
         self.result: Any = None  # of the twin
+        self._is_real = False  # there is no lazy array anywhere that might be in the result
 
     def begin(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -84,6 +85,10 @@ class Steps:
         """Compute what the twin returned and what it wrote."""
         if not _core.session_active():
             return  # tracing has stopped on the way
+        if not _core.any_lazy() and not self._arguments.any_given():
+            _core.finish([], self.result, [])
+            self._is_real = True
+            return
         results = tree.Results(self._arguments)
         results.collect(self.result)
         changed = _core.changed_copies()
@@ -110,6 +115,8 @@ class Steps:
 
     def conclude(self, error: BaseException | None) -> Any:
         """After the session has ended: real objects in the result or the exception."""
+        if self._is_real and error is None:
+            return self.result
         unwrap = self._results.unwrap
         if error is not None:
             unwrap = tree.Results(self._arguments).unwrap

@@ -133,6 +133,10 @@ class Arguments:
             items.append(item if type(item) in _PLAIN else (yield self._wrapped(item)))
         return items
 
+    def any_given(self) -> bool:
+        """Whether something stands for an object of the caller's."""
+        return bool(self._given)
+
     def given(self, made: Any) -> Any:
         """The caller's own object for one that ``wrap`` made; None for any other."""
         return self._given.get(id(made))
