@@ -173,6 +173,19 @@ Variables variables_in(const Locals& locals, const LoopState& loop) {
   return variables;
 }
 
+// Where tracing has stopped at the loop, which gives the lazy arrays that there were: the loop goes
+// on over a real array.
+bool goes_on_real(HeadObject& head, const std::optional<std::vector<py::object>>& lazies) {
+  if (!lazies) return false;
+  if (head.lazy != nullptr) {
+    const py::object real = unwrap_to_read(head.lazy);
+    Py_CLEAR(head.lazy);
+    Py_SETREF(head.iterable, real.inc_ref().ptr());
+    head.over = HeadObject::Array;
+  }
+  return true;
+}
+
 // A loop in a call that is being traced: where it can be a program and is long, tracing stops.
 // False where it goes on.
 bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t rounds) {
@@ -191,15 +204,7 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   // Statements about large arrays are worth loops of their own.
   if (version->program.computes_arrays && call.session().largest_value() > kLargeArray)
     return false;
-  const auto lazies = call.stop(Reason::NativeLoop);
-  if (!lazies) return false;
-  if (head.lazy != nullptr) {
-    const py::object real = unwrap_to_read(head.lazy);
-    Py_CLEAR(head.lazy);
-    Py_SETREF(head.iterable, real.inc_ref().ptr());
-    head.over = HeadObject::Array;
-  }
-  return true;
+  return goes_on_real(head, call.stop(Reason::NativeLoop));
 }
 
 // Looks whether the program can run the rest.
@@ -223,8 +228,8 @@ bool look(HeadObject& head) {
     look_again_after(head, kMostRounds);
     return false;
   }
-  if (Call* call = Call::active();
-      call && !stops_tracing(head, loop, *call, rounds) && !call->stop_at_slow_loop())
+  if (Call* call = Call::active(); call && !stops_tracing(head, loop, *call, rounds) &&
+                                   !goes_on_real(head, call->stop_at_slow_loop()))
     return false;
   if ((loop.python_ns < kWorthCompiling && !eager) || !is_left(head)) return false;
   const Locals locals;
@@ -714,7 +719,8 @@ static bool is_short_run(const LoopState& loop, PyObject* iterable) {
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
   LoopState& state = loop_state(loop);
   const bool is_while = state.text.statement.kind == numpy_shim::program::Statement::Kind::While;
-  const bool may_go_over = PyRange_Check(iterable) || PyArray_Check(iterable) || is_lazy(iterable);
+  const bool may_go_over =
+      PyRange_Check(iterable) || PyArray_CheckExact(iterable) || is_lazy(iterable);
   const bool is_tested = program_tests().eager && !state.is_closed;
   if (!is_while && (!may_go_over || !(is_tested || state.may_become_native()))) {
     if (!may_go_over && state.why_not.empty())
