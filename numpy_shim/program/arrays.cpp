@@ -385,6 +385,14 @@ void Writer::in_rows(ArrayReg array) {
   emit(std::move(step));
 }
 
+// A new array with the same elements, in rows whatever the layout of this one is.
+Value Writer::copied(const Value& array) {
+  const bool keeps = std::exchange(keeps_, false);
+  const Value made = in_memory(elements(array));
+  keeps_ = keeps;
+  return made;
+}
+
 // The elements as an array, where NumPy would lay it out in rows. The order in which NumPy adds or
 // multiplies depends on the layout.
 Value Writer::as_numpy_lays_out(const Value& v) {

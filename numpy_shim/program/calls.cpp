@@ -37,10 +37,7 @@ Value Writer::argument(const Expr& e) {
   if (e.kind != Expr::Kind::List) return value(e);
   Value v;
   v.kind = Value::Kind::Tuple;
-  for (const Expr& part : e.parts) {
-    for (Value& known : v.parts) known = before(known, part);
-    v.parts.push_back(argument(part));
-  }
+  v.parts = values(e, 0);
   return v;
 }
 
@@ -319,13 +316,7 @@ DType Writer::dtype_given(const Value& v) {
 
 Value Writer::method(const Value& array, const std::string& name, const Expr& e) {
   const std::size_t count = e.parts.size() - 1;
-  if (name == "copy" && count == 0) {
-    // In rows, whatever the array's own layout is.
-    const bool keeps = std::exchange(keeps_, false);
-    const Value made = in_memory(elements(array));
-    keeps_ = keeps;
-    return made;
-  }
+  if (name == "copy" && count == 0) return copied(array);
   if (is_reduction(name) && count == 0) return reduction(name, array);
   if (name == "dot" && count == 1) {
     const Value left = before(array, e.parts[1]);

@@ -81,7 +81,7 @@ std::vector<Value> Writer::values(const Expr& e, std::size_t first) {
   std::vector<Value> made;
   for (std::size_t i = first; i < e.parts.size(); ++i) {
     for (Value& v : made) v = before(v, e.parts[i]);
-    made.push_back(value(e.parts[i]));
+    made.push_back(argument(e.parts[i]));
   }
   return made;
 }
@@ -128,7 +128,6 @@ std::optional<bool> Writer::decided(const Expr& e) {
 }
 
 Reg Writer::truth(const Expr& e) {
-  if (const std::optional<bool> known = decided(e)) return truth_constant(*known);
   if (e.kind == Expr::Kind::Unary && e.op == Operator::Not)
     return compute(Op::LogicalNot, DType::Bool, {truth(e.parts[0])});
   if (e.kind != Expr::Kind::And && e.kind != Expr::Kind::Or) return truth_of(value(e));

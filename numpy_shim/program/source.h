@@ -102,8 +102,9 @@ struct Statement {
   Statements body, other;
 };
 
-// A function that the loop calls, whose text stands in the place of the call.
 struct Given;
+
+// A function that the loop calls, whose text stands in the place of the call.
 struct Function {
   std::vector<std::string> variables;  // parameters first
   std::size_t parameters = 0;

@@ -64,11 +64,9 @@ Value Writer::array_of(const std::string& name, const std::vector<Value>& given)
   const Value& v = given[0];
   if (is_array(v) && v.rank > 0 && given.size() == 1) {
     if (name == "asarray") return v;
-    if (v.kind == Value::Kind::Array && v.rank > 1) in_rows(v.array);
-    const bool keeps = std::exchange(keeps_, false);  // a copy, whatever this is
-    const Value made = in_memory(elements(as_numpy_lays_out(v)));
-    keeps_ = keeps;
-    return made;
+    if (v.kind == Value::Kind::Elements) return as_numpy_lays_out(v);
+    if (v.rank > 1) in_rows(v.array);
+    return copied(v);
   }
   if (v.kind != Value::Kind::Tuple || v.parts.empty())
     fail("`np." + name + "` of something else than numbers in a list");
@@ -139,9 +137,7 @@ Value Writer::triangle(bool upper, const std::vector<Value>& given) {
     fail("a triangle of something else than a matrix");
   const Value diagonal = given.size() == 2 ? given[1] : python_int(0);
   if (!diagonal.is_int()) fail("a diagonal whose number is no integer of Python's");
-  const bool keeps = std::exchange(keeps_, false);  // it is laid out in rows, whatever this is
-  const Value made = in_memory(elements(given[0]));
-  keeps_ = keeps;
+  const Value made = copied(given[0]);
   const Reg rows = length(made, 0), columns = length(made, 1);
   // The first column of the diagonal in the row at hand.
   const Reg first = fresh(DType::Int64);

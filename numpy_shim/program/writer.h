@@ -250,6 +250,7 @@ class Writer {
   Value in_place_of(const Value& out, const std::vector<Value>& given);
   Value array_operator(Operator op, std::vector<Value> given);
   Value in_memory(const Value& v);
+  Value copied(const Value& array);
   Value new_array(DType dtype, const std::vector<Reg>& lengths);
   Value filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number);
   void in_rows(ArrayReg array);

@@ -351,10 +351,6 @@ def jitted_helpers(x):
     return s
 
 
-def scaled(a, b=2, *, c=None):
-    return a * b
-
-
 def weighted(a, b, weight=0.5, shift=None):
     return a * weight + b if shift is None else a * weight + b - shift
 
@@ -490,7 +486,8 @@ def copied_arrays(x, m):
         a[0, 0] = i
         b = np.asarray(m)
         b[1, 1] += 1
-    return a, b, b is m
+        c = np.array(m * 2)
+    return a, b, c, b is m
 
 
 def chained(x):

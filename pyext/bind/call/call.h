@@ -142,7 +142,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // The same, asked before each other call, and at the heads of loops.
   std::optional<std::vector<py::object>> stop_at_slow_site();
   std::optional<std::vector<py::object>> stop_at_slow_loop();
-  // Traced code asks what stands for an operand, or for what is indexed.
+  // Traced code asks what stands for an operand, or for what it changes.
   void count_operand() { ++operands_; }
   // The same where a loop goes on natively, whatever recording has cost.
   std::optional<std::vector<py::object>> stop(Reason reason);

@@ -702,10 +702,8 @@ void begin_counting(HeadObject& head) {
   head.begun = steady_ns();
 }
 
-}  // namespace
-
 // Whether a run of the loop is over before it would be looked at, or before a program had begun.
-static bool is_short_run(const LoopState& loop, PyObject* iterable) {
+bool is_short_run(const LoopState& loop, PyObject* iterable) {
   if (Call::active() || program_tests().eager || is_lazy(iterable)) return false;
   const Py_ssize_t rounds = PyObject_Size(iterable);
   if (rounds < 0) PyErr_Clear();
@@ -714,6 +712,8 @@ static bool is_short_run(const LoopState& loop, PyObject* iterable) {
       loop.python_rounds ? std::max<std::int64_t>(loop.python_ns / loop.python_rounds, 1) : 1;
   return rounds >= 0 && rounds <= kBeginning / round;
 }
+
+}  // namespace
 
 // Where no program can run the loop, there is no head between Python and its iterator.
 PyObject* make_head(PyObject* loop, PyObject* iterable) {

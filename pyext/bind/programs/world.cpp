@@ -183,20 +183,20 @@ Given ProgramWorld::attribute(const Given& object, const std::string& name) {
   none.kind = Given::Kind::Other;
   none.name = name;
   if (object.kind != Given::Kind::Object) return none;
-  const py::object module = value(object.object, variables_);
-  if (!module) return none;
+  const py::object owner = value(object.object, variables_);
+  if (!owner) return none;
   Place place;
   place.name = py::str(name);
-  if (!PyModule_Check(module.ptr())) {
+  if (!PyModule_Check(owner.ptr())) {
     place.kind = Place::Kind::Attribute;
     place.of = object.object;
     return known(place, name);
   }
   // NumPy and SciPy import some of their modules when they are asked for.
   const py::object found =
-      py::reinterpret_steal<py::object>(PyObject_GetAttrString(module.ptr(), name.c_str()));
+      py::reinterpret_steal<py::object>(PyObject_GetAttrString(owner.ptr(), name.c_str()));
   if (!found) forget_exception();
-  place.where = borrow(PyModule_GetDict(module.ptr()));
+  place.where = borrow(PyModule_GetDict(owner.ptr()));
   return known(place, name);
 }
 

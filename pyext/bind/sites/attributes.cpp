@@ -274,9 +274,9 @@ int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
 PyObject* changed(PyObject*, PyObject* object) {
   Call* call = Call::active();
   if (call == nullptr) return Py_NewRef(object);
-  call->count_operand();
   if (is_supported_array(object)) return found_object(nullptr, object);
   if (is_array_or_number(object)) return operand_of(object);
+  call->count_operand();
   const bool copied = PyList_CheckExact(object) || PyDict_CheckExact(object);
   return stand_in(container_type, copied ? call->copies().copy_of(object) : object);
 }

@@ -83,30 +83,32 @@ PyObject* call_handled(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Calls a function that needs real arrays, but gets arrays in few of its calls.
-PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
+// Calls the first argument with the others: on real arrays where `needs_real(others)` says so.
+template <class NeedsReal>
+PyObject* call_first(PyObject* args, PyObject* kwargs, NeedsReal needs_real) {
   return guard([&]() -> PyObject* {
-    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_real needs func");
+    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("there is no function to call");
     PyObject* func = PyTuple_GET_ITEM(args, 0);
     const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
-    const auto lazy = [](PyObject* object) { return is_lazy(object); };
-    if (any_inside(rest.ptr(), Into::All, lazy) ||
-        (kwargs != nullptr && any_inside(kwargs, Into::All, lazy)) ||
-        shows_memory(rest.ptr(), kwargs))
+    if (needs_real(rest.ptr()))
       return numpy_call(func, rest.ptr(), kwargs, Reason::UserCall, false).release().ptr();
     return PyObject_Call(func, rest.ptr(), kwargs);
   });
 }
 
+// Calls a function that needs real arrays, but gets arrays in few of its calls.
+PyObject* call_real(PyObject*, PyObject* args, PyObject* kwargs) {
+  return call_first(args, kwargs, [&](PyObject* rest) {
+    return any_inside(rest, Into::All, is_lazy) ||
+           (kwargs != nullptr && any_inside(kwargs, Into::All, is_lazy)) ||
+           shows_memory(rest, kwargs);
+  });
+}
+
 // Calls a method of `object` that concerns the memory of its first argument, whatever the others.
 PyObject* call_on_real(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guard([&]() -> PyObject* {
-    if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_on_real needs func");
-    PyObject* func = PyTuple_GET_ITEM(args, 0);
-    const py::object rest = steal(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
-    if (PyTuple_GET_SIZE(args) > 1 && is_lazy(PyTuple_GET_ITEM(args, 1)))
-      return numpy_call(func, rest.ptr(), kwargs, Reason::UserCall, false).release().ptr();
-    return PyObject_Call(func, rest.ptr(), kwargs);
+  return call_first(args, kwargs, [](PyObject* rest) {
+    return PyTuple_GET_SIZE(rest) > 0 && is_lazy(PyTuple_GET_ITEM(rest, 0));
   });
 }
 

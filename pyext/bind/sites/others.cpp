@@ -191,9 +191,7 @@ bool is_namespace(PyObject* object) {
 
 // Python compares containers item by item, and real arrays in them would meet lazy ones.
 PyObject* compared(PyObject*, PyObject* object) {
-  Call* call = Call::active();
-  if (call == nullptr) return Py_NewRef(object);
-  call->count_operand();
+  if (Call::active() == nullptr) return Py_NewRef(object);
   return guard([&] {
     const bool asks_others = any_inside(object, Into::All, [](PyObject* each) {
       return PyArray_CheckExact(each) || is_namespace(each);
@@ -207,7 +205,6 @@ PyObject* indexed(PyObject*, PyObject* object) {
   return guard([&]() -> PyObject* {
     Call* call = Call::active();
     if (call == nullptr || !PyArray_CheckExact(object)) return operand_of(object);
-    call->count_operand();
     py::object lazy = call->known(object);
     return lazy ? lazy.release().ptr() : stand_in(the_type, object);
   });

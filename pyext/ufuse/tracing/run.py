@@ -115,13 +115,9 @@ class Steps:
 
     def conclude(self, error: BaseException | None) -> Any:
         """After the session has ended: real objects in the result or the exception."""
-        if self._is_real and error is None:
-            return self.result
-        unwrap = self._results.unwrap
-        if error is not None:
-            unwrap = tree.Results(self._arguments).unwrap
         if error is None:
-            return unwrap(self.result)
+            return self.result if self._is_real else self._results.unwrap(self.result)
+        unwrap = tree.Results(self._arguments).unwrap
         error.args = unwrap(error.args)
         for name, value in vars(error).items():
             vars(error)[name] = unwrap(value)
