@@ -193,7 +193,6 @@ void hide_loops() {
 }
 
 void bind_loop(py::module_& m) {
-  bind_world(m);
   m.def(
       "choose_programs",
       [](bool eager, std::uint64_t exits_after) {

@@ -9,6 +9,7 @@
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/boxes.h"
 #include "pyext/bind/programs/text.h"
+#include "pyext/bind/sites/site.h"
 
 namespace ufuse::pyext {
 
@@ -18,8 +19,6 @@ using numpy_shim::program::Given;
 namespace {
 
 constexpr int kDeepestClosure = 8;
-
-PyObject* the_jitted = nullptr;  // ufuse.source.names.Jitted
 
 PyFunctionObject* as_function(const py::object& function) {
   return reinterpret_cast<PyFunctionObject*>(function.ptr());
@@ -31,11 +30,7 @@ py::object plain_function(const py::object& object) {
   if (!object || PyFunction_Check(object.ptr())) return object;
   if (PyMethod_Check(object.ptr()))
     return plain_function(borrow(PyMethod_GET_FUNCTION(object.ptr())));
-  auto* jitted = reinterpret_cast<PyTypeObject*>(the_jitted);
-  if (jitted == nullptr || !PyObject_TypeCheck(object.ptr(), jitted)) return {};
-  static PyObject* const name = PyUnicode_InternFromString("_plain");
-  py::object function = steal(PyObject_GetAttr(object.ptr(), name));
-  return PyFunction_Check(function.ptr()) ? function : py::object();
+  return function_of_jitted(object.ptr());
 }
 
 // Whether an object has the attributes that it was given, and nobody's code answers for them.
@@ -322,13 +317,6 @@ std::uintptr_t identity_of(PyObject* object) {
   if (is_known) return reinterpret_cast<std::uintptr_t>(object);
   if (has_plain_attributes(object)) return reinterpret_cast<std::uintptr_t>(Py_TYPE(object));
   return 0;
-}
-
-void bind_world(py::module_& m) {
-  bind_hand_over(
-      m, "set_jitted", "type", the_jitted,
-      "The type of jitted functions; their `_plain` is the function that a call of theirs "
-      "with the same arguments calls, or None.");
 }
 
 }  // namespace ufuse::pyext

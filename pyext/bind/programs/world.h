@@ -96,6 +96,4 @@ class ProgramWorld final : public numpy_shim::program::World {
 // (Given::identity); 0: something else.
 std::uintptr_t identity_of(PyObject* object);
 
-void bind_world(py::module_& m);
-
 }  // namespace ufuse::pyext

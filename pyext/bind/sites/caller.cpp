@@ -14,6 +14,8 @@
 namespace ufuse::pyext {
 namespace {
 
+PyObject* the_jitted = nullptr;  // ufuse.source.names.Jitted
+
 PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) < 3) throw py::type_error("call_numpy needs func, reason and pure");
@@ -266,6 +268,14 @@ py::object into_array(const py::object& result) {
   return made;
 }
 
+py::object function_of_jitted(PyObject* object) {
+  auto* jitted = reinterpret_cast<PyTypeObject*>(the_jitted);
+  if (jitted == nullptr || !PyObject_TypeCheck(object, jitted)) return {};
+  static PyObject* const name = PyUnicode_InternFromString("_plain");
+  py::object function = steal(PyObject_GetAttr(object, name));
+  return PyFunction_Check(function.ptr()) ? function : py::object();
+}
+
 void bind_caller(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
   m.attr("watchers") = borrow(watchers());
@@ -276,6 +286,10 @@ void bind_caller(py::module_& m) {
       [](py::handle callable) { return steal(PyInstanceMethod_New(callable.ptr())); },
       py::arg("callable"), "Any callable as a method of a type.");
   m.def("implement", implement, "NumPy 1's implement_array_function.");
+  bind_hand_over(
+      m, "set_jitted", "type", the_jitted,
+      "The type of jitted functions; their `_plain` is the function that a call of theirs "
+      "with the same arguments calls, or None.");
 }
 
 }  // namespace ufuse::pyext

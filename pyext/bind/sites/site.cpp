@@ -31,6 +31,12 @@ struct Choice {
   Py_ssize_t called = -1;  // CallsBack: the place of the argument that f calls; below zero: none
 };
 
+// The function whose code and default values say what runs for an object: itself, or that of a
+// jitted one; null: there is none. Borrowed from it.
+PyObject* function_behind(PyObject* f) {
+  return PyFunction_Check(f) ? f : function_of_jitted(f).ptr();
+}
+
 // What runs for one object. Of a function it is good for its present code and default values.
 struct Row {
   py::object reference;  // a weak one; the object itself where there is none
@@ -41,8 +47,8 @@ struct Row {
   bool is_for(PyObject* f) const {
     PyObject* object = weak ? PyWeakref_GET_OBJECT(reference.ptr()) : reference.ptr();
     if (object != f) return false;
-    if (!PyFunction_Check(f)) return true;
-    auto* function = reinterpret_cast<PyFunctionObject*>(f);
+    auto* function = reinterpret_cast<PyFunctionObject*>(function_behind(f));
+    if (function == nullptr) return !code;
     return function->func_code == code.ptr() && function->func_defaults == defaults.ptr() &&
            function->func_kwdefaults == named.ptr();
   }
@@ -138,8 +144,8 @@ void identify(Row& row, PyObject* f) {
     PyErr_Clear();
     row.reference = borrow(f);
   }
-  if (!PyFunction_Check(f)) return;
-  auto* function = reinterpret_cast<PyFunctionObject*>(f);
+  auto* function = reinterpret_cast<PyFunctionObject*>(function_behind(f));
+  if (function == nullptr) return;
   row.code = borrow(function->func_code);
   if (function->func_defaults) row.defaults = borrow(function->func_defaults);
   if (function->func_kwdefaults) row.named = borrow(function->func_kwdefaults);
@@ -148,7 +154,7 @@ void identify(Row& row, PyObject* f) {
 // Whether the choice for an object is kept. Methods are made at each use, and partials can be
 // changed.
 bool is_kept(PyObject* f) {
-  if (PyFunction_Check(f) || PyType_Check(f) || PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
+  if (function_behind(f) || PyType_Check(f) || PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
   if (PyCFunction_Check(f)) {
     PyObject* owner = PyCFunction_GET_SELF(f);
     return owner == nullptr || PyModule_Check(owner);
