@@ -19,7 +19,8 @@ FrameLayout::FrameLayout(const program::Program& p)
   const auto visit = [&](const auto& self, const program::Where& w) -> void {
     if (w.kind == program::Where::Kind::Array) {
       array(w.reg);
-    } else if (w.kind == program::Where::Kind::Number || w.kind == program::Where::Kind::OneOf) {
+    } else if (w.kind == program::Where::Kind::Number || w.kind == program::Where::Kind::OneOf ||
+               w.kind == program::Where::Kind::Object) {
       place(w.reg);
       place(w.numpy);
     }
@@ -29,6 +30,7 @@ FrameLayout::FrameLayout(const program::Program& p)
     for (program::Reg each : {r.position, r.count, r.start, r.step}) place(each);
     array(r.array);
   };
+  if (p.uses_lists) lists = words++;
   if (p.head) rounds(*p.head);
   for (const program::Input& input : p.inputs) visit(visit, input.value);
   for (const program::Exit& exit : p.exits) {

@@ -2,8 +2,9 @@
 //
 // The frame is a row of 64-bit words: a question to ask from time to time, how many chances to exit
 // are not taken (for tests; 0: none is), the arrays that the program has made (rt::NewArray), then
-// a place for each register and array that an input, an exit or the loop's head names. pyext fills
-// it, runs the program and reads it again.
+// where the program uses lists what reads and writes
+// them (rt::Lists), and a place for each register and array that an input, an exit or the loop's
+// head names. pyext fills it, runs the program and reads it again.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,7 @@ struct FrameLayout {
 
   // 0: it has no place.
   std::vector<std::size_t> registers, arrays;
+  std::size_t lists = 0;
   std::size_t words = 4;
 
   static std::size_t strides(int rank) { return kLengths + static_cast<std::size_t>(rank); }

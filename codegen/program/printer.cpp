@@ -11,6 +11,7 @@
 #include "codegen/program/lifetimes.h"
 #include "codegen/program/names.h"
 #include "embedded/arrays.h"
+#include "embedded/lists.h"
 #include "embedded/scalars.h"
 #include "embedded/selections.h"
 #include "ir/support/error.h"
@@ -42,6 +43,9 @@ class ProgramPrinter : private ProgramNames {
     line("int (*const ask)(void*) = (int (*)(void*))frame[" + std::to_string(FrameLayout::kAsk) +
          "];");
     line("int unasked = 0;");
+    if (frame_.lists != 0)
+      line("const rt::Lists& lists = *(const rt::Lists*)frame[" + std::to_string(frame_.lists) +
+           "];");
     if (p_.has_chances)
       line("rt::u64 chances = frame[" + std::to_string(FrameLayout::kChances) + "];");
     line("unsigned exit = 0;");
@@ -52,6 +56,7 @@ class ProgramPrinter : private ProgramNames {
     for (const std::string& each : arrays_.declarations())
       before += std::string(2 * depth_, ' ') + each + "\n";
     text_ = arrays_.functions() + before + text_;
+    if (p_.uses_lists) text_ = std::string(embedded::lists) + text_;
     // Every way through the body ends at an exit.
     line("leave:");
     for (const std::string& each : arrays_.endings()) line(each);
@@ -242,6 +247,25 @@ class ProgramPrinter : private ProgramNames {
         return arrays_.save(s);
       case Release:
         return arrays_.release(s);
+      case ListLength:
+        return set(s, "lists.length(" + name(s.args[0]) + ")");
+      case ListItem:
+        return through_memory(s, function("read", dtype(s.result), s) + names(s.args) + ", &made)");
+      case ObjectFor:
+        return through_memory(s, function("object_for", dtype(s.args[2]), s) + "lists.made, " +
+                                     names({s.args[0], s.args[1]}) + ", &given, " +
+                                     (s.aside ? "false" : "true") + ", &made)");
+      case StoreItem:
+        return in_block([&] {
+          given(s.args[2]);
+          line("lists.store(lists.made, " + names({s.args[0], s.args[1]}) + ", &given, " +
+               name(s.args[3]) + ");");
+        });
+      case NewObject:
+        return through_memory(s,
+                              function("make", dtype(s.args[0]), s) + "lists.made, &given, &made)");
+      case AppendItem:
+        return exit_where("lists.append(lists.made, " + names(s.args) + ")", s.exit);
       case Guard:
         return exit_where("!" + name(s.args[0]), s.exit);
       case Poll:
@@ -254,7 +278,7 @@ class ProgramPrinter : private ProgramNames {
       case If:
         return branch(s);
       case Count:
-        return loop(s, "for (; " + name(s.result) + " < " + name(s.args[0]) + "; ++" +
+        return loop(s, "for (; " + name(s.result) + " < " + limit(s.args[0]) + "; ++" +
                            name(s.result) + ")");
       case Repeat:
         return loop(s, "for (;;)");
@@ -267,6 +291,48 @@ class ProgramPrinter : private ProgramNames {
       case Exit:
         return leave(s.exit);
     }
+  }
+
+  // What reads or makes objects of such numbers, and the beginning of its arguments.
+  static std::string function(const std::string& name, DType dtype, const Step& s) {
+    if (!s.of_numpy) return "lists." + name + "[rt::Lists::" + kind_in_list(dtype) + "](";
+    return "lists." + name + "_numpy(" + std::to_string(static_cast<int>(dtype)) + ", ";
+  }
+  static std::string kind_in_list(DType dtype) {
+    switch (dtype) {
+      case DType::Bool:
+        return "kTruth";
+      case DType::Int64:
+        return "kInteger";
+      case DType::Float64:
+        return "kReal";
+      case DType::Complex128:
+        return "kComplex";
+      case DType::UInt64:
+        return "kList";
+      default:
+        throw InternalError("a list with numbers of NumPy's");
+    }
+  }
+  std::string limit(Reg r) const {
+    return dtype(r) == DType::UInt64 ? "lists.length(" + name(r) + ")" : name(r);
+  }
+  // A call that exits, or writes its result to memory, which is no register's.
+  void through_memory(const Step& s, const std::string& call) {
+    in_block([&] {
+      if (s.kind != Step::Kind::ListItem) given(s.args.back());
+      line(type_of(dtype(s.result)) + " made;");
+      exit_where(call, s.exit);
+      set(s, "made");
+    });
+  }
+  void given(Reg number) {
+    line("const " + type_of(dtype(number)) + " given = " + name(number) + ";");
+  }
+  std::string names(const std::vector<Reg>& registers) const {
+    std::string all;
+    for (Reg r : registers) all += (all.empty() ? "" : ", ") + name(r);
+    return all;
   }
 
   void note(const Step& s) {

@@ -89,6 +89,8 @@ class Printer {
       }
       case Array:
         return array(w.reg);
+      case Object:
+        return "object " + reg(w.reg);
       case Tuple:
       case OneOf: {
         std::string parts;
@@ -99,12 +101,14 @@ class Printer {
     throw InternalError("a place of unknown kind");
   }
 
+  static std::string whose(const Step& s) { return s.of_numpy ? "numpy " : ""; }
+
   void exit(std::size_t i) {
     static constexpr std::array kKinds = {"leave before", "exhausted", "broke", "returned in",
                                           "interrupted in"};
     const Exit& e = p_.exits[i];
     line("exit " + std::to_string(i) + ": " + kKinds[static_cast<std::size_t>(e.kind)] +
-         " statement " + std::to_string(e.statement));
+         (e.at_round ? " a round of" : "") + " statement " + std::to_string(e.statement));
     ++depth_;
     for (std::size_t v = 0; v < e.variables.size(); ++v)
       line(p_.variables[v] + " = " + text(e.variables[v]));
@@ -201,6 +205,19 @@ class Printer {
         return line("save " + array(s.array) + at);
       case Release:
         return line("release " + arrays(s.arrays));
+      case ListLength:
+        return line(result + "length of list " + list(s.args));
+      case ListItem:
+        return line(result + whose(s) + "item " + list(s.args) + type() + at);
+      case ObjectFor:
+        return line(result + whose(s) + "object for item " + list(s.args) +
+                    (s.aside ? " aside" : "") + at);
+      case StoreItem:
+        return line("store item " + list(s.args));
+      case NewObject:
+        return line(result + whose(s) + "object of " + list(s.args) + at);
+      case AppendItem:
+        return line("append " + list(s.args) + at);
       case Guard:
         return line("guard " + reg(s.args[0]) + at);
       case Poll:

@@ -23,7 +23,8 @@
 
 namespace ufuse::ir::program {
 
-// A register holds one number of its dtype, a truth where that is Bool.
+// A register holds one number of its dtype, a truth where that is Bool. One of UInt64 may hold an
+// object of Python's instead: its address. The steps below that are about lists say so.
 using Reg = int;
 inline constexpr Reg kNone = -1;
 struct Register {
@@ -52,6 +53,7 @@ struct Where {
     Same,     // what variable `reg` held when the program was entered
     Number,   // reg, box, numpy
     Array,    // reg is an ArrayReg
+    Object,   // reg
     Tuple,    // parts
     OneOf,    // parts, of which the register `reg` has the position
   };
@@ -64,7 +66,8 @@ struct Where {
 };
 
 // The rounds of a `for`: the position of the one at hand, and how many there are. Over a range also
-// where that starts and its step; else the array that it goes over.
+// where that starts and its step; else the array that it goes over. Over a list, which may become
+// longer or shorter meanwhile, `count` is the list.
 struct Rounds {
   int loop = 0;  // the user's statement
   Reg position = kNone, count = kNone, start = kNone, step = kNone;
@@ -81,6 +84,7 @@ struct Exit {
   };
   Kind kind = Kind::Leave;
   int statement = 0;
+  bool at_round = false;  // Leave: before the next round of the inner loop that is `statement`
   std::vector<Where> variables;  // by number of the variable
   Where value;
   std::vector<Rounds> loops;  // inside the program, outermost first
@@ -153,16 +157,26 @@ struct Step {
     Save,     // keeps the elements of `array` aside: wherever the program exits before the Release,
               // they are put back; exits where they are many
     Release,  // `arrays`, which have been saved, stay as they are
-    Guard,    // exits where args[0] is false
-    Poll,     // asks from time to time whether to go on
-    Chance,   // for tests: exits where so many of these steps have been passed
-    If,       // where args[0]: body, else other
-    Count,    // for result from 0 below args[0]: body
-    Repeat,   // for ever: body
-    Break,    // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
-    Continue,  // the next round of that loop
-    Block,     // body, once
-    Exit,      // always
+    // Lists of Python's, which hold numbers, of its own or NumPy's (`of_numpy`), or such lists. An
+    // item is args[1] of the list args[0], counted from its end where that is negative.
+    ListLength,  // result = how many items the list args[0] has
+    ListItem,    // result = an item; exits where there is none of the result's dtype (UInt64: a
+                 // list) and kind, and at a NaN
+    ObjectFor,  // result = the object that an item, which is a number, becomes where args[2] is put
+                // there; exits where it is no number, at a NaN, and where there is no memory
+    StoreItem,  // an item = the number args[2], by the object args[3] that is for it
+    NewObject,  // result = an object of the number args[0]; exits as ObjectFor does
+    AppendItem,  // the object args[1] behind the items of args[0]; exits where there is no memory
+    Guard,       // exits where args[0] is false
+    Poll,        // asks from time to time whether to go on
+    Chance,      // for tests: exits where so many of these steps have been passed
+    If,          // where args[0]: body, else other
+    Count,       // for result from 0 below args[0], or, of a list, how many items it has then: body
+    Repeat,      // for ever: body
+    Break,       // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
+    Continue,    // the next round of that loop
+    Block,       // body, once
+    Exit,        // always
   };
   Kind kind = Kind::Copy;
   Reg result = kNone;
@@ -176,7 +190,9 @@ struct Step {
   std::vector<ArrayReg> arrays;
   // Elements: whether a flag may be raised that NumPy reports. Product: whether NumPy reports flags
   // of it (`@` does, `np.dot` does not).
+  // ObjectFor: `aside`, where the object must not be the item itself, as another number.
   bool raises = false, aside = false;
+  bool of_numpy = false;  // ListItem, ObjectFor, NewObject: the number is NumPy's
   // View: what args have of each axis of `array`, one index, or start, step and length; and where
   // there is a new axis.
   std::vector<Axis> axes;
@@ -207,6 +223,7 @@ struct Program {
   int first_line = 0;
   bool has_chances = false;      // it may be told to exit at any statement
   bool computes_arrays = false;  // whole ones, as long as they are small
+  bool uses_lists = false;
 };
 
 std::string print(const Program& program);

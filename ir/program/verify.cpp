@@ -41,8 +41,12 @@ class Checker {
   }
   void rounds(const Rounds& r) const {
     is(r.position, DType::Int64);
-    is(r.count, DType::Int64);
+    count(r.count);
     need((r.start == kNone) == (r.step == kNone), "a range with a start and a step");
+  }
+  void count(Reg r) const {
+    need(dtype(r) == DType::Int64 || (p_.uses_lists && dtype(r) == DType::UInt64),
+         "a number of rounds, or a list");
   }
   void where(const Where& w) const {
     if (w.kind == Where::Kind::Number) {
@@ -50,6 +54,7 @@ class Checker {
       if (w.box == Box::Either) is(w.numpy, DType::Bool);
     }
     if (w.kind == Where::Kind::Array) array(w.reg);
+    if (w.kind == Where::Kind::Object) is(w.reg, DType::UInt64);
     if (w.kind == Where::Kind::OneOf) is(w.reg, DType::Int64);
     for (const Where& part : w.parts) where(part);
   }
@@ -176,6 +181,29 @@ class Checker {
       case Release:
         for (ArrayReg a : s.arrays) need(saved_.contains(a), "an array that has been saved");
         return;
+      case ListLength:
+        is(s.result, DType::Int64);
+        return on_list(s, 1);
+      case ListItem:
+        on_list(s, 2);
+        need(is_of_list(dtype(s.result), s), "what a list holds");
+        return exits(s);
+      case ObjectFor:
+        on_list(s, 3);
+        is_number_of_list(s.args[2], s);
+        is(s.result, DType::UInt64);
+        return exits(s);
+      case StoreItem:
+        on_list(s, 4);
+        return is(s.args[3], DType::UInt64);
+      case NewObject:
+        is_number_of_list(s.args[0], s);
+        is(s.result, DType::UInt64);
+        return exits(s);
+      case AppendItem:
+        need(p_.uses_lists && s.args.size() == 2, "a list and an object");
+        for (Reg r : s.args) is(r, DType::UInt64);
+        return exits(s);
       case Guard:
         is(s.args[0], DType::Bool);
         return exits(s);
@@ -189,7 +217,7 @@ class Checker {
         return steps(s.other);
       case Count:
         is(s.result, DType::Int64);
-        is(s.args[0], DType::Int64);
+        count(s.args[0]);
         return inside(s.body);
       case Repeat:
       case Block:
@@ -204,6 +232,22 @@ class Checker {
     return static_cast<std::size_t>(p_.arrays[static_cast<std::size_t>(a)].rank);
   }
   DType dtype_of(ArrayReg a) const { return p_.arrays[static_cast<std::size_t>(a)].dtype; }
+
+  static bool is_of_list(DType d, const Step& s) {
+    if (s.of_numpy) return d != DType::UInt64;
+    return d == DType::Bool || d == DType::Int64 || d == DType::Float64 || d == DType::Complex128 ||
+           d == DType::UInt64;
+  }
+  void is_number_of_list(Reg r, const Step& s) const {
+    need(p_.uses_lists && dtype(r) != DType::UInt64 && is_of_list(dtype(r), s),
+         "a number of Python's or NumPy's");
+  }
+  // The list, the item where the step is about one, and what else there is.
+  void on_list(const Step& s, std::size_t operands) const {
+    need(p_.uses_lists && s.args.size() == operands, "a list with its operands");
+    is(s.args[0], DType::UInt64);
+    if (operands > 1) is(s.args[1], DType::Int64);
+  }
 
   void elements(const Step& s) {
     array(s.target);

@@ -59,6 +59,7 @@ Value Writer::call(const Expr& e) {
   if (e.parts[0].kind == Expr::Kind::Attribute) {
     const Value base = value(e.parts[0].parts[0]);
     if (is_array(base)) return method(base, e.parts[0].name, e);
+    if (base.kind == Value::Kind::List) return list_method(base, e.parts[0].name, e);
     const bool of_ufunc = base.kind == Value::Kind::Given && base.given.kind == Given::Kind::Ufunc;
     if (of_ufunc && e.parts[0].name == "outer") return outer(*base.given.ufunc, values(e, 1));
   }
@@ -106,8 +107,9 @@ Value Writer::builtin(const std::string& name, const Expr& e) {
   if (name == "len") {
     const Value v = value(e.parts[1]);
     if (v.kind == Value::Kind::Tuple) return python_int(static_cast<std::int64_t>(v.parts.size()));
+    if (v.kind == Value::Kind::List) return list_length(v);
     if (v.kind != Value::Kind::Array || v.rank == 0)
-      fail("the length of something else than an array");
+      fail("the length of something else than an array, a tuple or a list of numbers");
     Value n = python_number(DType::Int64, length(v, 0));
     n.non_negative = true;
     return n;
@@ -435,6 +437,9 @@ Value Writer::place_like(const Value& v) {
     case Value::Kind::Tuple:
       for (Value& part : place.parts) part = place_like(part);
       break;
+    case Value::Kind::List:
+      place.reg = fresh(v.dtype);
+      break;
     case Value::Kind::Nothing:
       break;
     default:
@@ -445,15 +450,18 @@ Value Writer::place_like(const Value& v) {
 
 void Writer::put(Value& place, const Value& v) {
   const bool same_tag = place.box != Box::Either || place.numpy == v.numpy;
+  const bool is_list = v.kind == Value::Kind::List && place.kind == v.kind;
   if (place.kind != v.kind || place.dtype != v.dtype || place.box != v.box || !same_tag ||
-      place.rank != v.rank || place.parts.size() != v.parts.size())
+      place.rank != v.rank || place.parts.size() != v.parts.size() ||
+      (is_list && !holds_the_same(place, v)))
     fail("a function that it calls gives values of several types");
   place.non_negative &= v.non_negative;
   place.writeable &= v.writeable;
   place.is_new &= v.is_new;
   place.arguments |= v.arguments;
   place.is_outside |= v.is_outside;
-  if (v.kind == Value::Kind::Number) copy(place.reg, v.reg);
+  if (v.kind == Value::Kind::Number || is_list) copy(place.reg, v.reg);
+  if (is_list) return;
   if (v.kind == Value::Kind::Array) copy_array(place.array, v.array);
   for (std::size_t i = 0; i < v.parts.size(); ++i) put(place.parts[i], v.parts[i]);
 }

@@ -96,7 +96,7 @@ Value Writer::before(const Value& v, const Expr& next) {
 Value Writer::outside(const Given& given, const std::string& name) {
   if (given.kind == Given::Kind::Unbound) fail("`" + name + "` has no value");
   if (given.kind != Given::Kind::Number && given.kind != Given::Kind::Array &&
-      given.kind != Given::Kind::Tuple)
+      given.kind != Given::Kind::Tuple && given.kind != Given::Kind::List)
     return value_of(given, -1);
   auto known = outsiders_.find(given.object);
   if (known == outsiders_.end()) {
@@ -150,6 +150,8 @@ Reg Writer::truth_of(const Value& v) {
       return truth_constant(false);
     case Value::Kind::Tuple:
       return truth_constant(!v.parts.empty());
+    case Value::Kind::List:
+      return cast_to(list_length(v).reg, DType::Bool);
     case Value::Kind::Number:
       return v.dtype == DType::Bool ? v.reg : cast_to(v.reg, DType::Bool);
     default:

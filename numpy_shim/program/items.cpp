@@ -16,7 +16,9 @@ Value Writer::item(const Expr& e) {
     return base
         .parts[static_cast<std::size_t>(*index.known < 0 ? *index.known + count : *index.known)];
   }
-  if (base.kind != Value::Kind::Array) fail("something else than an array or a tuple is indexed");
+  if (base.kind == Value::Kind::List) return list_item(base, index_in_list(value(e.parts[1])));
+  if (base.kind != Value::Kind::Array)
+    fail("something else than an array, a tuple or a list of numbers is indexed");
   const std::vector<Value> parts = indices(e.parts[1]);
   if (has_arrays(parts)) return gathered(select(base, parts));
   const At where = at(base, parts);

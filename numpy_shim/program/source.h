@@ -129,6 +129,7 @@ struct Given {
     Number,    // dtype, box; and `known`, where it never changes
     Array,     // dtype, rank
     Tuple,     // parts
+    List,      // parts: one item, which stands for all; of an empty list none
     Object,    // what has attributes: `object` is the world's number of it
     Builtin,   // `name`
     Math,      // `name` of the module math

@@ -15,6 +15,12 @@ namespace {
 
 constexpr int kMostTries = 8;  // of a loop's types
 constexpr int kMostPeeled = 3;
+constexpr const char* kNotIterable =
+    "it goes over something else than a range, an array or a list of numbers";
+
+bool is_iterable(const Value& v) {
+  return v.kind == Value::Kind::List || (v.kind == Value::Kind::Array && v.rank > 0);
+}
 
 // `while True`
 bool is_never_false(const Expr& e) {
@@ -79,6 +85,7 @@ Value Writer::input(const Given& given, int variable) {
       break;
     case Given::Kind::Number:
     case Given::Kind::Array:
+    case Given::Kind::List:
     case Given::Kind::Tuple: {
       v = value_of(given, variable);
       if (std::vector<int> types; v.kind == Value::Kind::Tuple && types_in(v, types))
@@ -113,6 +120,8 @@ Value Writer::value_of(const Given& given, int variable) {
       v.writeable = given.writeable;
       v.array = array_register(variable, given.dtype, given.rank);
       return v;
+    case Given::Kind::List:
+      return list_given(given, variable);
     case Given::Kind::Tuple:
       v.kind = Value::Kind::Tuple;
       for (const Given& part : given.parts) v.parts.push_back(value_of(part, -1));
@@ -128,19 +137,21 @@ Value Writer::value_of(const Given& given, int variable) {
 
 void Writer::outer_for(const Statement& s) {
   Rounds head{s.number, fresh(DType::Int64), fresh(DType::Int64), kNone, kNone, kNone};
-  Value array;
-  if (entered_.over == Entered::Over::Array) {
-    array = value_of(entered_.array, -1);
-    program_.inputs.push_back({ir::program::Input::From::Iterable, 0, where(array)});
+  Value items;
+  if (entered_.over == Entered::Over::Iterable) {
+    items = value_of(entered_.iterable, -1);
+    if (!is_iterable(items)) fail(kNotIterable);
+    program_.inputs.push_back({ir::program::Input::From::Iterable, 0, where(items)});
+    if (items.kind == Value::Kind::List) head.count = items.reg;
   } else if (entered_.over == Entered::Over::Range) {
     head.start = fresh(DType::Int64);
     head.step = fresh(DType::Int64);
   } else {
-    fail("it goes over something else than a range or an array");
+    fail(kNotIterable);
   }
   program_.head = head;
   const Iteration over{entered_.over == Entered::Over::Range,
-                       array,
+                       items,
                        head.count,
                        head.start,
                        head.step,
@@ -224,7 +235,7 @@ int Writer::own_line(const Statement& s) const { return scope_.instance == 0 ? s
 
 bool Writer::statement(const Statement& s) {
   enter_statement(s);
-  if (entered_.has_chances && may_exit_) {
+  if (entered_.has_chances && beginning_ == nullptr) {
     Step chance;
     chance.kind = Step::Kind::Chance;
     chance.exit = exit();
@@ -349,11 +360,10 @@ Writer::Iteration Writer::iteration(const Expr& over) {
     it.step_known = step.known;
     return it;
   }
-  it.array = value(over);
-  if (it.array.kind != Value::Kind::Array || it.array.rank == 0)
-    fail("it goes over something else than a range or an array");
-  it.array = own_copy(it.array);
-  it.count = length(it.array, 0);
+  it.items = value(over);
+  if (!is_iterable(it.items)) fail(kNotIterable);
+  it.items = own_copy(it.items);
+  it.count = it.items.kind == Value::Kind::List ? it.items.reg : length(it.items, 0);
   return it;
 }
 
@@ -366,13 +376,22 @@ Value Writer::element(const Iteration& over, Reg position) {
     v.non_negative = over.counts_up;
     return v;
   }
+  if (over.items.kind == Value::Kind::List) return list_item(over.items, position);
   At at;
   at.args = {position};
   at.axes = {ir::program::Axis::Index};
-  at.is_element = over.array.rank == 1;
-  if (at.is_element) return load(over.array, at.args);
-  for (int axis = 1; axis < over.array.rank; ++axis) whole_axis(over.array, axis, at);
-  return view(over.array, at);
+  at.is_element = over.items.rank == 1;
+  if (at.is_element) return load(over.items, at.args);
+  for (int axis = 1; axis < over.items.rank; ++axis) whole_axis(over.items, axis, at);
+  return view(over.items, at);
+}
+
+// How many there are at this time.
+Reg Writer::rounds_of(const Rounds& rounds) {
+  if (dtype_of(rounds.count) == DType::Int64) return rounds.count;
+  Value list;
+  list.reg = rounds.count;
+  return list_length(list).reg;
 }
 
 void Writer::inner_for(const Statement& s) {
@@ -380,7 +399,7 @@ void Writer::inner_for(const Statement& s) {
   const Iteration over = iteration(s.value);
   release();
   const Rounds rounds{s.number,   fresh(DType::Int64), over.count,
-                      over.start, over.step,           over.array.array};
+                      over.start, over.step,           over.items.array};
   copy(rounds.position, integer(0));
   const auto begin = [&] {
     std::vector<Target> targets;
@@ -433,7 +452,7 @@ void Writer::inner_rounds(const Statement& s, const Rounds& rounds, int outside,
     env_ = head;
     Step first;
     first.kind = Step::Kind::If;
-    first.args = {compute(Op::Less, DType::Bool, {rounds.position, rounds.count})};
+    first.args = {compute(Op::Less, DType::Bool, {rounds.position, rounds_of(rounds)})};
     first.body = written([&] {
       Step once;
       once.kind = Step::Kind::Block;
@@ -462,9 +481,9 @@ Steps Writer::one_round(const Statement& s, const Rounds& rounds, int outside, b
   Steps body = written([&] {
     enter_statement(s);
     poll(s);
-    may_exit_ = false;
+    if (own) beginning_ = &s;
     begin();
-    may_exit_ = true;
+    if (own) beginning_ = nullptr, exit_ = kNone;
     ends = statements(s.body);
   });
   if (own) rounds_.pop_back();
@@ -605,6 +624,11 @@ void Writer::augment(const Statement& s) {
   if (target.kind != Expr::Kind::Item) fail("an attribute is assigned");
   // The array and the index are looked up once, before the value.
   const Value array = value(target.parts[0]);
+  if (array.kind == Value::Kind::List) {
+    const Reg at = index_in_list(value(target.parts[1]));
+    const Value old = list_item(array, at);
+    return commit({list_target(array, at, binary(s.op, old, value(s.value)), {})});
+  }
   if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
   const std::vector<Value> key = indices(target.parts[1]);
   if (has_arrays(key)) return augment_selection(s, array, key);
@@ -640,6 +664,11 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
     case Expr::Kind::Item: {
       check_order(target, into);
       const Value array = this->value(target.parts[0]);
+      if (array.kind == Value::Kind::List) {
+        into.push_back(
+            list_target(array, index_in_list(this->value(target.parts[1])), value, into));
+        return;
+      }
       if (array.kind != Value::Kind::Array)
         fail("an item of something else than an array is assigned");
       const std::vector<Value> key = indices(target.parts[1]);
@@ -676,15 +705,15 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
 // Python assigns one target after the other, here all are looked up before the first is assigned:
 // refuses `i, x[i] = ...`, and `x[0], y[x[0]] = ...`.
 void Writer::check_order(const Expr& target, const std::vector<Target>& before) const {
-  const bool changes_arrays =
-      std::ranges::any_of(before, [](const Target& each) { return each.array != kNone; });
+  const bool changes_items =
+      std::ranges::any_of(before, [](const Target& each) { return !each.is_variable(); });
   const auto depends = [&](const Expr& e) {
     const bool reads_elements = e.kind == Expr::Kind::Item || e.kind == Expr::Kind::Call;
     const bool is_assigned =
         e.kind == Expr::Kind::Local && std::ranges::any_of(before, [&](const Target& each) {
-          return each.array == kNone && each.expr->integer == e.integer;
+          return each.is_variable() && each.expr->integer == e.integer;
         });
-    return is_assigned || (reads_elements && changes_arrays);
+    return is_assigned || (reads_elements && changes_items);
   };
   if (std::ranges::any_of(target.parts, [&](const Expr& part) { return has(part, depends); }))
     fail("a target of an assignment depends on one before it");
@@ -697,8 +726,12 @@ void Writer::mark_written(const Value& array) {
 
 void Writer::commit(const std::vector<Target>& targets) {
   for (const Target& target : targets) {
-    if (target.array == kNone) {
+    if (target.is_variable()) {
       set(static_cast<int>(target.expr->integer), target.value);
+      continue;
+    }
+    if (!target.list.empty()) {
+      emit(list_step(Step::Kind::StoreItem, target.list));
       continue;
     }
     if (target.written) {
@@ -731,6 +764,10 @@ void Writer::set(int variable, const Value& v) {
     case Value::Kind::Array:
       kept.array = array_register(variable, v.dtype, v.rank);
       copy_array(kept.array, made);
+      break;
+    case Value::Kind::List:
+      kept.reg = register_of(variable, v.dtype);
+      copy(kept.reg, v.reg);
       break;
     case Value::Kind::Tuple:
       kept = own_copy(v);
@@ -779,6 +816,10 @@ bool Writer::types_in(const Value& v, std::vector<int>& types) {
 Value Writer::own_copy(const Value& given) {
   const Value v = in_memory(given);
   Value own = v;
+  if (v.kind == Value::Kind::List) {
+    own.reg = own_register(v);
+    return own;
+  }
   if (v.kind == Value::Kind::Number) {
     own.reg = own_register(v);
     if (v.box == Box::Either) {

@@ -138,8 +138,10 @@ void Writer::poll(const Statement& s) {
 // ---- Exits ----
 
 int Writer::exit() {
-  if (!may_exit_) fail("the target of a loop inside it may fail");
-  if (exit_ == kNone) exit_ = exit(Exit::Kind::Leave, statement_->number);
+  if (exit_ != kNone) return exit_;
+  const Statement& at = beginning_ != nullptr ? *beginning_ : *statement_;
+  exit_ = exit(Exit::Kind::Leave, at.number);
+  program_.exits.back().at_round = beginning_ != nullptr;
   return exit_;
 }
 

@@ -32,11 +32,12 @@ class TypesChange : public NotNative {
   explicit TypesChange(int line) : NotNative("a variable changes its type in each round", line) {}
 };
 
-// What the loop goes over, when it is entered: rounds of a range, or the elements of an array.
+// What the loop goes over, when it is entered: rounds of a range, the elements of an array or the
+// items of a list.
 struct Entered {
   std::vector<Given> variables;  // by number
-  enum class Over : std::uint8_t { Range, Array, Nothing } over = Over::Nothing;
-  Given array;               // Over::Array
+  enum class Over : std::uint8_t { Range, Iterable, Nothing } over = Over::Nothing;
+  Given iterable;            // Over::Iterable
   bool counts_up = false;    // Over::Range: what is left of it is never negative
   bool has_chances = false;  // for tests: the program may be told to exit at any statement
 };

@@ -32,6 +32,8 @@ bool share(const Value& a, const Value& b) {
       return a.dtype == b.dtype && a.reg == b.reg;
     case Value::Kind::Array:
       return a.array == b.array;
+    case Value::Kind::List:
+      return a.reg == b.reg && Writer::holds_the_same(a, b);
     case Value::Kind::Given:
       return a.variable == b.variable && a.given == b.given;
     case Value::Kind::Tuple:
@@ -206,6 +208,10 @@ Where Writer::where(const Value& v) const {
     case Value::Kind::Array:
       w.kind = Where::Kind::Array;
       w.reg = v.array;
+      return w;
+    case Value::Kind::List:
+      w.kind = Where::Kind::Object;
+      w.reg = v.reg;
       return w;
     case Value::Kind::Given:
       if (v.variable < 0) fail("a function or module is kept in a variable");

@@ -1,8 +1,8 @@
 // Typing in progress: one loop becoming one Program. Private to numpy_shim/program.
 //
 // Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
-// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, arrays as indices in
-// selections.cpp, calls in calls.cpp.
+// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, lists in lists.cpp,
+// arrays as indices in selections.cpp, calls in calls.cpp.
 #pragma once
 
 #include <map>
@@ -50,6 +50,7 @@ struct Value {
     Array,
     Elements,  // of a new array
     Tuple,     // parts
+    List,      // reg; parts: one item, of which there is no register; none where it was empty
     Nothing,   // None
     Slice,     // parts: start, stop, step, each a Number or Nothing
     Given,     // a function, a module, or something that is only held
@@ -108,6 +109,7 @@ class Writer {
   Writer(const Loop& loop, const Entered& entered, World& world, Marks& marks);
   Program run();
   static bool same_value(const Value& a, const Value& b);
+  static bool holds_the_same(const Value& a, const Value& b);
 
  private:
   // ---- Statements (statements.cpp) ----
@@ -128,13 +130,14 @@ class Writer {
   bool give_back(const Statement& s);
   struct Iteration {
     bool is_range = false;
-    Value array;
+    Value items;  // an array or a list
     Reg count = kNone, start = kNone, step = kNone;
     bool counts_up = false;
     std::optional<std::int64_t> step_known;
   };
   Iteration iteration(const Expr& over);
   Value element(const Iteration& over, Reg position);
+  Reg rounds_of(const Rounds& rounds);
   void inner_for(const Statement& s);
   template <class Begin>
   void inner_rounds(const Statement& s, const Rounds& rounds, int outside, std::vector<Env>& broken,
@@ -169,7 +172,9 @@ class Writer {
     bool is_part = false;
     std::vector<Reg> at;
     Reg stored = kNone;
+    std::vector<Reg> list;           // of an item of a list: the operands of StoreItem
     std::optional<Written> written;  // of an item that arrays index
+    bool is_variable() const { return array == kNone && list.empty(); }
   };
   void assign(const Statement& s);
   void augment(const Statement& s);
@@ -287,6 +292,17 @@ class Writer {
   Reg length(const Value& array, int axis);
   Reg to_store(const Value& v, DType dtype);
   Value attribute(const Expr& e);
+
+  // ---- Lists (lists.cpp) ----
+  Value list_given(const Given& given, int variable);
+  Value list_item(const Value& list, Reg index);
+  Reg index_in_list(const Value& index);
+  Value list_length(const Value& list);
+  Target list_target(const Value& list, Reg at, const Value& v, const std::vector<Target>& before);
+  void check_storable(const Value& v) const;
+  Value list_method(const Value& list, const std::string& name, const Expr& e);
+  Step list_step(Step::Kind kind, std::vector<Reg> args);
+  void check_own_statement() const;
 
   // ---- Arrays as indices (selections.cpp) ----
   static bool has_arrays(const std::vector<Value>& key);
@@ -406,7 +422,8 @@ class Writer {
   std::vector<ArrayReg> saved_;  // functions that it calls change them
   const Expr* whole_ = nullptr;  // the value of a statement that does nothing else than to keep it
   bool keeps_ = false;           // the statement may keep an array that it makes in a variable
-  bool may_exit_ = true;  // unset where a round of an inner loop has begun, and no statement of it
+  // The inner loop of the loop's own text of which a round is beginning, before its statements.
+  const Statement* beginning_ = nullptr;
 
   // Where `break` and `continue` go.
   struct JumpTarget {

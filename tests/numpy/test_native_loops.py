@@ -7,6 +7,7 @@ Results, arguments, warnings and exceptions are compared.
 
 import collections
 import contextlib
+import copy
 import functools
 import gc
 import inspect
@@ -38,9 +39,15 @@ def told(**options):
         _core.choose_programs(*before)
 
 
+def copied(argument):
+    if isinstance(argument, np.ndarray):
+        return argument.copy()
+    return copy.deepcopy(argument) if isinstance(argument, (list, tuple)) else argument
+
+
 def outcome(function, args, name=__file__):
     """What a call gives, leaves and tells."""
-    args = [each.copy() if isinstance(each, np.ndarray) else each for each in args]
+    args = [copied(each) for each in args]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:

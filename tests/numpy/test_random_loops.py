@@ -1,7 +1,8 @@
 """Do random loops that have become native do what Python does?
 
 Programs are made from seeds: nests of `for` and `while` with branches, jumps, numbers of Python's
-and NumPy's, elements of arrays of all dtypes, divisions by zero, overflows, indices out of bounds.
+and NumPy's, elements of arrays of all dtypes, divisions by zero, overflows, indices out of bounds;
+those with an odd seed have lists as well, which grow while loops go over them.
 Each runs plainly, with programs from the first round on, and with programs that exit after some
 statements. `UFUSE_TEST_LOOPS=5000` tries so many; `UFUSE_TEST_LOOPS_FIRST` says from which seed on.
 """
@@ -29,6 +30,7 @@ class Writer:
         self.loops = 0
         self.counters = []
         self.numbers = ["a", "b", "c"]
+        self.lists = seed % 2 == 1
 
     def pick(self, *choices):
         return self.rng.choice(choices)
@@ -43,7 +45,14 @@ class Writer:
             text = f"{text} {self.pick('+', '-')} {self.rng.randint(0, 2)}"
         return text
 
+    def item(self):
+        if self.rng.random() < 0.6:
+            return f"{self.pick('p', 'p', 'q')}[{self.index()}]"
+        return f"g[{self.index()}][{self.index()}]"
+
     def element(self):
+        if self.lists and self.rng.random() < 0.7:
+            return self.item()
         if self.rng.random() < 0.7:
             return f"{self.pick('x', 'y')}[{self.index()}]"
         return f"m[{self.index()}, {self.index()}]"
@@ -86,6 +95,17 @@ class Writer:
         return text
 
     def statement(self):
+        if self.lists and self.rng.random() < 0.05:
+            self.line("if len(p) < 9:")
+            return self.line(f"    p.append({self.number()})")
+        if self.lists and self.rng.random() < 0.1:
+            return self.line(
+                self.pick(
+                    f"{self.item()}, {self.item()} = {self.item()}, {self.number()}",
+                    "p, q = q, p",
+                    f"q = g[{self.index()}]",
+                )
+            )
         kind = self.rng.random()
         if kind < 0.3:
             self.line(f"{self.rng.choice(self.numbers)} = {self.number()}")
@@ -120,12 +140,15 @@ class Writer:
             self.statement()
         self.depth -= 1
 
+    def goes_over(self):
+        return self.pick("p", "q", "g[0]") if self.lists else self.pick("x", "m[1]", "m[:, 0]")
+
     def loop(self):
         self.loops += 1
         name = f"i{self.loops}"
         if self.rng.random() < 0.75:
             n = self.pick("4", "5", "n", "len(x)", "m.shape[0]", "1, 5", "4, -1, -1", "0, 6, 2")
-            over = f"range({n})" if self.rng.random() < 0.85 else self.pick("x", "m[1]", "m[:, 0]")
+            over = f"range({n})" if self.rng.random() < 0.85 else self.goes_over()
             self.line(f"for {name} in {over}:")
             self.counters.append(name if over.startswith("range") else "0")
             self.block(self.rng.randint(2, 4))
@@ -143,10 +166,10 @@ class Writer:
             self.block(1)
 
     def text(self):
-        self.lines.append("def f(x, y, m, n, a, b, c):")
+        self.lines.append(f"def f(x, y, m, n, a, b, c{', p, q, g' if self.lists else ''}):")
         self.loop()
         self.loop()
-        self.line("return a, b, c, i1")
+        self.line(f"return a, b, c, i1{', p, q, g' if self.lists else ''}")
         return "\n".join(self.lines) + "\n"
 
 
@@ -161,7 +184,32 @@ def arguments(seed):
         return rng.integers(0, 2 if dtype.kind == "b" else 9, shape).astype(dtype)
 
     numbers = [0, 1, -2, 0.5, -1.25, True, np.float64(0.25), np.int64(3), np.float32(1.5), 2**62]
-    return (array(6), array(7), array(5, 6), 5, *(pick.choice(numbers) for _ in range(3)))
+    arrays = (array(6), array(7), array(5, 6), 5, *(pick.choice(numbers) for _ in range(3)))
+    return arrays + lists(seed) if seed % 2 else arrays
+
+
+def lists(seed):
+    pick = random.Random(seed + 2)
+
+    def items(kind, count):
+        made = [
+            {"int": pick.randint(-3, 9), "float": pick.uniform(-3, 9), "bool": pick.random() < 0.5}[
+                kind
+            ]
+            for _ in range(count)
+        ]
+        if pick.random() < 0.1:
+            made[pick.randrange(count)] = pick.choice(
+                [float("nan"), 2**70, 1.5, True, None, np.float64(2)]
+            )
+        return made
+
+    kinds = ["int", "float", "float", "int", "bool"]
+    p, q = items(pick.choice(kinds), 6), items(pick.choice(kinds), 5)
+    rows = [items(pick.choice(kinds[:2]), 5) for _ in range(5)]
+    if pick.random() < 0.3:
+        rows[1] = rows[0]
+    return p, p if pick.random() < 0.2 else q, rows
 
 
 def compiled(seed):

@@ -21,7 +21,7 @@ using numpy_shim::program::Given;
 namespace {
 
 constexpr Py_ssize_t kMostParts = 8;  // of a tuple
-constexpr int kDeepest = 4;           // tuples inside one another
+constexpr int kDeepest = 4;           // tuples and lists inside one another
 
 // Memory of arrays that programs have made, for the next program: the system takes long to give it.
 // Who changes it holds Python's lock.
@@ -68,8 +68,15 @@ py::object boxed(DType dtype, Box box, const void* word) {
   }
 }
 
-// `depth`: of the tuples that it stands in.
-Given given_in_tuples(PyObject* object, int depth) {
+// Whether programs know lists of such items.
+bool may_be_in_list(const Given& item) {
+  if (item.kind != Given::Kind::Number) return item.kind == Given::Kind::List;
+  return item.dtype != DType::Float16 && item.dtype != DType::UInt64 &&
+         ir::real_part(item.dtype) != DType::LongDouble;
+}
+
+// `depth`: of the tuples and lists that it stands in.
+Given given_inside(PyObject* object, int depth) {
   Given given;
   if (object == nullptr) {
     given.kind = Given::Kind::Unbound;
@@ -93,11 +100,18 @@ Given given_in_tuples(PyObject* object, int depth) {
     given.dtype = *dtype_of_number(PyArray_TYPE(array));
     given.rank = PyArray_NDIM(array);
     given.writeable = PyArray_ISWRITEABLE(array) && !warns_of_writes(array);
+  } else if (PyList_CheckExact(object) && depth < kDeepest) {
+    if (PyList_GET_SIZE(object) > 0) {
+      Given item = given_inside(PyList_GET_ITEM(object, 0), depth + 1);
+      if (!may_be_in_list(item)) return given;
+      given.parts.push_back(std::move(item));
+    }
+    given.kind = Given::Kind::List;
   } else if (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) <= kMostParts &&
              depth < kDeepest) {
     given.kind = Given::Kind::Tuple;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
-      given.parts.push_back(given_in_tuples(PyTuple_GET_ITEM(object, i), depth + 1));
+      given.parts.push_back(given_inside(PyTuple_GET_ITEM(object, i), depth + 1));
       if (given.parts.back().kind == Given::Kind::Other) return {};
     }
   }
@@ -106,7 +120,7 @@ Given given_in_tuples(PyObject* object, int depth) {
 
 }  // namespace
 
-Given given_of(PyObject* object) { return given_in_tuples(object, 0); }
+Given given_of(PyObject* object) { return given_inside(object, 0); }
 
 Given given_of_traced(PyObject* object) {
   if (object == nullptr) return given_of(object);
@@ -135,6 +149,8 @@ void Frame::put(const Where& where, PyObject* object) {
   if (where.kind == Where::Kind::Tuple) {
     for (std::size_t i = 0; i < where.parts.size(); ++i)
       put(where.parts[i], PyTuple_GET_ITEM(object, static_cast<Py_ssize_t>(i)));
+  } else if (where.kind == Where::Kind::Object) {
+    std::memcpy(word_of(where.reg), &object, sizeof object);
   } else if (where.kind == Where::Kind::Array) {
     auto* array = reinterpret_cast<PyArrayObject*>(object);
     const int rank = PyArray_NDIM(array);
@@ -243,6 +259,11 @@ py::object Frame::get(const Where& where, const std::vector<py::object>& entered
               reinterpret_cast<std::uint64_t>(new_array(words[FrameLayout::kObject]) + 1);
       return array_on(layout, reinterpret_cast<void*>(at), PyArray_ISWRITEABLE(whole) != 0,
                       object.ptr(), warns_of_writes(whole));
+    }
+    case Object: {
+      PyObject* object;
+      std::memcpy(&object, word_of(where.reg), sizeof object);
+      return borrow(object);
     }
     case Tuple: {
       py::tuple made(where.parts.size());

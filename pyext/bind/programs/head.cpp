@@ -18,6 +18,7 @@
 #include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/boxes.h"
+#include "pyext/bind/programs/lists.h"
 #include "pyext/bind/programs/loop.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/sites/variables.h"
@@ -61,12 +62,12 @@ constexpr int kMostLost = 2, kMostTrials = 8;
 
 struct HeadObject {
   PyObject_HEAD PyObject* loop;
-  enum Over : int { Range, Array, Iterator, While } over;
-  PyObject* iterable;          // the range, array or iterator
+  enum Over : int { Range, Array, List, Iterator, While } over;
+  PyObject* iterable;          // the range, array, list or iterator
   long long next, step, left;  // Range
-  Py_ssize_t position;         // Array; of a lazy one, how many elements have been handed out
-  PyObject* lazy;              // Iterator: over this lazy array; else null
-  std::int64_t operations;     // that the call had recorded at the beginning
+  Py_ssize_t position;      // Array, List; of a lazy array, how many elements have been handed out
+  PyObject* lazy;           // Iterator: over this lazy array; else null
+  std::int64_t operations;  // that the call had recorded at the beginning
   // Rounds until the next look, how many there are between two, and since the beginning; when it
   // was looked last, 0 where nobody has to know.
   std::int64_t countdown, rounds, all_rounds, counted;
@@ -83,6 +84,15 @@ PyObject* unbound = nullptr;
 
 void look_again_after(HeadObject& head, std::int64_t rounds) {
   head.countdown = head.rounds = rounds;
+}
+
+// Whether it goes over items at positions, and how many there are at this time.
+bool is_sized(const HeadObject& head) {
+  return head.over == HeadObject::Array || head.over == HeadObject::List;
+}
+Py_ssize_t size_of(const HeadObject& head) {
+  if (head.over == HeadObject::List) return PyList_GET_SIZE(head.iterable);
+  return PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0);
 }
 
 HeadObject* head_of(PyObject* self) { return reinterpret_cast<HeadObject*>(self); }
@@ -126,12 +136,9 @@ Entered entered_with(const HeadObject& head, const Variables& variables,
     entered.over = Entered::Over::Range;
     const long long last = head.left > 0 ? head.next + (head.left - 1) * head.step : head.next;
     entered.counts_up = head.next >= 0 && last >= 0;
-  } else if (head.over == HeadObject::Array) {
-    entered.over = Entered::Over::Array;
-    entered.array = given_of(head.iterable);
-  } else if (head.lazy != nullptr) {
-    entered.over = Entered::Over::Array;
-    entered.array = given_of(head.lazy);
+  } else if (is_sized(head) || head.lazy != nullptr) {
+    entered.over = Entered::Over::Iterable;
+    entered.iterable = given_of(head.lazy != nullptr ? head.lazy : head.iterable);
   }
   return entered;
 }
@@ -141,7 +148,8 @@ bool is_left(const HeadObject& head) {
     case HeadObject::Range:
       return head.left > 0;
     case HeadObject::Array:
-      return head.position < PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0);
+    case HeadObject::List:
+      return head.position < size_of(head);
     case HeadObject::While:
       return true;
     case HeadObject::Iterator:
@@ -284,11 +292,12 @@ PyObject* next_of(PyObject* self) {
       --head.left;
       return value;
     }
-    case HeadObject::Array: {
-      auto* array = reinterpret_cast<PyArrayObject*>(head.iterable);
-      if (head.position >= PyArray_DIM(array, 0)) return nullptr;
+    case HeadObject::Array:
+      if (head.position >= size_of(head)) return nullptr;
       return PySequence_GetItem(head.iterable, head.position++);
-    }
+    case HeadObject::List:
+      if (head.position >= size_of(head)) return nullptr;
+      return Py_NewRef(PyList_GET_ITEM(head.iterable, head.position++));
     case HeadObject::Iterator:
       head.position += head.lazy != nullptr;
       return Py_TYPE(head.iterable)->tp_iternext(head.iterable);
@@ -320,6 +329,7 @@ struct Asked {
   std::int64_t last = steady_ns(), signals = last, turn = last;
   std::int64_t rounds = 8;
   std::int64_t turn_each = 0;  // not known yet
+  ListAccess* lists = nullptr;
 };
 int ask(void* context) {
   auto& asked = *static_cast<Asked*>(context);
@@ -327,6 +337,7 @@ int ask(void* context) {
   asked.rounds = std::clamp<std::int64_t>(asked.rounds * kAskEach / (took + 1), 1,
                                           std::min(2 * asked.rounds, kMostUnasked));
   if (now - asked.signals >= kSignalsEach) {
+    if (asked.lists != nullptr) asked.lists->hold_inner();
     if (asked.turn_each == 0) asked.turn_each = turn_each();
     if (now - asked.turn >= asked.turn_each) {
       { const WithoutGil others_turn; }
@@ -349,6 +360,7 @@ class Run {
     const Locals locals;
     names_ = locals.names;
     variables_ = variables_in(locals, loop);
+    if (version_.program.uses_lists) lists_.emplace();
   }
 
   // The variables that the loop assigns, how it has gone on, and a value.
@@ -410,19 +422,20 @@ class Run {
 
   void fill() {
     frame_.forget_new_arrays();
+    if (lists_) lists_->begin();
     for (const Input& input : version_.program.inputs) {
       switch (input.from) {
         case Input::From::Variable:
-          frame_.put(input.value, variables_[static_cast<std::size_t>(input.index)].ptr());
+          put(input, variables_[static_cast<std::size_t>(input.index)]);
           break;
         case Input::From::Outside: {
           const py::object value = version_.world->value(input.index, variables_);
           held_.push_back(value);
-          frame_.put(input.value, value.ptr());
+          put(input, value);
           break;
         }
         case Input::From::Iterable:
-          frame_.put(input.value, head_.iterable);
+          put(input, borrow(head_.iterable));
           break;
       }
     }
@@ -435,14 +448,22 @@ class Run {
         frame_.set_integer(rounds->step, head_.step);
       } else {
         frame_.set_integer(rounds->position, head_.position);
-        frame_.set_integer(rounds->count,
-                           PyArray_DIM(reinterpret_cast<PyArrayObject*>(head_.iterable), 0));
+        if (head_.over == HeadObject::Array) frame_.set_integer(rounds->count, size_of(head_));
       }
     }
   }
 
+  void put(const Input& input, const py::object& value) {
+    frame_.put(input.value, value.ptr());
+    if (lists_) lists_->given(value.ptr());
+  }
+
   std::size_t launch() {
     Asked asked;
+    if (lists_) {
+      asked.lists = &*lists_;
+      frame_.words()[version_.layout.lists] = reinterpret_cast<std::uint64_t>(&lists_->functions());
+    }
     frame_.words()[codegen::FrameLayout::kAsk] = reinterpret_cast<std::uint64_t>(&ask);
     frame_.words()[codegen::FrameLayout::kAsked] = reinterpret_cast<std::uint64_t>(&asked);
     frame_.words()[codegen::FrameLayout::kChances] = program_tests().exits_after;
@@ -454,7 +475,9 @@ class Run {
     args.buffers = buffers;
     args.loops = loops.data();
     args.threads.count = 1;
-    return (*version_.kernel)(args);
+    const std::size_t exit = (*version_.kernel)(args);
+    if (lists_) lists_->forget_made();
+    return exit;
   }
 
   // The variables and the head's position as the program has left them.
@@ -503,12 +526,16 @@ class Run {
 
   // The rest of a round that the program has begun. False where that ends the loop.
   bool finish_round(const Exit& exit) {
-    const py::object function = loop_.continuation(names_.globals, exit.statement);
+    const py::object function =
+        loop_.continuation(names_.globals, exit.at_round ? ~exit.statement : exit.statement);
     py::dict given;
     for (std::size_t i = 0; i < variables_.size(); ++i)
       if (variables_[i]) given[loop_.names[i]] = variables_[i];
-    for (const ir::program::Rounds& rounds : exit.loops)
-      given[py::str(".rest" + std::to_string(rounds.loop))] = rest(rounds);
+    for (const ir::program::Rounds& rounds : exit.loops) {
+      const bool is_next = exit.at_round && rounds.loop == exit.statement;
+      given[py::str(".rest" + std::to_string(rounds.loop))] =
+          rest(rounds, frame_.integer(rounds.position) + (is_next ? 0 : 1));
+    }
     entered_.clear();
     const auto empty = py::tuple(0);
     const auto made =
@@ -526,9 +553,16 @@ class Run {
     return end(way);
   }
 
-  // What is left of an inner loop's rounds behind the one at hand.
-  py::object rest(const ir::program::Rounds& rounds) {
-    const std::int64_t position = frame_.integer(rounds.position) + 1;
+  // What is left of an inner loop's rounds from a position on.
+  py::object rest(const ir::program::Rounds& rounds, std::int64_t position) {
+    using enum ir::program::Where::Kind;
+    if (rounds.start == ir::program::kNone && rounds.array == ir::program::kNone) {
+      const py::object list =
+          frame_.get({.kind = Object, .reg = rounds.count, .parts = {}}, entered_);
+      py::object iterator = steal(PyObject_GetIter(list.ptr()));
+      iterator.attr("__setstate__")(position);
+      return iterator;
+    }
     const std::int64_t count = frame_.integer(rounds.count);
     if (rounds.start != ir::program::kNone) {
       const std::int64_t start = frame_.integer(rounds.start), step = frame_.integer(rounds.step);
@@ -536,8 +570,8 @@ class Run {
       const auto all = range(start, start + count * step, step);
       return steal(PyObject_GetIter(steal(PySequence_GetSlice(all.ptr(), position, count)).ptr()));
     }
-    const py::object array = frame_.get(
-        {.kind = ir::program::Where::Kind::Array, .reg = rounds.array, .parts = {}}, entered_);
+    const py::object array =
+        frame_.get({.kind = Array, .reg = rounds.array, .parts = {}}, entered_);
     return steal(PyObject_GetIter(steal(PySequence_GetSlice(array.ptr(), position, count)).ptr()));
   }
 
@@ -567,6 +601,7 @@ class Run {
   Names names_;
   Variables variables_, entered_;
   std::vector<py::object> held_;
+  std::optional<ListAccess> lists_;
   Way way_ = Way::Ended;
   py::object value_;
 };
@@ -681,9 +716,7 @@ std::int64_t first_look(const HeadObject& head) {
   if (!loop.is_ready) return Call::active() ? kFirstLook : std::min(kFirstLook, kLookEach / round);
   const std::int64_t worth = kBeginning / round;
   if (head.over == HeadObject::While || head.over == HeadObject::Iterator) return worth;
-  const std::int64_t left = head.over == HeadObject::Range
-                                ? head.left
-                                : PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0);
+  const std::int64_t left = head.over == HeadObject::Range ? head.left : size_of(head);
   return left > worth ? 0 : kMostRounds;
 }
 
@@ -693,13 +726,19 @@ void begin_counting(HeadObject& head) {
   const LoopState& loop = loop_state(head.loop);
   look_again_after(head, first_look(head));
   head.counted = loop.is_ready || loop.is_closed ? 0 : steady_ns();
-  const bool is_counted = head.over == HeadObject::Range || head.over == HeadObject::Array;
+  const bool is_counted = head.over == HeadObject::Range || is_sized(head);
   if (!loop.is_ready || loop.is_closed || loop.trial.is_over || !is_counted ||
       loop.python_rounds == 0 || program_tests().eager)
     return;
   head.all = head.left;
   head.is_pythons = loop.trial.is_pythons;
   head.begun = steady_ns();
+}
+
+bool is_list_of_numbers(PyObject* object) {
+  if (!PyList_CheckExact(object)) return false;
+  const auto is_known = [&] { return given_of(object).kind == Given::Kind::List ? 1 : 0; };
+  return PyList_GET_SIZE(object) > 0 && guard(is_known, 0) != 0;
 }
 
 // Whether a run of the loop is over before it would be looked at, or before a program had begun.
@@ -719,12 +758,12 @@ bool is_short_run(const LoopState& loop, PyObject* iterable) {
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
   LoopState& state = loop_state(loop);
   const bool is_while = state.text.statement.kind == numpy_shim::program::Statement::Kind::While;
-  const bool may_go_over =
-      PyRange_Check(iterable) || PyArray_CheckExact(iterable) || is_lazy(iterable);
+  const bool may_go_over = PyRange_Check(iterable) || PyArray_CheckExact(iterable) ||
+                           is_lazy(iterable) || is_list_of_numbers(iterable);
   const bool is_tested = program_tests().eager && !state.is_closed;
   if (!is_while && (!may_go_over || !(is_tested || state.may_become_native()))) {
     if (!may_go_over && state.why_not.empty())
-      state.why_not = "it goes over something else than a range or an array";
+      state.why_not = "it goes over something else than a range, an array or a list of numbers";
     return PyObject_GetIter(iterable);
   }
   const bool is_short = !is_while && is_short_run(state, iterable);
@@ -744,6 +783,8 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   } else if (PyArray_CheckExact(iterable) &&
              PyArray_NDIM(reinterpret_cast<PyArrayObject*>(iterable)) > 0) {
     self->over = HeadObject::Array;
+  } else if (PyList_CheckExact(iterable)) {
+    self->over = HeadObject::List;
   } else {
     self->over = HeadObject::Iterator;
     if (is_lazy(iterable)) self->lazy = Py_NewRef(iterable);

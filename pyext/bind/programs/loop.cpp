@@ -28,7 +28,7 @@ std::unordered_set<PyObject*>& continuation_codes() {
 }
 
 bool is_same(const Entered& a, const Entered& b) {
-  return a.variables == b.variables && a.over == b.over && a.array == b.array &&
+  return a.variables == b.variables && a.over == b.over && a.iterable == b.iterable &&
          a.counts_up == b.counts_up && a.has_chances == b.has_chances;
 }
 

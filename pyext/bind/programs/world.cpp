@@ -208,8 +208,8 @@ Given ProgramWorld::known(Place place, const std::string& name) {
   if (entry.given.kind == Given::Kind::Other) function = read_function(found, entry);
   // What a program cannot use is not kept alive for it.
   using enum Given::Kind;
-  const bool is_value =
-      entry.given.kind == Number || entry.given.kind == Array || entry.given.kind == Tuple;
+  const bool is_value = entry.given.kind == Number || entry.given.kind == Array ||
+                        entry.given.kind == Tuple || entry.given.kind == List;
   if (is_value)
     entry.value = given_of_(found.ptr());
   else if (entry.given.kind == Object && !PyModule_Check(found.ptr()))

@@ -208,7 +208,8 @@ def continuation(
     names : dict
         The global names of the function.
     number : int
-        Of the statement in the loop.
+        Of the statement in the loop. ``~number``: it goes on before the next round of the inner
+        ``for`` that is this statement.
 
     Returns
     -------
@@ -243,7 +244,8 @@ def continuation(
         is_unbound = ast.Compare(_name(name), [ast.Is()], [ast.Constant(_UNBOUND)])
         body.append(ast.If(is_unbound, [ast.Delete([_name(name, ast.Del())])], []))
     body += rest.statements(number)
-    definition.body = [_placed(each, text.statements[number]) for each in body]
+    at = text.statements[max(number, ~number)]
+    definition.body = [_placed(each, at) for each in body]
     made = list(nested(compiled(source.tree, code)))[source.position]
     filled = {_UNBOUND: _core.unbound, _LOCALS: locals}
     constants = tuple(
@@ -263,16 +265,22 @@ class _Rest:
         self._numbers = {id(each): at for at, each in enumerate(text.statements)}
 
     def around(self, number: int) -> list[int]:
-        """The inner ``for`` loops around a statement."""
-        return [
+        """The inner ``for`` loops of which a round has begun."""
+        around = [
             self._numbers[id(step.owner)]
-            for step in self._text.ways[number][1:]
+            for step in self._text.ways[max(number, ~number)][1:]
             if isinstance(step.owner, ast.For) and step.block is step.owner.body
         ]
+        return around if number >= 0 else [*around, ~number]
 
     def statements(self, number: int) -> list[ast.stmt]:
         """The statements from one of them on."""
         left: list[ast.stmt] | None = None
+        if number < 0:
+            number = ~number
+            loop = self._text.statements[number]
+            assert isinstance(loop, ast.For)
+            left = self._rounds(loop, [])
         for step in reversed(self._text.ways[number]):
             first = step.position if left is None else step.position + 1
             left = [*(left or []), *copy.deepcopy(step.block[first:])]

@@ -1,0 +1,116 @@
+// Python's lists: of numbers, or of such lists. A list is what Python has at that time:
+// it is read and written in place, and each item that is read is looked at again, since it may be
+// another one by then. Items that are of another type than the first one was when the program was
+// entered, and NaNs, are left to Python.
+#include <algorithm>
+
+#include "numpy_shim/program/writer.h"
+
+namespace ufuse::numpy_shim::program {
+
+// Whether the items of two lists are of one type.
+bool Writer::holds_the_same(const Value& a, const Value& b) {
+  return std::ranges::equal(a.parts, b.parts, [](const Value& x, const Value& y) {
+    return x.kind == y.kind && x.dtype == y.dtype && x.box == y.box && holds_the_same(x, y);
+  });
+}
+
+// `variable`: whose it is, or -1.
+Value Writer::list_given(const Given& given, int variable) {
+  program_.uses_lists = true;
+  Value v;
+  v.kind = Value::Kind::List;
+  v.dtype = DType::UInt64;
+  v.reg = variable < 0 ? fresh(v.dtype) : register_of(variable, v.dtype);
+  for (const Given& item : given.parts) {
+    v.parts.push_back(item.kind == Given::Kind::List ? list_given(item, -1)
+                                                     : numpy_number(item.dtype, kNone));
+    v.parts.back().reg = kNone;
+    v.parts.back().box = item.box;
+  }
+  return v;
+}
+
+Step Writer::list_step(Step::Kind kind, std::vector<Reg> args) {
+  Step step;
+  step.kind = kind;
+  step.args = std::move(args);
+  return step;
+}
+
+Reg Writer::index_in_list(const Value& index) {
+  if (!index.is_number() || !is_in(index.dtype, ir::kInteger) || index.dtype == DType::UInt64)
+    fail("an index that is no integer");
+  return cast_to(index.reg, DType::Int64);
+}
+
+Value Writer::list_item(const Value& list, Reg index) {
+  if (list.parts.empty()) fail("an item of a list that is empty at first");
+  Value v = list.parts[0];
+  Step step = list_step(Step::Kind::ListItem, {list.reg, index});
+  step.result = fresh(v.dtype);
+  step.of_numpy = v.is_number() && v.box == Box::NumPy;
+  step.exit = exit();
+  v.reg = emit(std::move(step)).result;
+  return v;
+}
+
+Value Writer::list_length(const Value& list) {
+  Step step = list_step(Step::Kind::ListLength, {list.reg});
+  step.result = fresh(DType::Int64);
+  Value v = python_number(DType::Int64, emit(std::move(step)).result);
+  v.non_negative = true;
+  return v;
+}
+
+// What a statement does to a list cannot be taken back: nothing behind it may fail.
+void Writer::check_own_statement() const {
+  if (scope_.instance != 0) fail("a function that it calls changes a list");
+}
+
+// The item that is to become this number. `before`: what the statement assigns before it.
+Writer::Target Writer::list_target(const Value& list, Reg at, const Value& v,
+                                   const std::vector<Target>& before) {
+  check_own_statement();
+  if (list.parts.empty() || !list.parts[0].is_number()) fail("an item that is a list is replaced");
+  check_storable(v);
+  Target made;
+  made.value = own_copy(v);
+  made.list = {own_register(list), at, made.value.reg};
+  Step step = list_step(Step::Kind::ObjectFor, made.list);
+  // It may be one of those, and may be no float of Python's then.
+  step.aside = std::ranges::any_of(before, [](const Target& each) {
+    return !each.list.empty() && !(each.value.is_python() && each.value.dtype == DType::Float64);
+  });
+  step.of_numpy = v.box == Box::NumPy;
+  step.result = fresh(DType::UInt64);
+  step.exit = exit();
+  made.list.push_back(emit(std::move(step)).result);
+  return made;
+}
+
+void Writer::check_storable(const Value& v) const {
+  if (!v.is_number() || v.box == Box::Either || v.dtype == DType::UInt64)
+    fail("something else than a number whose type is known is put into a list");
+}
+
+Value Writer::list_method(const Value& list, const std::string& name, const Expr& e) {
+  if (name != "append" || e.parts.size() != 2) fail("`" + name + "` of a list");
+  check_own_statement();
+  if (whole_ != &e) fail("`append` in an expression");
+  const Value v = value(e.parts[1]);
+  check_storable(v);
+  Step object = list_step(Step::Kind::NewObject, {v.reg});
+  object.result = fresh(DType::UInt64);
+  object.of_numpy = v.box == Box::NumPy;
+  object.exit = exit();
+  const Reg made = emit(std::move(object)).result;
+  Step step = list_step(Step::Kind::AppendItem, {list.reg, made});
+  step.exit = exit();
+  emit(std::move(step));
+  Value nothing;
+  nothing.kind = Value::Kind::Nothing;
+  return nothing;
+}
+
+}  // namespace ufuse::numpy_shim::program
