@@ -26,9 +26,14 @@ FrameLayout::FrameLayout(const program::Program& p)
     }
     for (const program::Where& part : w.parts) self(self, part);
   };
+  const auto over = [&](const auto& self, const program::Over& o) -> void {
+    for (program::Reg each : {o.count, o.start, o.step, o.list}) place(each);
+    array(o.array);
+    for (const program::Over& part : o.parts) self(self, part);
+  };
   const auto rounds = [&](const program::Rounds& r) {
-    for (program::Reg each : {r.position, r.count, r.start, r.step}) place(each);
-    array(r.array);
+    for (program::Reg each : {r.position, r.count}) place(each);
+    over(over, r.over);
   };
   if (p.uses_lists) lists = words++;
   if (p.head) rounds(*p.head);

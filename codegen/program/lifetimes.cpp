@@ -10,6 +10,7 @@ namespace ufuse::codegen {
 
 using ir::program::ArrayReg;
 using ir::program::kNone;
+using ir::program::Over;
 using ir::program::Program;
 using ir::program::Rounds;
 using ir::program::Step;
@@ -20,8 +21,6 @@ Lifetimes::Lifetimes(const Program& program) : lives_(program.arrays.size()) {
   for (std::size_t a = 0; a < lives_.size(); ++a)
     lives_[a].always = !program.arrays[a].name.empty();
   for (const ir::program::Input& input : program.inputs) keep(input.value);
-  if (program.head && program.head->array != kNone)
-    lives_[static_cast<std::size_t>(program.head->array)].always = true;
   steps(program, program.body, false);
   // What lives before or behind a loop as well is not changed by any of its rounds but the one that
   // defines it. From the outermost loop inwards: the interval only grows.
@@ -67,7 +66,7 @@ void Lifetimes::step(const Program& program, const Step& s) {
     const ir::program::Exit& exit = program.exits[static_cast<std::size_t>(s.exit)];
     for (const Where& where : exit.variables) use(where);
     use(exit.value);
-    for (const Rounds& rounds : exit.loops) use(rounds.array, false);
+    for (const Rounds& rounds : exit.loops) use(rounds.over);
   }
   use(s.target, s.kind == View || s.kind == Transpose || s.kind == SameArray || s.kind == NewArray);
   if (s.kind == Elements) return;
@@ -91,6 +90,11 @@ void Lifetimes::use(ArrayReg a, bool defines) {
 void Lifetimes::use(const Where& where) {
   if (where.kind == Where::Kind::Array) use(where.reg, false);
   for (const Where& part : where.parts) use(part);
+}
+
+void Lifetimes::use(const Over& over) {
+  use(over.array, false);
+  for (const Over& part : over.parts) use(part);
 }
 
 void Lifetimes::keep(const Where& where) {

@@ -36,6 +36,7 @@ class Lifetimes {
   void step(const ir::program::Program& program, const ir::program::Step& s);
   void use(ir::program::ArrayReg a, bool defines);
   void use(const ir::program::Where& where);
+  void use(const ir::program::Over& over);
   void keep(const ir::program::Where& where);
   bool is_inside(std::size_t block, std::size_t other) const;
 

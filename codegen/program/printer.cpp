@@ -295,6 +295,7 @@ class ProgramPrinter : private ProgramNames {
 
   // What reads or makes objects of such numbers, and the beginning of its arguments.
   static std::string function(const std::string& name, DType dtype, const Step& s) {
+    if (s.axis > 0) return "lists.read_tuple(" + std::to_string(s.axis) + ", ";
     if (!s.of_numpy) return "lists." + name + "[rt::Lists::" + kind_in_list(dtype) + "](";
     return "lists." + name + "_numpy(" + std::to_string(static_cast<int>(dtype)) + ", ";
   }

@@ -13,8 +13,10 @@ struct Lists {
   void* made;  // the objects that the statement at hand has made
   Index (*length)(Object list);
   // Those below are true where the program has to exit.
-  // An item of its kind; NaNs are left to Python, for which one and the same NaN equals itself.
+  // An item of its kind, of a list or a tuple; NaNs are left to Python, for which one and the same
+  // NaN equals itself.
   bool (*read[5])(Object list, Index index, void* result);
+  bool (*read_tuple)(int size, Object list, Index index, void* result);
   bool (*read_numpy)(int dtype, Object list, Index index, void* result);  // an ir::DType
   // What a number becomes; and where it is to be put in the place of an item. Exit also where that
   // is no number, for its end may run code.

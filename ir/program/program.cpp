@@ -26,7 +26,8 @@ class Printer {
   std::string print() {
     for (const Input& input : p_.inputs) line(source(input) + " -> " + text(input.value));
     if (p_.head)
-      line("head " + reg(p_.head->position) + " of " + reg(p_.head->count) + rounds(*p_.head));
+      line("head " + reg(p_.head->position) + " of " + reg(p_.head->count) + " over " +
+           over(p_.head->over));
     steps(p_.body);
     for (std::size_t i = 0; i < p_.exits.size(); ++i) exit(i);
     return std::move(text_);
@@ -54,7 +55,23 @@ class Printer {
     for (ArrayReg a : all) text += (text.empty() ? "" : ", ") + (a == kNone ? "-" : array(a));
     return text;
   }
-  static std::string rounds(const Rounds&) { return {}; }
+  std::string over(const Over& o) const {
+    std::string parts;
+    for (const Over& part : o.parts) parts += (parts.empty() ? "" : ", ") + over(part);
+    switch (o.kind) {
+      case Over::Kind::Range:
+        return "range " + reg(o.start) + " by " + reg(o.step);
+      case Over::Kind::Array:
+        return array(o.array);
+      case Over::Kind::List:
+        return "list " + reg(o.list);
+      case Over::Kind::Enumerate:
+        return "enumerate " + parts + " from " + reg(o.start);
+      case Over::Kind::Zip:
+        return "zip (" + parts + ")";
+    }
+    throw InternalError("a loop over something unknown");
+  }
   std::string positions(const Step& s, ArrayReg of) const {
     return array(of) + " axis " + std::to_string(s.axis) + " at " + arrays(s.arrays) + " (" +
            list(s.args) + ")";
@@ -208,7 +225,8 @@ class Printer {
       case ListLength:
         return line(result + "length of list " + list(s.args));
       case ListItem:
-        return line(result + whose(s) + "item " + list(s.args) + type() + at);
+        return line(result + whose(s) + "item " + list(s.args) +
+                    (s.axis > 0 ? " of " + std::to_string(s.axis) : "") + type() + at);
       case ObjectFor:
         return line(result + whose(s) + "object for item " + list(s.args) +
                     (s.aside ? " aside" : "") + at);

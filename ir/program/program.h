@@ -65,13 +65,28 @@ struct Where {
   friend bool operator==(const Where&, const Where&) = default;
 };
 
-// The rounds of a `for`: the position of the one at hand, and how many there are. Over a range also
-// where that starts and its step; else the array that it goes over. Over a list, which may become
-// longer or shorter meanwhile, `count` is the list.
+// What a `for` goes over.
+struct Over {
+  enum class Kind : std::uint8_t {
+    Range,      // count numbers, from `start` in steps of `step`
+    Array,      // array
+    List,       // list
+    Enumerate,  // parts[0], counted from `start` on
+    Zip,        // parts, side by side
+  };
+  Kind kind = Kind::Range;
+  Reg count = kNone, start = kNone, step = kNone;
+  ArrayReg array = kNone;
+  Reg list = kNone;
+  std::vector<Over> parts;
+};
+
+// The rounds of a `for`: the position of the one at hand, and how many there are. Over nothing but
+// a list, which may become longer or shorter meanwhile, `count` is the list.
 struct Rounds {
   int loop = 0;  // the user's statement
-  Reg position = kNone, count = kNone, start = kNone, step = kNone;
-  ArrayReg array = kNone;
+  Reg position = kNone, count = kNone;
+  Over over;
 };
 
 struct Exit {
@@ -84,10 +99,10 @@ struct Exit {
   };
   Kind kind = Kind::Leave;
   int statement = 0;
-  bool at_round = false;  // Leave: before the next round of the inner loop that is `statement`
   std::vector<Where> variables;  // by number of the variable
   Where value;
   std::vector<Rounds> loops;  // inside the program, outermost first
+  bool at_round = false;      // Leave: before the next round of the inner loop that is `statement`
 };
 
 // What Python's and NumPy's scalars do beyond the rows of ops.def.
@@ -157,11 +172,13 @@ struct Step {
     Save,     // keeps the elements of `array` aside: wherever the program exits before the Release,
               // they are put back; exits where they are many
     Release,  // `arrays`, which have been saved, stay as they are
-    // Lists of Python's, which hold numbers, of its own or NumPy's (`of_numpy`), or such lists. An
-    // item is args[1] of the list args[0], counted from its end where that is negative.
+    // Lists of Python's, which hold numbers, of its own or NumPy's (`of_numpy`), tuples of these,
+    // or such lists. An item is args[1] of the list args[0], counted from its end where that is
+    // negative.
     ListLength,  // result = how many items the list args[0] has
-    ListItem,    // result = an item; exits where there is none of the result's dtype (UInt64: a
-                 // list) and kind, and at a NaN
+    ListItem,  // result = an item of a list, or of a tuple that another one gave; exits where there
+               // is none of the result's dtype and kind (UInt64: a list; or where `axis` is above
+               // zero, a tuple of so many), and at a NaN
     ObjectFor,  // result = the object that an item, which is a number, becomes where args[2] is put
                 // there; exits where it is no number, at a NaN, and where there is no memory
     StoreItem,  // an item = the number args[2], by the object args[3] that is for it
@@ -207,8 +224,10 @@ struct Step {
 struct Input {
   enum class From : std::uint8_t { Variable, Outside, Iterable };
   From from = From::Variable;
-  int index = 0;  // of the variable, or of the value from outside; Iterable: the array of `head`
-  Where value;    // the registers that it goes to
+  // Of the variable, or of the value from outside; Iterable: of the arrays and lists that the loop
+  // goes over.
+  int index = 0;
+  Where value;  // the registers that it goes to
 };
 
 struct Program {
@@ -216,7 +235,7 @@ struct Program {
   std::vector<ArrayRegister> arrays;
   std::vector<std::string> variables;  // the user's names
   std::vector<Input> inputs;
-  // The head's own state: of a loop over a range or an array, as in Rounds.
+  // The head's own state, of a `for`.
   std::optional<Rounds> head;
   Steps body;
   std::vector<Exit> exits;

@@ -42,7 +42,29 @@ class Checker {
   void rounds(const Rounds& r) const {
     is(r.position, DType::Int64);
     count(r.count);
-    need((r.start == kNone) == (r.step == kNone), "a range with a start and a step");
+    over(r.over);
+  }
+  void over(const Over& o) const {
+    switch (o.kind) {
+      case Over::Kind::Range:
+        for (Reg r : {o.count, o.start, o.step}) is(r, DType::Int64);
+        break;
+      case Over::Kind::Array:
+        array(o.array);
+        break;
+      case Over::Kind::List:
+        need(p_.uses_lists, "a list");
+        is(o.list, DType::UInt64);
+        break;
+      case Over::Kind::Enumerate:
+        is(o.start, DType::Int64);
+        need(o.parts.size() == 1, "what is enumerated");
+        break;
+      case Over::Kind::Zip:
+        need(!o.parts.empty(), "what goes side by side");
+        break;
+    }
+    for (const Over& part : o.parts) over(part);
   }
   void count(Reg r) const {
     need(dtype(r) == DType::Int64 || (p_.uses_lists && dtype(r) == DType::UInt64),

@@ -1,7 +1,7 @@
-// Python's lists: of numbers, or of such lists. A list is what Python has at that time:
-// it is read and written in place, and each item that is read is looked at again, since it may be
-// another one by then. Items that are of another type than the first one was when the program was
-// entered, and NaNs, are left to Python.
+// Python's lists: of numbers, of tuples of these, or of such lists. A list is what Python has at
+// that time: it is read and written in place, and each item that is read is looked at again, since
+// it may be another one by then. Items that are of another type than the first one was when the
+// program was entered, and NaNs, are left to Python.
 #include <algorithm>
 
 #include "numpy_shim/program/writer.h"
@@ -22,12 +22,18 @@ Value Writer::list_given(const Given& given, int variable) {
   v.kind = Value::Kind::List;
   v.dtype = DType::UInt64;
   v.reg = variable < 0 ? fresh(v.dtype) : register_of(variable, v.dtype);
-  for (const Given& item : given.parts) {
-    v.parts.push_back(item.kind == Given::Kind::List ? list_given(item, -1)
-                                                     : numpy_number(item.dtype, kNone));
-    v.parts.back().reg = kNone;
-    v.parts.back().box = item.box;
-  }
+  for (const Given& item : given.parts) v.parts.push_back(item_given(item));
+  return v;
+}
+
+// What is known of all items, of which there is no register.
+Value Writer::item_given(const Given& given) {
+  Value v = numpy_number(given.dtype, kNone);
+  v.box = given.box;
+  if (given.kind == Given::Kind::Number) return v;
+  v.kind = given.kind == Given::Kind::List ? Value::Kind::List : Value::Kind::Tuple;
+  v.dtype = DType::UInt64;
+  for (const Given& part : given.parts) v.parts.push_back(item_given(part));
   return v;
 }
 
@@ -46,12 +52,24 @@ Reg Writer::index_in_list(const Value& index) {
 
 Value Writer::list_item(const Value& list, Reg index) {
   if (list.parts.empty()) fail("an item of a list that is empty at first");
-  Value v = list.parts[0];
-  Step step = list_step(Step::Kind::ListItem, {list.reg, index});
+  return read_item(list.parts[0], list.reg, index);
+}
+
+// A tuple in a list is read as a whole.
+Value Writer::read_item(const Value& like, Reg from, Reg index) {
+  Value v = like;
+  Step step = list_step(Step::Kind::ListItem, {from, index});
   step.result = fresh(v.dtype);
   step.of_numpy = v.is_number() && v.box == Box::NumPy;
   step.exit = exit();
-  v.reg = emit(std::move(step)).result;
+  if (v.kind != Value::Kind::Tuple) {
+    v.reg = emit(std::move(step)).result;
+    return v;
+  }
+  step.axis = static_cast<int>(v.parts.size());
+  const Reg tuple = emit(std::move(step)).result;
+  for (std::size_t i = 0; i < v.parts.size(); ++i)
+    v.parts[i] = read_item(like.parts[i], tuple, integer(static_cast<std::int64_t>(i)));
   return v;
 }
 
@@ -72,7 +90,8 @@ void Writer::check_own_statement() const {
 Writer::Target Writer::list_target(const Value& list, Reg at, const Value& v,
                                    const std::vector<Target>& before) {
   check_own_statement();
-  if (list.parts.empty() || !list.parts[0].is_number()) fail("an item that is a list is replaced");
+  if (list.parts.empty() || !list.parts[0].is_number())
+    fail("an item that is a list or a tuple is replaced");
   check_storable(v);
   Target made;
   made.value = own_copy(v);

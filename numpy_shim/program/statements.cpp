@@ -15,12 +15,6 @@ namespace {
 
 constexpr int kMostTries = 8;  // of a loop's types
 constexpr int kMostPeeled = 3;
-constexpr const char* kNotIterable =
-    "it goes over something else than a range, an array or a list of numbers";
-
-bool is_iterable(const Value& v) {
-  return v.kind == Value::Kind::List || (v.kind == Value::Kind::Array && v.rank > 0);
-}
 
 // `while True`
 bool is_never_false(const Expr& e) {
@@ -136,49 +130,36 @@ Value Writer::value_of(const Given& given, int variable) {
 // ---- The loop itself ----
 
 void Writer::outer_for(const Statement& s) {
-  Rounds head{s.number, fresh(DType::Int64), fresh(DType::Int64), kNone, kNone, kNone};
-  Value items;
-  if (entered_.over == Entered::Over::Iterable) {
-    items = value_of(entered_.iterable, -1);
-    if (!is_iterable(items)) fail(kNotIterable);
-    program_.inputs.push_back({ir::program::Input::From::Iterable, 0, where(items)});
-    if (items.kind == Value::Kind::List) head.count = items.reg;
-  } else if (entered_.over == Entered::Over::Range) {
-    head.start = fresh(DType::Int64);
-    head.step = fresh(DType::Int64);
-  } else {
-    fail(kNotIterable);
-  }
-  program_.head = head;
-  const Iteration over{entered_.over == Entered::Over::Range,
-                       items,
-                       head.count,
-                       head.start,
-                       head.step,
-                       entered_.counts_up,
-                       std::nullopt};
-  outermost(s, [&] {
+  const Reg position = fresh(DType::Int64);
+  int items = 0;
+  const Iteration over = entered(entered_.over, items);
+  program_.head = Rounds{s.number, position, over.count, over.over};
+  const auto begin = [&] {
+    check_lengths(over);
     std::vector<Target> targets;
-    plan_target(s.targets[0], element(over, head.position), targets);
+    plan_target(s.targets[0], element(over, position), targets);
     commit(targets);
     release();
-  });
+  };
+  outermost(s, begin, [&] { check_lengths(over); });
 }
 
 void Writer::outer_while(const Statement& s) {
-  outermost(s, [&] {
+  const auto begin = [&] {
     Step test;
     test.kind = Step::Kind::If;
     test.args = {truth(s.value)};
     release();
     test.other = written([&] { leave(exit(Exit::Kind::Exhausted, s.number)); });
     emit(std::move(test));
-  });
+  };
+  outermost(s, begin, [] {});
 }
 
-// Rounds until the types at their end are those at the beginning. `begin`: of a round.
-template <class Begin>
-void Writer::outermost(const Statement& s, const Begin& begin) {
+// Rounds until the types at their end are those at the beginning. `begin`: of a round; `end`:
+// behind the last one.
+template <class Begin, class End>
+void Writer::outermost(const Statement& s, const Begin& begin, const End& end) {
   for (int tries = 0;; ++tries) {
     if (tries == kMostTries) fail("its variables change their types in each round");
     const Env head = env_;
@@ -199,14 +180,15 @@ void Writer::outermost(const Statement& s, const Begin& begin) {
       begin();
       ends = statements(s.body);
     });
-    Env end = joined_all(std::move(jumps_.back().continued), ends);
+    Env behind = joined_all(std::move(jumps_.back().continued), ends);
     jumps_.pop_back();
     --nesting_;
-    env_ = joined(head, end);
+    env_ = joined(head, behind);
     if (same(env_, head)) {
       emit(std::move(loop));
       enter_statement(s);
       begun_ = 0;
+      end();
       if (program_.head) leave(exit(Exit::Kind::Exhausted, s.number));
       return;
     }
@@ -335,73 +317,14 @@ bool Writer::give_back(const Statement& s) {
 
 // ---- Inner loops ----
 
-Writer::Iteration Writer::iteration(const Expr& over) {
-  Iteration it;
-  if (over.kind == Expr::Kind::Call && is_builtin(over.parts[0], "range")) {
-    std::vector<Value> given;
-    for (std::size_t i = 1; i < over.parts.size(); ++i) {
-      given.push_back(value(over.parts[i]));
-      if (!given.back().is_number() || !is_in(given.back().dtype, ir::kInteger))
-        fail("range() of something else than integers");
-      given.back().reg = cast_to(given.back().reg, DType::Int64);
-    }
-    if (given.empty() || given.size() > 3) fail("range() of so many numbers");
-    const Value start = given.size() > 1 ? given[0] : python_int(0);
-    const Value stop = given.size() > 1 ? given[1] : given[0];
-    const Value step = given.size() > 2 ? given[2] : python_int(1);
-    if (!step.known) guard(compute(Op::NotEqual, DType::Bool, {step.reg, integer(0)}));
-    if (step.known && *step.known == 0) fail("range() with a step of 0");
-    it.is_range = true;
-    it.start = own_register(start);
-    it.step = own_register(step);
-    it.count = primitive(Primitive::Rounds, DType::Int64, {it.start, stop.reg, it.step});
-    it.counts_up = step.known && ((*step.known > 0 && start.non_negative) ||
-                                  (*step.known < 0 && stop.known && *stop.known >= -1));
-    it.step_known = step.known;
-    return it;
-  }
-  it.items = value(over);
-  if (!is_iterable(it.items)) fail(kNotIterable);
-  it.items = own_copy(it.items);
-  it.count = it.items.kind == Value::Kind::List ? it.items.reg : length(it.items, 0);
-  return it;
-}
-
-Value Writer::element(const Iteration& over, Reg position) {
-  if (over.is_range) {
-    Reg moved = position;
-    if (!over.step_known || *over.step_known != 1)
-      moved = compute(Op::Multiply, DType::Int64, {position, over.step});
-    Value v = python_number(DType::Int64, compute(Op::Add, DType::Int64, {over.start, moved}));
-    v.non_negative = over.counts_up;
-    return v;
-  }
-  if (over.items.kind == Value::Kind::List) return list_item(over.items, position);
-  At at;
-  at.args = {position};
-  at.axes = {ir::program::Axis::Index};
-  at.is_element = over.items.rank == 1;
-  if (at.is_element) return load(over.items, at.args);
-  for (int axis = 1; axis < over.items.rank; ++axis) whole_axis(over.items, axis, at);
-  return view(over.items, at);
-}
-
-// How many there are at this time.
-Reg Writer::rounds_of(const Rounds& rounds) {
-  if (dtype_of(rounds.count) == DType::Int64) return rounds.count;
-  Value list;
-  list.reg = rounds.count;
-  return list_length(list).reg;
-}
-
 void Writer::inner_for(const Statement& s) {
   if (jumps(s.other)) fail("`break` or `continue` in the `else` of a loop");
   const Iteration over = iteration(s.value);
   release();
-  const Rounds rounds{s.number,   fresh(DType::Int64), over.count,
-                      over.start, over.step,           over.items.array};
+  const Rounds rounds{s.number, fresh(DType::Int64), over.count, over.over};
   copy(rounds.position, integer(0));
   const auto begin = [&] {
+    check_lengths(over);
     std::vector<Target> targets;
     plan_target(s.targets[0], element(over, rounds.position), targets);
     commit(targets);
@@ -412,6 +335,10 @@ void Writer::inner_for(const Statement& s) {
   around.body = written([&] {
     std::vector<Env> broken;
     inner_rounds(s, rounds, outside, broken, begin);
+    const bool own = scope_.instance == 0;
+    if (own) rounds_.push_back(rounds);
+    between_rounds(s, [&] { check_lengths(over); });
+    if (own) rounds_.pop_back();
     bool ends = statements(s.other);
     for (const Env& each : broken) {
       env_ = ends ? joined(env_, each) : each;
@@ -468,6 +395,20 @@ void Writer::inner_rounds(const Statement& s, const Rounds& rounds, int outside,
   }
 }
 
+// What is done between two rounds: where Python goes on, the next one has not begun.
+template <class Body>
+void Writer::between_rounds(const Statement& s, const Body& body) {
+  const bool own = scope_.instance == 0;
+  if (own) {
+    enter_statement(s);
+    beginning_ = &s;
+  }
+  body();
+  if (!own) return;
+  beginning_ = nullptr;
+  exit_ = kNone;
+}
+
 // One round, and what it does at its end; env_ is then what holds before the next one. `once`: it
 // stands in a block of its own, not in a loop.
 template <class Begin>
@@ -481,9 +422,7 @@ Steps Writer::one_round(const Statement& s, const Rounds& rounds, int outside, b
   Steps body = written([&] {
     enter_statement(s);
     poll(s);
-    if (own) beginning_ = &s;
-    begin();
-    if (own) beginning_ = nullptr, exit_ = kNone;
+    between_rounds(s, begin);
     ends = statements(s.body);
   });
   if (own) rounds_.pop_back();

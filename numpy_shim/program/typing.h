@@ -32,14 +32,21 @@ class TypesChange : public NotNative {
   explicit TypesChange(int line) : NotNative("a variable changes its type in each round", line) {}
 };
 
-// What the loop goes over, when it is entered: rounds of a range, the elements of an array or the
-// items of a list.
+// What a loop goes over.
+struct Walked {
+  enum class Kind : std::uint8_t { Range, Items, Enumerate, Zip, Nothing } kind = Kind::Nothing;
+  Given items;             // Items: an array or a list
+  bool counts_up = false;  // Range, Enumerate: no number is negative from here on
+  std::vector<Walked> parts;
+  friend bool operator==(const Walked&, const Walked&) = default;
+};
+
+// What there is when the loop is entered.
 struct Entered {
   std::vector<Given> variables;  // by number
-  enum class Over : std::uint8_t { Range, Iterable, Nothing } over = Over::Nothing;
-  Given iterable;            // Over::Iterable
-  bool counts_up = false;    // Over::Range: what is left of it is never negative
+  Walked over;
   bool has_chances = false;  // for tests: the program may be told to exit at any statement
+  friend bool operator==(const Entered&, const Entered&) = default;
 };
 
 // Which variables a round may read before it assigns them, by number. What the other ones hold when

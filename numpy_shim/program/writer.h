@@ -117,8 +117,8 @@ class Writer {
   Value value_of(const Given& given, int variable);
   void outer_for(const Statement& s);
   void outer_while(const Statement& s);
-  template <class Begin>
-  void outermost(const Statement& s, const Begin& begin);
+  template <class Begin, class End>
+  void outermost(const Statement& s, const Begin& begin, const End& end);
   // False where what follows is never reached.
   bool statements(const Statements& list);
   bool statement(const Statement& s);
@@ -128,25 +128,40 @@ class Writer {
   bool branch(const Statement& s);
   bool jump(bool is_break);
   bool give_back(const Statement& s);
-  struct Iteration {
-    bool is_range = false;
-    Value items;  // an array or a list
-    Reg count = kNone, start = kNone, step = kNone;
-    bool counts_up = false;
-    std::optional<std::int64_t> step_known;
-  };
-  Iteration iteration(const Expr& over);
-  Value element(const Iteration& over, Reg position);
-  Reg rounds_of(const Rounds& rounds);
   void inner_for(const Statement& s);
   template <class Begin>
   void inner_rounds(const Statement& s, const Rounds& rounds, int outside, std::vector<Env>& broken,
                     const Begin& begin);
+  template <class Body>
+  void between_rounds(const Statement& s, const Body& body);
   template <class Begin>
   Steps one_round(const Statement& s, const Rounds& rounds, int outside, bool once,
                   std::vector<Env>& broken, const Begin& begin);
   bool inner_while(const Statement& s);
   std::optional<Env> while_rounds(const Statement& s, int outside);
+
+  // ---- What a loop goes over (iterations.cpp) ----
+  struct Iteration {
+    ir::program::Over over;
+    Reg count = kNone;       // as in Rounds
+    Value items;             // an array or a list
+    bool counts_up = false;  // of a range, or what counts: never negative
+    std::optional<std::int64_t> step_known;
+    std::vector<Iteration> parts;
+  };
+  // Inside of another one: how many items a list has is asked once, and must stay so.
+  enum class Place : std::uint8_t { Alone, Inside };
+  Iteration iteration(const Expr& e, Place place = Place::Alone);
+  Iteration entered(const Walked& walked, int& items, Place place = Place::Alone);
+  Iteration over_range(const Expr& e);
+  Iteration over_items(const Value& items, Place place);
+  Iteration side_by_side(std::vector<Iteration> parts);
+  Iteration counted(Iteration part, Reg start, bool counts_up);
+  Iteration reversed(const Iteration& range);
+  std::vector<Iteration> parts_of(const Expr& e);
+  Value element(const Iteration& over, Reg position);
+  void check_lengths(const Iteration& over);
+  Reg rounds_of(const Rounds& rounds);
 
   // What `x[key]` names where arrays stand in the key.
   struct Selection {
@@ -295,7 +310,9 @@ class Writer {
 
   // ---- Lists (lists.cpp) ----
   Value list_given(const Given& given, int variable);
+  Value item_given(const Given& given);
   Value list_item(const Value& list, Reg index);
+  Value read_item(const Value& like, Reg from, Reg index);
   Reg index_in_list(const Value& index);
   Value list_length(const Value& list);
   Target list_target(const Value& list, Reg at, const Value& v, const std::vector<Target>& before);

@@ -237,6 +237,19 @@ def later(rows):
     return rows, first is rows[0]
 
 
+def tuples(pairs, counts):
+    for u, v in pairs:
+        counts[u] += 1
+        counts[v] += u
+    for i in range(len(pairs)):
+        counts[0] += pairs[i][0] * pairs[-i][1]
+    last = pairs[0]
+    for pair in pairs:
+        if pair[0] > last[0]:
+            last = pair
+    return counts, last
+
+
 X = np.random.default_rng(3).random(6)
 SAME_ROW = (lambda row: [row, row])([1.0, 2.0, 3.0])
 
@@ -350,6 +363,22 @@ CASES = [
     (later, [[1, 2], []]),
     (later, [[1.5], [2, 3]]),
     (changed_by_functions, [1, 2, 3]),
+    *(
+        (tuples, pairs, counts)
+        for counts in ([0] * 4, [0.5] * 4, list(np.zeros(4, int)))
+        for pairs in (
+            [(1, 2), (3, 0), (2, 2)],
+            [(1, 2), (3, 0.5)],
+            [(1, 2), (1, 2, 3)],
+            [(1, 2), [3, 1]],
+            [(1, 4)],
+            [(True, 2), (1, 2)],
+            [(np.int64(1), 2), (np.int64(3), 1)],
+            [(1, (2, 3))],
+            [(1, NAN)],
+            [()],
+        )
+    ),
 ]
 
 

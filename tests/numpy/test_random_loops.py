@@ -149,8 +149,18 @@ class Writer:
         if self.rng.random() < 0.75:
             n = self.pick("4", "5", "n", "len(x)", "m.shape[0]", "1, 5", "4, -1, -1", "0, 6, 2")
             over = f"range({n})" if self.rng.random() < 0.85 else self.goes_over()
-            self.line(f"for {name} in {over}:")
-            self.counters.append(name if over.startswith("range") else "0")
+            if self.lists and self.rng.random() < 0.4:
+                head = self.pick(
+                    f"{name}, a in enumerate({over})",
+                    f"{name}, (b, c) in enumerate(zip({over}, {self.goes_over()}), {self.index()})",
+                    f"{name}, b in zip(range({self.pick('2', '9', 'n')}), {over})",
+                    f"{name} in reversed(range({self.pick('4', 'n', '1, 9, 3')}))",
+                )
+                self.line(f"for {head}:")
+                self.counters.append(name)
+            else:
+                self.line(f"for {name} in {over}:")
+                self.counters.append(name if over.startswith("range") else "0")
             self.block(self.rng.randint(2, 4))
         else:
             self.line(f"{name} = 0")

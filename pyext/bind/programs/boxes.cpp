@@ -1,6 +1,7 @@
 // See boxes.h.
 #include "pyext/bind/programs/boxes.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -68,8 +69,15 @@ py::object boxed(DType dtype, Box box, const void* word) {
   }
 }
 
+bool may_be_in_list(const Given& item);
+bool may_be_in_tuple(const Given& item) {
+  return item.kind != Given::Kind::List && may_be_in_list(item);
+}
+
 // Whether programs know lists of such items.
 bool may_be_in_list(const Given& item) {
+  if (item.kind == Given::Kind::Tuple)
+    return !item.parts.empty() && std::ranges::all_of(item.parts, may_be_in_tuple);
   if (item.kind != Given::Kind::Number) return item.kind == Given::Kind::List;
   return item.dtype != DType::Float16 && item.dtype != DType::UInt64 &&
          ir::real_part(item.dtype) != DType::LongDouble;

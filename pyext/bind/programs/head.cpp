@@ -20,6 +20,7 @@
 #include "pyext/bind/programs/boxes.h"
 #include "pyext/bind/programs/lists.h"
 #include "pyext/bind/programs/loop.h"
+#include "pyext/bind/programs/walk.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/sites/variables.h"
 
@@ -27,8 +28,10 @@ namespace ufuse::pyext {
 
 using ir::program::Exit;
 using ir::program::Input;
+using ir::program::Over;
 using numpy_shim::program::Entered;
 using numpy_shim::program::Given;
+using numpy_shim::program::Walked;
 
 namespace {
 
@@ -46,6 +49,8 @@ constexpr std::int64_t kFirstLook = 16;  // rounds
 // Of runs with no more rounds than that only one of so many is counted, for all of them: a head
 // takes as long as some rounds.
 constexpr std::int64_t kShortRuns = 16;
+// What zip and the like go over is asked less and less often where it is never worth a head.
+constexpr std::uint32_t kMostSkipped = 4096;
 constexpr std::int64_t kBeginning = 10'000;  // ns: to look and to begin a program
 constexpr std::int64_t kMostRounds = 1 << 20;
 // A program asks after so long whether it is to go on, or after so many rounds; then signals are
@@ -62,11 +67,13 @@ constexpr int kMostLost = 2, kMostTrials = 8;
 
 struct HeadObject {
   PyObject_HEAD PyObject* loop;
-  enum Over : int { Range, Array, List, Iterator, While } over;
+  enum Over : int { Range, Array, List, Walked, Iterator, While } over;
   PyObject* iterable;          // the range, array, list or iterator
+  std::unique_ptr<Walk> walk;  // Walked: what the iterator goes over
   long long next, step, left;  // Range
-  Py_ssize_t position;      // Array, List; of a lazy array, how many elements have been handed out
-  PyObject* lazy;           // Iterator: over this lazy array; else null
+  Py_ssize_t
+      position;    // Array, List, Walked; of a lazy array, how many elements have been handed out
+  PyObject* lazy;  // Iterator: over this lazy array; else null
   std::int64_t operations;  // that the call had recorded at the beginning
   // Rounds until the next look, how many there are between two, and since the beginning; when it
   // was looked last, 0 where nobody has to know.
@@ -88,9 +95,11 @@ void look_again_after(HeadObject& head, std::int64_t rounds) {
 
 // Whether it goes over items at positions, and how many there are at this time.
 bool is_sized(const HeadObject& head) {
-  return head.over == HeadObject::Array || head.over == HeadObject::List;
+  return head.over == HeadObject::Array || head.over == HeadObject::List ||
+         head.over == HeadObject::Walked;
 }
 Py_ssize_t size_of(const HeadObject& head) {
+  if (head.over == HeadObject::Walked) return head.walk->rounds();
   if (head.over == HeadObject::List) return PyList_GET_SIZE(head.iterable);
   return PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0);
 }
@@ -133,12 +142,14 @@ Entered entered_with(const HeadObject& head, const Variables& variables,
     if (given.kind == Given::Kind::Other) given.identity = identity_of(variables[i].ptr());
   }
   if (head.over == HeadObject::Range) {
-    entered.over = Entered::Over::Range;
+    entered.over.kind = Walked::Kind::Range;
     const long long last = head.left > 0 ? head.next + (head.left - 1) * head.step : head.next;
-    entered.counts_up = head.next >= 0 && last >= 0;
+    entered.over.counts_up = head.next >= 0 && last >= 0;
+  } else if (head.over == HeadObject::Walked) {
+    entered.over = head.walk->walked();
   } else if (is_sized(head) || head.lazy != nullptr) {
-    entered.over = Entered::Over::Iterable;
-    entered.iterable = given_of(head.lazy != nullptr ? head.lazy : head.iterable);
+    entered.over.kind = Walked::Kind::Items;
+    entered.over.items = given_of(head.lazy != nullptr ? head.lazy : head.iterable);
   }
   return entered;
 }
@@ -149,6 +160,7 @@ bool is_left(const HeadObject& head) {
       return head.left > 0;
     case HeadObject::Array:
     case HeadObject::List:
+    case HeadObject::Walked:
       return head.position < size_of(head);
     case HeadObject::While:
       return true;
@@ -298,9 +310,12 @@ PyObject* next_of(PyObject* self) {
     case HeadObject::List:
       if (head.position >= size_of(head)) return nullptr;
       return Py_NewRef(PyList_GET_ITEM(head.iterable, head.position++));
-    case HeadObject::Iterator:
-      head.position += head.lazy != nullptr;
-      return Py_TYPE(head.iterable)->tp_iternext(head.iterable);
+    case HeadObject::Walked:
+    case HeadObject::Iterator: {
+      PyObject* item = Py_TYPE(head.iterable)->tp_iternext(head.iterable);
+      head.position += item != nullptr;
+      return item;
+    }
     case HeadObject::While:
       Py_RETURN_NONE;
   }
@@ -423,6 +438,8 @@ class Run {
   void fill() {
     frame_.forget_new_arrays();
     if (lists_) lists_->begin();
+    std::vector<PyObject*> items;
+    if (head_.over == HeadObject::Walked) head_.walk->add_items(items);
     for (const Input& input : version_.program.inputs) {
       switch (input.from) {
         case Input::From::Variable:
@@ -435,7 +452,8 @@ class Run {
           break;
         }
         case Input::From::Iterable:
-          put(input, borrow(head_.iterable));
+          put(input, borrow(items.empty() ? head_.iterable
+                                          : items[static_cast<std::size_t>(input.index)]));
           break;
       }
     }
@@ -444,11 +462,12 @@ class Run {
       frame_.set_integer(rounds->position, 0);
       if (head_.over == HeadObject::Range) {
         frame_.set_integer(rounds->count, head_.left);
-        frame_.set_integer(rounds->start, head_.next);
-        frame_.set_integer(rounds->step, head_.step);
+        frame_.set_integer(rounds->over.start, head_.next);
+        frame_.set_integer(rounds->over.step, head_.step);
       } else {
         frame_.set_integer(rounds->position, head_.position);
         if (head_.over == HeadObject::Array) frame_.set_integer(rounds->count, size_of(head_));
+        if (head_.over == HeadObject::Walked) put(rounds->over, *head_.walk);
       }
     }
   }
@@ -456,6 +475,16 @@ class Run {
   void put(const Input& input, const py::object& value) {
     frame_.put(input.value, value.ptr());
     if (lists_) lists_->given(value.ptr());
+  }
+
+  // The numbers of what the loop goes over.
+  void put(const Over& over, const Walk& walk) {
+    if (over.kind == Over::Kind::Range) {
+      frame_.set_integer(over.count, walk.count);
+      frame_.set_integer(over.step, walk.step);
+    }
+    if (over.start != ir::program::kNone) frame_.set_integer(over.start, walk.start);
+    for (std::size_t i = 0; i < over.parts.size(); ++i) put(over.parts[i], walk.parts[i]);
   }
 
   std::size_t launch() {
@@ -519,6 +548,8 @@ class Run {
   // Python does the next rounds.
   bool resume() {
     head_.enters = false;
+    if (head_.over == HeadObject::Walked)
+      Py_SETREF(head_.iterable, head_.walk->rest(head_.position).release().ptr());
     look_again_after(head_, 1);
     head_.counted = steady_ns();
     return end(Way::Resumed);
@@ -534,7 +565,7 @@ class Run {
     for (const ir::program::Rounds& rounds : exit.loops) {
       const bool is_next = exit.at_round && rounds.loop == exit.statement;
       given[py::str(".rest" + std::to_string(rounds.loop))] =
-          rest(rounds, frame_.integer(rounds.position) + (is_next ? 0 : 1));
+          walk_of(rounds.over).rest(frame_.integer(rounds.position) + (is_next ? 0 : 1));
     }
     entered_.clear();
     const auto empty = py::tuple(0);
@@ -553,26 +584,19 @@ class Run {
     return end(way);
   }
 
-  // What is left of an inner loop's rounds from a position on.
-  py::object rest(const ir::program::Rounds& rounds, std::int64_t position) {
+  Walk walk_of(const Over& over) {
     using enum ir::program::Where::Kind;
-    if (rounds.start == ir::program::kNone && rounds.array == ir::program::kNone) {
-      const py::object list =
-          frame_.get({.kind = Object, .reg = rounds.count, .parts = {}}, entered_);
-      py::object iterator = steal(PyObject_GetIter(list.ptr()));
-      iterator.attr("__setstate__")(position);
-      return iterator;
-    }
-    const std::int64_t count = frame_.integer(rounds.count);
-    if (rounds.start != ir::program::kNone) {
-      const std::int64_t start = frame_.integer(rounds.start), step = frame_.integer(rounds.step);
-      const py::object range = borrow(reinterpret_cast<PyObject*>(&PyRange_Type));
-      const auto all = range(start, start + count * step, step);
-      return steal(PyObject_GetIter(steal(PySequence_GetSlice(all.ptr(), position, count)).ptr()));
-    }
-    const py::object array =
-        frame_.get({.kind = Array, .reg = rounds.array, .parts = {}}, entered_);
-    return steal(PyObject_GetIter(steal(PySequence_GetSlice(array.ptr(), position, count)).ptr()));
+    Walk walk;
+    walk.kind = over.kind;
+    if (over.count != ir::program::kNone) walk.count = frame_.integer(over.count);
+    if (over.start != ir::program::kNone) walk.start = frame_.integer(over.start);
+    if (over.step != ir::program::kNone) walk.step = frame_.integer(over.step);
+    if (over.array != ir::program::kNone)
+      walk.items = frame_.get({.kind = Array, .reg = over.array, .parts = {}}, entered_);
+    if (over.list != ir::program::kNone)
+      walk.items = frame_.get({.kind = Object, .reg = over.list, .parts = {}}, entered_);
+    for (const Over& part : over.parts) walk.parts.push_back(walk_of(part));
+    return walk;
   }
 
   void take_variables(const py::object& locals) {
@@ -664,6 +688,7 @@ void destroy(PyObject* self) {
   Py_CLEAR(head.loop);
   Py_CLEAR(head.iterable);
   Py_CLEAR(head.lazy);
+  std::destroy_at(&head.walk);
   std::destroy_at(&head.version);
   type->tp_free(self);
   Py_DECREF(type);
@@ -674,6 +699,9 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(head_of(self)->loop);
   Py_VISIT(head_of(self)->iterable);
   Py_VISIT(head_of(self)->lazy);
+  std::vector<PyObject*> items;
+  if (head_of(self)->walk) head_of(self)->walk->add_items(items);
+  for (PyObject* each : items) Py_VISIT(each);
   return 0;
 }
 
@@ -682,25 +710,17 @@ int clear(PyObject* self) {
   return 0;
 }
 
-// Of a range whose numbers have 64 bits.
 bool read_range(PyObject* range, HeadObject& head) {
-  long long parts[3];
-  const char* names[] = {"start", "stop", "step"};
-  for (int i = 0; i < 3; ++i) {
-    const py::object part = steal(PyObject_GetAttrString(range, names[i]));
-    int overflow = 0;
-    parts[i] = PyLong_AsLongLongAndOverflow(part.ptr(), &overflow);
-    if (overflow != 0) return false;
-  }
-  const Py_ssize_t count = PyObject_Size(range);
-  if (count < 0) {
-    PyErr_Clear();
-    return false;
-  }
-  head.next = parts[0];
-  head.step = parts[2];
-  head.left = count;
-  return true;
+  return guard(
+             [&] {
+               const std::optional<Walk> walk = walk_of_range(range);
+               if (!walk) return 0;
+               head.next = walk->start;
+               head.step = walk->step;
+               head.left = walk->count;
+               return 1;
+             },
+             -1) > 0;
 }
 
 // After how many rounds a new head looks for the first time: after fewer where a round is known to
@@ -741,6 +761,32 @@ bool is_list_of_numbers(PyObject* object) {
   return PyList_GET_SIZE(object) > 0 && guard(is_known, 0) != 0;
 }
 
+// What a loop goes over that has `zip(...)`, `enumerate(...)` or `reversed(...)` in its head. Null:
+// it is not known, or there are too few rounds for a head; then the next loops are not asked.
+std::unique_ptr<Walk> walk_over(LoopState& loop, PyObject* iterator) {
+  const bool is_called = loop.text.statement.value.kind == numpy_shim::program::Expr::Kind::Call;
+  if (!is_called || loop.unwalked > 0) {
+    loop.unwalked -= loop.unwalked > 0;
+    return nullptr;
+  }
+  std::unique_ptr<Walk> made;
+  guard(
+      [&] {
+        if (std::optional<Walk> walk = walk_of_iterator(iterator))
+          made = std::make_unique<Walk>(std::move(*walk));
+        return 0;
+      },
+      0);
+  if (PyErr_Occurred()) PyErr_Clear();
+  if (made && (made->rounds() >= kFirstLook || program_tests().eager)) {
+    loop.skips_walks = 0;
+    return made;
+  }
+  loop.skips_walks = std::clamp<std::uint32_t>(2 * loop.skips_walks, kShortRuns, kMostSkipped);
+  loop.unwalked = loop.skips_walks;
+  return nullptr;
+}
+
 // Whether a run of the loop is over before it would be looked at, or before a program had begun.
 bool is_short_run(const LoopState& loop, PyObject* iterable) {
   if (Call::active() || program_tests().eager || is_lazy(iterable)) return false;
@@ -758,27 +804,32 @@ bool is_short_run(const LoopState& loop, PyObject* iterable) {
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
   LoopState& state = loop_state(loop);
   const bool is_while = state.text.statement.kind == numpy_shim::program::Statement::Kind::While;
-  const bool may_go_over = PyRange_Check(iterable) || PyArray_CheckExact(iterable) ||
-                           is_lazy(iterable) || is_list_of_numbers(iterable);
   const bool is_tested = program_tests().eager && !state.is_closed;
-  if (!is_while && (!may_go_over || !(is_tested || state.may_become_native()))) {
-    if (!may_go_over && state.why_not.empty())
+  const bool is_tried = is_while || is_tested || state.may_become_native();
+  const bool is_plain = PyRange_Check(iterable) || PyArray_CheckExact(iterable) ||
+                        is_lazy(iterable) || is_list_of_numbers(iterable);
+  std::unique_ptr<Walk> walk;
+  if (!is_while && !is_plain && is_tried) walk = walk_over(state, iterable);
+  if (!is_while && (!is_tried || (!is_plain && !walk))) {
+    if (!is_plain && state.why_not.empty())
       state.why_not = "it goes over something else than a range, an array or a list of numbers";
     return PyObject_GetIter(iterable);
   }
-  const bool is_short = !is_while && is_short_run(state, iterable);
+  const bool is_short = !is_while && !walk && is_short_run(state, iterable);
   if (is_short && ++state.short_runs % kShortRuns != 0) return PyObject_GetIter(iterable);
   auto* self = reinterpret_cast<HeadObject*>(head_type->tp_alloc(head_type, 0));
   if (self == nullptr) return nullptr;
   new (&self->version) std::shared_ptr<Version>;
+  new (&self->walk) std::unique_ptr<Walk>(std::move(walk));
   self->weight = is_short ? kShortRuns : 1;
   Py_INCREF(loop);
   self->loop = loop;
   if (const Call* call = Call::active()) self->operations = call->operations();
   if (is_while) {
     self->over = HeadObject::While;
-  } else if (PyRange_Check(iterable) &&
-             guard([&] { return static_cast<int>(read_range(iterable, *self)); }, -1) > 0) {
+  } else if (self->walk) {
+    self->over = HeadObject::Walked;
+  } else if (PyRange_Check(iterable) && read_range(iterable, *self)) {
     self->over = HeadObject::Range;
   } else if (PyArray_CheckExact(iterable) &&
              PyArray_NDIM(reinterpret_cast<PyArrayObject*>(iterable)) > 0) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "pyext/bind/numpy/numpy_facts.h"
@@ -18,12 +19,13 @@ using Object = rt::Lists::Object;
 PyObject* object_at(Object address) { return reinterpret_cast<PyObject*>(address); }
 Object address_of(PyObject* object) { return reinterpret_cast<Object>(object); }
 
-// Null: there is none.
+// Of a list or a tuple; null: there is none.
 PyObject* item_of(Object list, rt::Lists::Index index) {
   PyObject* of = object_at(list);
-  const Py_ssize_t count = PyList_GET_SIZE(of);
+  const Py_ssize_t count = Py_SIZE(of);
   if (index < 0) index += count;
-  return index >= 0 && index < count ? PyList_GET_ITEM(of, index) : nullptr;
+  if (index < 0 || index >= count) return nullptr;
+  return PyList_CheckExact(of) ? PyList_GET_ITEM(of, index) : PyTuple_GET_ITEM(of, index);
 }
 
 bool read_truth(Object list, rt::Lists::Index index, void* result) {
@@ -33,9 +35,26 @@ bool read_truth(Object list, rt::Lists::Index index, void* result) {
   return false;
 }
 
+// An integer of one digit, which is what most are. Python's own function asks more.
+std::optional<rt::Lists::Index> digit_of(PyObject* integer) {
+  auto* number = reinterpret_cast<PyLongObject*>(integer);
+#if PY_VERSION_HEX >= 0x030C0000
+  if (PyUnstable_Long_IsCompact(number)) return PyUnstable_Long_CompactValue(number);
+#else
+  const Py_ssize_t digits = Py_SIZE(number);
+  if (digits == 0) return 0;
+  if (digits == 1 || digits == -1) return digits * static_cast<Py_ssize_t>(number->ob_digit[0]);
+#endif
+  return {};
+}
+
 bool read_integer(Object list, rt::Lists::Index index, void* result) {
   PyObject* item = item_of(list, index);
   if (item == nullptr || !PyLong_CheckExact(item)) return true;
+  if (const auto digit = digit_of(item)) {
+    *static_cast<rt::Lists::Index*>(result) = *digit;
+    return false;
+  }
   int overflow = 0;
   *static_cast<rt::Lists::Index*>(result) = PyLong_AsLongLongAndOverflow(item, &overflow);
   return overflow != 0;
@@ -92,6 +111,13 @@ bool read_numpy(int dtype, Object list, rt::Lists::Index index, void* result) {
 bool read_list(Object list, rt::Lists::Index index, void* result) {
   PyObject* item = item_of(list, index);
   if (item == nullptr || !PyList_CheckExact(item)) return true;
+  *static_cast<Object*>(result) = address_of(item);
+  return false;
+}
+
+bool read_tuple(int size, Object list, rt::Lists::Index index, void* result) {
+  PyObject* item = item_of(list, index);
+  if (item == nullptr || !PyTuple_CheckExact(item) || PyTuple_GET_SIZE(item) != size) return true;
   *static_cast<Object*>(result) = address_of(item);
   return false;
 }
@@ -188,6 +214,7 @@ ListAccess::ListAccess()
     : functions_{&made_,
                  [](Object list) -> rt::Lists::Index { return PyList_GET_SIZE(object_at(list)); },
                  {read_truth, read_integer, read_real, read_complex, read_list},
+                 read_tuple,
                  read_numpy,
                  {make_truth, make_integer, make_real, make_complex},
                  {object_for<make_truth>, object_for<make_integer>, object_for<make_real>,

@@ -27,11 +27,6 @@ std::unordered_set<PyObject*>& continuation_codes() {
   return *codes;
 }
 
-bool is_same(const Entered& a, const Entered& b) {
-  return a.variables == b.variables && a.over == b.over && a.iterable == b.iterable &&
-         a.counts_up == b.counts_up && a.has_chances == b.has_chances;
-}
-
 struct LoopObject {
   PyObject_HEAD LoopState* state;
 };
@@ -125,10 +120,10 @@ std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
                                                 const Names& names,
                                                 ProgramWorld::GivenOf given_of) {
   if (is_closed) return nullptr;
-  const auto is_known = [&](const Entered& each) { return is_same(each, entered); };
+  const auto is_known = [&](const Entered& each) { return each == entered; };
   if (std::ranges::any_of(refused, is_known)) return nullptr;
   for (const auto& version : versions)
-    if (is_same(version->entered, entered) && version->world->is_of(names.globals)) {
+    if (version->entered == entered && version->world->is_of(names.globals)) {
       if (version->world->is_current(variables, given_of)) return version;
       std::erase(versions, version);
       break;

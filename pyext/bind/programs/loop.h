@@ -80,6 +80,8 @@ struct LoopState {
     return refused.empty() || !versions.empty() || ++looked_for % kLookEach == 0;
   }
   std::uint32_t looked_for = 0, short_runs = 0;
+  // For so many runs it is not asked what zip and the like go over; and for how many the last time.
+  std::uint32_t unwalked = 0, skips_walks = 0;
   // The program for variables of these types, if there is one or one may be made. Why not otherwise
   // is remembered.
   void close(const std::string& why);

@@ -61,8 +61,8 @@ std::size_t size_of(PyObject* tuple) {
 }
 
 // Builtins whose meaning a program knows.
-constexpr std::array kBuiltins = {"abs", "bool", "complex", "float", "int",
-                                  "len", "max",  "min",     "range"};
+constexpr std::array kBuiltins = {"abs", "bool", "complex", "enumerate", "float",    "int",
+                                  "len", "max",  "min",     "range",     "reversed", "zip"};
 
 // Functions of NumPy's that are no ufuncs, likewise.
 constexpr std::array kOfNumPy = {

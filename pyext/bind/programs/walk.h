@@ -1,0 +1,37 @@
+// What does a `for` go over, as Python's objects: what an iterator that nothing else knows will
+// hand out, and an iterator over what is left of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/program/program.h"
+#include "numpy_shim/program/typing.h"
+#include "pyext/bind/common.h"
+
+namespace ufuse::pyext {
+
+struct Walk {
+  ir::program::Over::Kind kind = ir::program::Over::Kind::Range;
+  py::object items;                             // an array or a list
+  std::int64_t start = 0, step = 0, count = 0;  // of a range; enumerate: start
+  std::vector<Walk> parts;
+
+  // How many rounds there are at this time.
+  std::int64_t rounds() const;
+  numpy_shim::program::Walked walked() const;
+  // An iterator from a round on.
+  py::object rest(std::int64_t position) const;
+  // Its arrays and lists.
+  void add_items(std::vector<PyObject*>& to) const;
+};
+
+// Of a range whose numbers have 64 bits.
+std::optional<Walk> walk_of_range(PyObject* range);
+// Of what zip, enumerate and reversed have made in the head of a loop, over ranges, arrays and
+// lists. Nothing where somebody else may have the iterator, or one inside of it, or where it has
+// begun.
+std::optional<Walk> walk_of_iterator(PyObject* iterator);
+
+}  // namespace ufuse::pyext

@@ -1,0 +1,215 @@
+"""Do native loops over enumerate, zip and reversed ranges do what Python does?
+
+Over lists, arrays and ranges of several lengths, in loops and inside of them, with lists that grow in
+the meantime, and with iterators that somebody else has too.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from test_native_loops import check, looped, told
+from ufuse.source import heads
+
+
+def counted(x):
+    s = 0
+    for i, v in enumerate(x):
+        s += i * v
+    return s, i, v
+
+
+def counted_from(x, k):
+    s = 0
+    for i, v in enumerate(x, k):
+        s += i * v
+    return s, i, v
+
+
+def side_by_side(x, y):
+    s = 0
+    for a, b in zip(x, y):
+        s += a * b
+    return s, a, b
+
+
+def three_side_by_side(x, y, n):
+    s = 0
+    for a, b, c in zip(x, range(n), y):
+        s += a * b + c
+    else:
+        s = -s
+    return s
+
+
+def counted_pairs(x, y):
+    s = 0.0
+    for i, (a, b) in enumerate(zip(x, y)):
+        if a > b:
+            continue
+        if i > 20:
+            break
+        s += a * i
+    return s, i
+
+
+def backwards(n):
+    s = []
+    for i in reversed(range(n)):
+        s.append(i)
+    for j in reversed(range(2, n, 3)):
+        s.append(j)
+    return s
+
+
+def inside(x, y):
+    s = 0
+    for _ in range(3):
+        for i, a in enumerate(x):
+            for b, c in zip(y, reversed(range(i + 1))):
+                s += a * b - c
+    return s
+
+
+def grow(x, y):
+    n = 0
+    for a, b in zip(x, y):
+        if a < 5 and len(x) < 12:
+            x.append(a + 1)
+        if b < 5 and len(y) < 12:
+            y.append(b + 2)
+        n += 1
+    return n, x, y
+
+
+def grow_inside(x, y):
+    n = 0
+    for k in range(3):
+        for i, a in enumerate(x):
+            if a < 5 + k and len(x) < 12:
+                x.append(a + 1)
+            n += i
+    return n, x
+
+
+def somebody_has_it(x, y):
+    z = zip(x, y)
+    s = 0
+    for a, b in z:
+        s += a * b
+        if s > 3:
+            break
+    for a, _ in z:
+        s -= a
+    return s, list(z)
+
+
+def one_iterator_twice(x, y):
+    s = 0
+    it = iter(x)
+    for a, b in zip(it, it):
+        s += a - 2 * b
+    return s, list(it)
+
+
+def strict(x, y):
+    s = 0
+    for a, b in zip(x, y, strict=True):
+        s += a * b
+    return s
+
+
+def taken_out(x, y):
+    it = iter(x)
+    s = 0
+    for i, a in enumerate(it):
+        s += a
+        if i % 3 == 0:
+            next(it, None)
+    return s
+
+
+def rows(m, y):
+    s = 0.0
+    for row, v in zip(m, y):
+        for i, a in enumerate(row):
+            s += a * v + i
+    return s
+
+
+def items_as_targets(x, y):
+    out = [0] * (len(x) + 1)
+    for i, out[i] in enumerate(x):  # noqa: B007
+        pass
+    for k, y[k] in enumerate(x):
+        y[k] += 1
+    return out, y
+
+
+def one_tuple(x, y):
+    s = 0
+    for t in zip(x, y):
+        s += t[0] * t[1]
+    return s, t
+
+
+X = [float(i) for i in range(30)]
+A = np.arange(30.0)
+M = np.arange(24.0).reshape(4, 6)
+PAIRS = [
+    (X, X[::-1]),
+    (A, X),
+    ([1, 2, 3], A),
+    (X[:5], [1, 2, 3]),
+    ([], X),
+    (X, []),
+    ([1, 2.5, 3], X),
+    (X, [1, None, 2]),
+    ([1, 2, 3], ["a", 2, 3]),
+    ((1, 2, 3), X),
+    (A.astype("f4"), A),
+    ([2**62] * 3, [3, 4, 5]),
+    ([1.0, float("nan"), 2.0], X),
+    ([np.float64(1)] * 3, X),
+]
+OF_PAIRS = [
+    *(side_by_side, counted_pairs, somebody_has_it, one_iterator_twice, strict, taken_out),
+    one_tuple,
+]
+CASES = [
+    *((function, *pair) for function, pair in itertools.product(OF_PAIRS, PAIRS)),
+    *((counted, pair[0]) for pair in PAIRS),
+    *((three_side_by_side, *pair, n) for pair in PAIRS[:6] for n in (0, 4)),
+    *((inside, pair[0][:4], pair[1][:4]) for pair in PAIRS),
+    *((counted_from, X[:5], start) for start in (5, 2**63 - 2, np.int64(4), True, 2.5, 2**70)),
+    (counted_from, A, -3),
+    *((backwards, n) for n in (0, 5, 17)),
+    (grow, [1, 2, 3], [4, 5]),
+    (grow, [1.0], [2.0, 3.0]),
+    (grow, [1, 2], [1, 2, 3, 4]),
+    (grow_inside, [1, 2, 3], 0),
+    (grow_inside, [1.5], 0),
+    (rows, M, X),
+    (rows, M, A[:2]),
+    (rows, [[1.0, 2], [3, 4]], X),
+    (items_as_targets, [1, 2, 3], [0] * 5),
+    (items_as_targets, A[:3], [0.0] * 4),
+]
+
+
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
+def test_it_is_what_python_does(case):
+    check(*case, native=False, most=12)
+
+
+@pytest.mark.parametrize(
+    "function", [side_by_side, counted_pairs, counted, backwards, inside, grow, rows, one_tuple]
+)
+def test_they_are_native(function):
+    made = looped(function)
+    args = next(case[1:] for case in CASES if case[0] is function)
+    with told(eager=True):
+        made(*args)
+    facts = [loop.facts for loop in heads.loops_of(made.__code__)]
+    assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
