@@ -138,3 +138,59 @@ def test_clip_is_part_of_the_loops_when_scipy_is_there():
     found = ufuse.jit(lambda x: (x * 2).clip(0.2, 0.9) + 1).explain(np.ones(9))
     assert found.notes == ()
     assert len(found.groups) == 1
+
+
+@ufuse.jit
+def distance(x, target):
+    return ((x - target) ** 2).sum() + np.abs(x).sum()
+
+
+def nearest(target):
+    optimize = pytest.importorskip("scipy.optimize")
+    shifted = target * 2 + 1
+    found = optimize.minimize(distance, np.zeros(3), args=(shifted,), method="Nelder-Mead")
+    return found.x - shifted, found.nfev
+
+
+def test_jitted_functions_that_other_packages_call_are_calls_of_their_own():
+    search = ufuse.jit(nearest)
+    target = np.arange(3.0)
+    ours = [search(target) for _ in range(4)]
+    assert distance._dispatcher.counts[1] > 0  # recorded for itself
+    theirs = nearest(target)
+    for found in ours:
+        assert found[0].tobytes() == theirs[0].tobytes()
+        assert found[1] == theirs[1]
+
+
+ROOM = np.zeros(3)
+
+
+@ufuse.jit
+def counted(t):
+    ROOM[0] += 1
+    ROOM[1:] += t
+    return float((ROOM * t).sum())
+
+
+def integrated(x):
+    integrate = pytest.importorskip("scipy.integrate")
+    before = ROOM * 2
+    ROOM[1] = x[0] * 3
+    kept = x * ROOM
+    value = integrate.fixed_quad(np.vectorize(counted), 0.0, 1.0, n=4)
+    behind = ROOM + 1
+    ROOM[2] -= x[1]
+    return before, kept, value[0], behind
+
+
+def test_jitted_functions_that_other_packages_call_write_what_the_caller_knows():
+    told = []
+    for function in (integrated, ufuse.jit(integrated)):
+        ROOM[:] = 0
+        told.append([function(np.array([1.5, 2.5, 3.5])) for _ in range(4)])
+        told[-1].append(ROOM.copy())
+    for theirs, ours in zip(*told, strict=True):
+        for a, b in zip(theirs, ours, strict=True):
+            assert type(a) is type(b)
+            assert np.asarray(a).tobytes() == np.asarray(b).tobytes()

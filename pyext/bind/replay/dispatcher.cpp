@@ -386,82 +386,90 @@ py::object go_elsewhere(State& state, const Signature& signature, Replay& replay
   return {};
 }
 
+// Answers a call that is no part of another one.
+PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  if (state.unseen.takes_next()) return run_unseen(state, args, flags, keywords);
+  const tracer::Account::Open open(state.account);
+  if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
+  const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
+  if (!state.guards.hold()) {
+    state.entries.clear();
+    return trace_or_plain(state, args, flags, keywords).release().ptr();
+  }
+  if (!readable) return trace_or_plain(state, args, flags, keywords).release().ptr();
+  for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
+    if (!(*it)->matches(state.signature, state.numbers) || !(*it)->error_state.is_current())
+      continue;
+    if (it != state.entries.begin()) state.entries.splice(state.entries.begin(), state.entries, it);
+    // Other threads may drop the entry while this one runs without the GIL.
+    const std::shared_ptr<Entry> entry = state.entries.front();
+    if (!entry->recording || entry->fails_mostly())
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
+    const bool is_final = entry->recording->is_final();
+    const tracer::Ledger::Turn turn =
+        state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
+                    : tracer::Ledger::Turn{};
+    const std::int64_t start = turn.timed ? steady_ns() : 0;
+    // Allocating memory may run Python code, which may call this dispatcher again.
+    Signature signature = std::move(state.signature);
+    std::vector<py::object> numbers = std::move(state.numbers);
+    py::object result;
+    bool record = false;
+    if (turn.plain) {
+      result = steal(run_plain(state, args, flags, keywords));
+    } else {
+      Replay replay(signature);
+      const Replay::End end = replay.follow(*entry->recording, numbers);
+      std::vector<std::shared_ptr<Entry>> used;
+      if (end == Replay::End::Done) {
+        ++entry->answered;
+        result = replay.result();
+      } else if (end == Replay::End::Elsewhere) {
+        result = go_elsewhere(state, signature, replay, used, record);
+      }
+      if (!result) replay.take_back();
+    }
+    state.signature = std::move(signature);
+    numbers.clear();
+    state.numbers = std::move(numbers);
+    if (turn.timed && result) {
+      const std::int64_t taken = steady_ns() - start;
+      entry->ledger.took(turn, taken, is_final, state.account);
+      if (turn.plain) compare_recordings(state, args, flags, keywords, taken);
+    } else if (result) {
+      entry->ledger.passed(turn, state.account);
+    }
+    if (turn.plain) {
+      if (!turn.timed) hand_on(state, entry->ledger);
+      return result.release().ptr();
+    }
+    if (result) {
+      ++state.replayed;
+      state.unused = 0;
+      return result.release().ptr();
+    }
+    if (record) break;
+    entry->failed += is_final;
+    return trace_or_plain(state, args, flags, keywords).release().ptr();
+  }
+  if (state.warned_of_numbers) return trace_or_plain(state, args, flags, keywords).release().ptr();
+  if ((state.fruitless >= kFruitless || state.unused >= kUnused) && ++state.skipped % kRetry != 0)
+    return trace_or_plain(state, args, flags, keywords).release().ptr();
+  return trace_if_affordable(state, args, flags, keywords).release().ptr();
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   if (stack_is_full()) return nullptr;
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    if (Call::active() || !state.codes.hold())
+    const Call* around = Call::active();
+    const bool is_part = around != nullptr && !around->in_untraced_code();
+    if (is_part || !state.codes.hold())
       return PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
-    if (state.unseen.takes_next()) return run_unseen(state, args, flags, keywords);
-    const tracer::Account::Open open(state.account);
-    if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
-    const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
-    if (!state.guards.hold()) {
-      state.entries.clear();
-      return trace_or_plain(state, args, flags, keywords).release().ptr();
-    }
-    if (!readable) return trace_or_plain(state, args, flags, keywords).release().ptr();
-    for (auto it = state.entries.begin(); it != state.entries.end(); ++it) {
-      if (!(*it)->matches(state.signature, state.numbers) || !(*it)->error_state.is_current())
-        continue;
-      if (it != state.entries.begin())
-        state.entries.splice(state.entries.begin(), state.entries, it);
-      // Other threads may drop the entry while this one runs without the GIL.
-      const std::shared_ptr<Entry> entry = state.entries.front();
-      if (!entry->recording || entry->fails_mostly())
-        return trace_or_plain(state, args, flags, keywords).release().ptr();
-      const bool is_final = entry->recording->is_final();
-      const tracer::Ledger::Turn turn =
-          state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
-                      : tracer::Ledger::Turn{};
-      const std::int64_t start = turn.timed ? steady_ns() : 0;
-      // Allocating memory may run Python code, which may call this dispatcher again.
-      Signature signature = std::move(state.signature);
-      std::vector<py::object> numbers = std::move(state.numbers);
-      py::object result;
-      bool record = false;
-      if (turn.plain) {
-        result = steal(run_plain(state, args, flags, keywords));
-      } else {
-        Replay replay(signature);
-        const Replay::End end = replay.follow(*entry->recording, numbers);
-        std::vector<std::shared_ptr<Entry>> used;
-        if (end == Replay::End::Done) {
-          ++entry->answered;
-          result = replay.result();
-        } else if (end == Replay::End::Elsewhere) {
-          result = go_elsewhere(state, signature, replay, used, record);
-        }
-        if (!result) replay.take_back();
-      }
-      state.signature = std::move(signature);
-      numbers.clear();
-      state.numbers = std::move(numbers);
-      if (turn.timed && result) {
-        const std::int64_t taken = steady_ns() - start;
-        entry->ledger.took(turn, taken, is_final, state.account);
-        if (turn.plain) compare_recordings(state, args, flags, keywords, taken);
-      } else if (result) {
-        entry->ledger.passed(turn, state.account);
-      }
-      if (turn.plain) {
-        if (!turn.timed) hand_on(state, entry->ledger);
-        return result.release().ptr();
-      }
-      if (result) {
-        ++state.replayed;
-        state.unused = 0;
-        return result.release().ptr();
-      }
-      if (record) break;
-      entry->failed += is_final;
-      return trace_or_plain(state, args, flags, keywords).release().ptr();
-    }
-    if (state.warned_of_numbers)
-      return trace_or_plain(state, args, flags, keywords).release().ptr();
-    if ((state.fruitless >= kFruitless || state.unused >= kUnused) && ++state.skipped % kRetry != 0)
-      return trace_or_plain(state, args, flags, keywords).release().ptr();
-    return trace_if_affordable(state, args, flags, keywords).release().ptr();
+    if (around == nullptr) return answer(state, args, flags, keywords);
+    // Untraced code calls it, an optimizer for example, with real arrays and as often as it likes.
+    const Call::Aside aside;
+    return answer(state, args, flags, keywords);
   });
 }
 
