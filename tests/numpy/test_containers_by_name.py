@@ -2,6 +2,8 @@
 for whoever looks at them in between?
 """
 
+import collections
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -147,3 +149,35 @@ def test_containers_are_one_object(function: Callable[..., Any], given: Any) -> 
     plain, ours = World(), World()
     for _ in range(3):
         assert seen(jitted, ours, given) == seen(function, plain, given)
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+def looked_into(pairs, scale):
+    last = pairs[-1]
+    first = pairs[0]
+    total = scale * 0
+    for pair in pairs:
+        total = total + pair[0] * scale
+    if isinstance(last[1], np.ndarray):
+        last[1][0] += 1
+    return total, first, pairs, last
+
+
+@pytest.mark.parametrize("count", [3, 255, 256, 300, 5000])
+@pytest.mark.parametrize(
+    "last",
+    [(1, 2), (1, np.arange(3.0)), Pair(2, np.arange(3.0)), [3, np.float32(2)], [4, [np.ones(2)]]],
+)
+def test_many_containers_in_one(count, last):
+    scale = np.arange(4.0)
+    both = [[*((i, i + 1) for i in range(count)), copy.deepcopy(last)] for _ in range(2)]
+    function = ufuse.jit(looked_into)
+    for _ in range(3):
+        ours, theirs = function(both[0], scale), looked_into(both[1], scale)
+        assert ours[0].tobytes() == theirs[0].tobytes()
+        assert ours[1] is both[0][0]
+        assert ours[2] is both[0]
+        assert ours[3] is both[0][-1]
+        assert repr(both[0][-1]) == repr(both[1][-1])

@@ -31,6 +31,19 @@ void begin(bool fast, bool debug) {
 
 py::object wrap(py::handle object) { return active_call().add_argument(object.ptr()); }
 
+// Where a container has too many inside, its call is not recorded.
+bool is_walked(py::handle container) {
+  std::size_t containers = 0;
+  const bool has_arrays = any_inside(container.ptr(), Into::All, [&](PyObject* each) {
+    const bool is_plain =
+        PyTuple_CheckExact(each) || PyList_CheckExact(each) || PyDict_CheckExact(each);
+    containers += is_plain;
+    const bool is_other = PyTuple_Check(each) && !is_plain;  // into which the walk does not look
+    return is_other || is_lazy(each) || PyArray_Check(each) || PyArray_CheckScalar(each);
+  });
+  return has_arrays || (containers > 1 && containers <= kMaxContainers);
+}
+
 py::list finish(const py::list& results, py::handle returned, const py::list& arguments) {
   Call& call = active_call();
   if (Call::is_recording() && call.session().is_pure())
@@ -392,6 +405,10 @@ void bind_session(py::module_& m) {
         return found;
       },
       "The copies that traced code has changed.");
+  m.def("is_walked", is_walked, py::arg("container"),
+        "Whether a container of the caller's holds arrays or scalars of NumPy's, or containers "
+        "that a "
+        "recording may have to know as the caller's own.");
   m.def("wrap", wrap, py::arg("object"),
         "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object "
         "gives the same lazy array); anything "

@@ -122,6 +122,7 @@ void Signature::clear() {
   owners.clear();
   containers_.clear();
   inside_ = 0;
+  items_ = 0;
   held_.clear();
   hash = 0;
 }
@@ -201,12 +202,14 @@ bool Signature::add(PyObject* object, int depth) {
 
 bool Signature::add_container(PyObject* object, int depth) {
   const bool is_tuple = PyTuple_CheckExact(object), is_list = PyList_CheckExact(object);
-  if (depth == kMaxDepth || PyObject_Size(object) > (inside_ > 0 ? kMaxHeld : kMaxItems))
+  const Py_ssize_t size = PyObject_Size(object);
+  items_ += size;
+  if (depth == kMaxDepth || size > (inside_ > 0 ? kMaxHeld : kMaxItems) || items_ > kMaxItems ||
+      containers_.size() == kMaxContainers)
     return false;
   if (std::ranges::find(containers_, object) != containers_.end()) return false;
   containers_.push_back(object);
   if (is_tuple || is_list) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
     words.insert(words.end(), {is_tuple ? kTuple : kList, static_cast<std::uint64_t>(size)});
     for (Py_ssize_t i = 0; i < size; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(object, i);

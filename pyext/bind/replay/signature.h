@@ -23,6 +23,10 @@ struct NumberPlaces {
   bool has_name(PyObject* name) const;
 };
 
+// So many containers inside one another and side by side; telling more apart would take longer than
+// many a function.
+constexpr std::size_t kMaxContainers = 256;
+
 struct Signature {
   std::vector<std::uint64_t> words;  // all that is compared by value
   std::vector<PyObject*> objects;  // borrowed; compared by identity (None, strings, keyword names)
@@ -57,7 +61,8 @@ struct Signature {
   bool arrays_are_apart();
 
   ObjectSchemas* schemas_ = nullptr;
-  int inside_ = 0;  // of so many objects the attributes are being read
+  Py_ssize_t items_ = 0;  // in all containers
+  int inside_ = 0;        // of so many objects the attributes are being read
   // Items of lists and dicts, and attributes. Another thread may remove them while a loop runs.
   std::vector<py::object> held_;
   std::vector<PyObject*> containers_;

@@ -96,6 +96,8 @@ class Arguments:
             return self._memo[key]
         if is_lazy(value) or is_a(value, _LEAVES):
             made = _core.wrap(value)
+        elif kind in (tuple, list, dict) and not _core.is_walked(value):
+            made = value
         elif is_a(value, tuple):
             items = yield from self._items(_values(value))
             if key in self._memo:
