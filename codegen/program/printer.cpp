@@ -264,6 +264,15 @@ class ProgramPrinter : private ProgramNames {
       case NewObject:
         return through_memory(s,
                               function("make", dtype(s.args[0]), s) + "lists.made, &given, &made)");
+      case NoteItem:
+        return exit_where(
+            "lists.note(lists.made, " + names({s.args[0], s.args[1], s.args[3]}) + ")", s.exit);
+      case NoteEnd:
+        return exit_where("lists.note(lists.made, " + name(s.args[0]) + ", lists.length(" +
+                              name(s.args[0]) + "), " + name(s.args[1]) + ")",
+                          s.exit);
+      case KeepItems:
+        return line("lists.keep(lists.made);");
       case AppendItem:
         return exit_where("lists.append(lists.made, " + names(s.args) + ")", s.exit);
       case Guard:

@@ -10,7 +10,7 @@ struct Lists {
   using Object = __UINT64_TYPE__;
   using Index = __INT64_TYPE__;
 
-  void* made;  // the objects that the statement at hand has made
+  void* made;  // the objects that the statement at hand has made, and what it has noted
   Index (*length)(Object list);
   // Those below are true where the program has to exit.
   // An item of its kind, of a list or a tuple; NaNs are left to Python, for which one and the same
@@ -28,6 +28,10 @@ struct Lists {
                            bool in_place, Object* result);
   bool (*append)(void* made, Object list, Object object);
 
+  // What an item was before it becomes an object, or that there was none at this place.
+  bool (*note)(void* made, Object list, Index index, Object object);
+
+  void (*keep)(void* made);  // forgets what has been noted
   // Of what object_for has made.
   void (*store)(void* made, Object list, Index index, const void* number, Object object);
 };

@@ -234,6 +234,12 @@ class Printer {
         return line("store item " + list(s.args));
       case NewObject:
         return line(result + whose(s) + "object of " + list(s.args) + at);
+      case NoteItem:
+        return line("note item " + list(s.args) + at);
+      case NoteEnd:
+        return line("note end " + list(s.args) + at);
+      case KeepItems:
+        return line("keep items");
       case AppendItem:
         return line("append " + list(s.args) + at);
       case Guard:

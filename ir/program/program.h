@@ -184,16 +184,20 @@ struct Step {
     StoreItem,  // an item = the number args[2], by the object args[3] that is for it
     NewObject,  // result = an object of the number args[0]; exits as ObjectFor does
     AppendItem,  // the object args[1] behind the items of args[0]; exits where there is no memory
-    Guard,       // exits where args[0] is false
-    Poll,        // asks from time to time whether to go on
-    Chance,      // for tests: exits where so many of these steps have been passed
-    If,          // where args[0]: body, else other
-    Count,       // for result from 0 below args[0], or, of a list, how many items it has then: body
-    Repeat,      // for ever: body
-    Break,       // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
-    Continue,    // the next round of that loop
-    Block,       // body, once
-    Exit,        // always
+    NoteItem,    // keeps the item of StoreItem aside, which has the same args, and gets them back
+               // where the program exits before the next KeepItems; exits where there is no memory
+    NoteEnd,    // the same of AppendItem
+    KeepItems,  // what has been noted stays as it is now
+    Guard,      // exits where args[0] is false
+    Poll,       // asks from time to time whether to go on
+    Chance,     // for tests: exits where so many of these steps have been passed
+    If,         // where args[0]: body, else other
+    Count,      // for result from 0 below args[0], or, of a list, how many items it has then: body
+    Repeat,     // for ever: body
+    Break,      // out of the Count, Repeat or Block that is `depth` levels out (0: the innermost)
+    Continue,   // the next round of that loop
+    Block,      // body, once
+    Exit,       // always
   };
   Kind kind = Kind::Copy;
   Reg result = kNone;

@@ -216,12 +216,17 @@ class Checker {
         is(s.result, DType::UInt64);
         return exits(s);
       case StoreItem:
-        on_list(s, 4);
-        return is(s.args[3], DType::UInt64);
+        return stores(s);
+      case NoteItem:
+        stores(s);
+        return exits(s);
+      case KeepItems:
+        return need(p_.uses_lists, "lists");
       case NewObject:
         is_number_of_list(s.args[0], s);
         is(s.result, DType::UInt64);
         return exits(s);
+      case NoteEnd:
       case AppendItem:
         need(p_.uses_lists && s.args.size() == 2, "a list and an object");
         for (Reg r : s.args) is(r, DType::UInt64);
@@ -263,6 +268,10 @@ class Checker {
   void is_number_of_list(Reg r, const Step& s) const {
     need(p_.uses_lists && dtype(r) != DType::UInt64 && is_of_list(dtype(r), s),
          "a number of Python's or NumPy's");
+  }
+  void stores(const Step& s) const {
+    on_list(s, 4);
+    is(s.args[3], DType::UInt64);
   }
   // The list, the item where the step is about one, and what else there is.
   void on_list(const Step& s, std::size_t operands) const {

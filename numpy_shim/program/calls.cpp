@@ -499,7 +499,9 @@ void Writer::save(const Value& v) {
 
 // A statement of the loop's own text has been done.
 void Writer::release() {
-  if (scope_.instance != 0 || saved_.empty()) return;
+  if (scope_.instance != 0) return;
+  if (std::exchange(notes_items_, false)) emit(list_step(Step::Kind::KeepItems, {}));
+  if (saved_.empty()) return;
   Step step;
   step.kind = Step::Kind::Release;
   step.arrays = std::exchange(saved_, {});

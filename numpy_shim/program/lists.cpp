@@ -81,15 +81,17 @@ Value Writer::list_length(const Value& list) {
   return v;
 }
 
-// What a statement does to a list cannot be taken back: nothing behind it may fail.
-void Writer::check_own_statement() const {
-  if (scope_.instance != 0) fail("a function that it calls changes a list");
+// What a statement of the loop's own text does to a list comes last. What functions do that it
+// calls is taken back where something behind it is left to Python.
+bool Writer::is_noted() {
+  const bool noted = scope_.instance != 0;
+  notes_items_ |= noted;
+  return noted;
 }
 
 // The item that is to become this number. `before`: what the statement assigns before it.
 Writer::Target Writer::list_target(const Value& list, Reg at, const Value& v,
                                    const std::vector<Target>& before) {
-  check_own_statement();
   if (list.parts.empty() || !list.parts[0].is_number())
     fail("an item that is a list or a tuple is replaced");
   check_storable(v);
@@ -97,10 +99,11 @@ Writer::Target Writer::list_target(const Value& list, Reg at, const Value& v,
   made.value = own_copy(v);
   made.list = {own_register(list), at, made.value.reg};
   Step step = list_step(Step::Kind::ObjectFor, made.list);
-  // It may be one of those, and may be no float of Python's then.
-  step.aside = std::ranges::any_of(before, [](const Target& each) {
-    return !each.list.empty() && !(each.value.is_python() && each.value.dtype == DType::Float64);
-  });
+  // It may be one of those, and may be no float of Python's then. What is noted stays as it is.
+  step.aside = is_noted() || std::ranges::any_of(before, [](const Target& each) {
+                 return !each.list.empty() &&
+                        !(each.value.is_python() && each.value.dtype == DType::Float64);
+               });
   step.of_numpy = v.box == Box::NumPy;
   step.result = fresh(DType::UInt64);
   step.exit = exit();
@@ -115,7 +118,6 @@ void Writer::check_storable(const Value& v) const {
 
 Value Writer::list_method(const Value& list, const std::string& name, const Expr& e) {
   if (name != "append" || e.parts.size() != 2) fail("`" + name + "` of a list");
-  check_own_statement();
   if (whole_ != &e) fail("`append` in an expression");
   const Value v = value(e.parts[1]);
   check_storable(v);
@@ -124,12 +126,22 @@ Value Writer::list_method(const Value& list, const std::string& name, const Expr
   object.of_numpy = v.box == Box::NumPy;
   object.exit = exit();
   const Reg made = emit(std::move(object)).result;
-  Step step = list_step(Step::Kind::AppendItem, {list.reg, made});
-  step.exit = exit();
-  emit(std::move(step));
+  for (const auto kind : {Step::Kind::NoteEnd, Step::Kind::AppendItem}) {
+    if (kind == Step::Kind::NoteEnd && !is_noted()) continue;
+    Step step = list_step(kind, {list.reg, made});
+    step.exit = exit();
+    emit(std::move(step));
+  }
   Value nothing;
   nothing.kind = Value::Kind::Nothing;
   return nothing;
+}
+
+void Writer::note_item(const std::vector<Reg>& operands) {
+  if (!is_noted()) return;
+  Step note = list_step(Step::Kind::NoteItem, operands);
+  note.exit = exit();
+  emit(std::move(note));
 }
 
 }  // namespace ufuse::numpy_shim::program

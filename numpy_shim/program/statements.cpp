@@ -664,6 +664,8 @@ void Writer::mark_written(const Value& array) {
 }
 
 void Writer::commit(const std::vector<Target>& targets) {
+  for (const Target& target : targets)
+    if (!target.list.empty()) note_item(target.list);
   for (const Target& target : targets) {
     if (target.is_variable()) {
       set(static_cast<int>(target.expr->integer), target.value);

@@ -319,7 +319,8 @@ class Writer {
   void check_storable(const Value& v) const;
   Value list_method(const Value& list, const std::string& name, const Expr& e);
   Step list_step(Step::Kind kind, std::vector<Reg> args);
-  void check_own_statement() const;
+  bool is_noted();
+  void note_item(const std::vector<Reg>& operands);
 
   // ---- Arrays as indices (selections.cpp) ----
   static bool has_arrays(const std::vector<Value>& key);
@@ -437,6 +438,7 @@ class Writer {
   int exit_ = kNone, line_ = 0;
   int begun_ = 0;                // the line of a statement of which no step has been written yet
   std::vector<ArrayReg> saved_;  // functions that it calls change them
+  bool notes_items_ = false;     // they change lists
   const Expr* whole_ = nullptr;  // the value of a statement that does nothing else than to keep it
   bool keeps_ = false;           // the statement may keep an array that it makes in a variable
   // The inner loop of the loop's own text of which a round is beginning, before its statements.

@@ -208,6 +208,8 @@ sparse.diags([x[:12]], [0]).toarray()
 sparse.linalg.spsolve(sparse.csc_matrix(A), x[:12])                     sparse.linalg.cg(S, x[:12])
 sparse.linalg.gmres(S, x[:12])      sparse.csgraph.shortest_path(np.abs(A))
 sparse.csgraph.connected_components(A > 0)                              sparse.kron(A, S).toarray()
+sparse.linalg.splu(sparse.csc_matrix(A)).solve(x[:12])                  sparse.linalg.factorized(sparse.csc_matrix(A))(y[1:13] * 2)
+sparse.linalg.spilu(sparse.csc_matrix(A)).solve(x[:12])
 """,
     "scipy.fft": """
 fft.fft(x)                          fft.rfft(x)                         fft.irfft(fft.rfft(x))

@@ -237,6 +237,89 @@ def later(rows):
     return rows, first is rows[0]
 
 
+def exchange(values, i, j):
+    if i != j:
+        tmp = values[i]
+        values[i] = values[j]
+        values[j] = tmp
+
+
+def parted(values):
+    size = len(values)
+    val = values[size // 2]
+    exchange(values, size // 2, size - 1)
+    idx = size - 2
+    i = 0
+    while i <= idx:
+        if values[i] > val:
+            while values[idx] > val and idx > i:
+                idx = idx - 1
+            if idx != i:
+                exchange(values, i, idx)
+                idx = idx - 1
+            else:
+                break
+        i = i + 1
+    exchange(values, i, size - 1)
+    return i, values
+
+
+def put_twice(out, v):
+    out.append(v)
+    out.append(v * 2)
+    return len(out)
+
+
+def filled_by_function(out, x):
+    n = 0
+    for v in x:
+        n += put_twice(out, v)
+        out[0] += 1
+    return n, out
+
+
+def relaxed(g, h, n):
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            h[i][j] = (g[i - 1][j] + g[i + 1][j] + g[i][j - 1] + g[i][j + 1]) / 4
+    return h[1][1]
+
+
+def relaxed_steps(g, h, n):
+    s = 0
+    for _ in range(3):
+        s += relaxed(g, h, n)
+        g, h = h, g
+    return s, g, h
+
+
+def changes_and_fails(values, i):
+    values[0] = values[0] + 1
+    values[1], values[0] = values[0], values[i]
+    values.append(7)
+    return values[i + 1] + 1 // (values[0] - 5)
+
+
+def functions_that_fail(values, n):
+    s = 0
+    for i in range(n):
+        s += changes_and_fails(values, i)
+    return s, values
+
+
+def counted_up(c):
+    c[0] += 1
+    return c[0]
+
+
+def changes_in_conditions(c, n):
+    k = 0
+    while counted_up(c) < n:
+        if counted_up(c) % 3 == 0 and counted_up(c) > 4:
+            k += counted_up(c)
+    return k, c
+
+
 def tuples(pairs, counts):
     for u, v in pairs:
         counts[u] += 1
@@ -364,6 +447,33 @@ CASES = [
     (later, [[1.5], [2, 3]]),
     (changed_by_functions, [1, 2, 3]),
     *(
+        (parted, values)
+        for values in ([5, 3, 8, 1, 9, 2, 7], [2.5, 1.0, 3.0, 0.5], [1, 2.5, 3, 0], [3, 3, 3])
+    ),
+    (filled_by_function, [0], [1, 2, 3]),
+    (filled_by_function, [0.5], [1.5, 2]),
+    (filled_by_function, [], [1]),
+    (filled_by_function, [1], [1, 2.5, "a"]),
+    (
+        relaxed_steps,
+        [[float(i * j % 5) for i in range(6)] for j in range(6)],
+        [[0.0] * 6 for _ in range(6)],
+        6,
+    ),
+    (
+        relaxed_steps,
+        [[i * j % 5 for i in range(5)] for j in range(5)],
+        [[0] * 5 for _ in range(5)],
+        5,
+    ),
+    (relaxed_steps, [[0.5] * 6 for _ in range(5)], [[0.0] * 6 for _ in range(6)], 6),
+    (functions_that_fail, [1, 2, 3, 4, 5, 6, 7, 8], 6),
+    (functions_that_fail, [1.5, 2, 3, 4], 5),
+    (functions_that_fail, [5, 5, 5, 5], 3),
+    (functions_that_fail, [5.0, 6.0, 7.0, 1.0, 2.0], 4),
+    (changes_in_conditions, [0], 20),
+    (changes_in_conditions, [0.5], 17),
+    *(
         (tuples, pairs, counts)
         for counts in ([0] * 4, [0.5] * 4, list(np.zeros(4, int)))
         for pairs in (
@@ -389,7 +499,8 @@ def test_it_is_what_python_does(case):
 
 
 @pytest.mark.parametrize(
-    "function", [squares, nested, grows, exchanged_rows, appended, put_in_order]
+    "function",
+    [squares, nested, grows, exchanged_rows, appended, put_in_order, parted],
 )
 def test_they_are_native(function):
     made = looped(function)

@@ -505,7 +505,7 @@ class Run {
     args.loops = loops.data();
     args.threads.count = 1;
     const std::size_t exit = (*version_.kernel)(args);
-    if (lists_) lists_->forget_made();
+    if (lists_) lists_->take_back();
     return exit;
   }
 

@@ -208,6 +208,23 @@ bool append(void* made, Object list, Object object) {
   return false;
 }
 
+bool note(void* made, Object list, rt::Lists::Index index, Object object) {
+  const auto change = [&] {
+    if (index < 0) index += PyList_GET_SIZE(object_at(list));
+    PyObject* before = item_of(list, index);
+    static_cast<ListAccess::Made*>(made)->changes.push_back({object_at(list), index,
+                                                             before ? borrow(before) : py::object(),
+                                                             borrow(object_at(object))});
+    return 0;
+  };
+  if (guard(change, -1) == 0) return false;
+  PyErr_Clear();
+  return true;
+}
+
+// Numbers end without running code.
+void keep_changes(void* made) { static_cast<ListAccess::Made*>(made)->changes.clear(); }
+
 }  // namespace
 
 ListAccess::ListAccess()
@@ -222,10 +239,25 @@ ListAccess::ListAccess()
                  make_numpy,
                  object_for_numpy,
                  append,
+                 note,
+                 keep_changes,
                  store} {}
 
-void ListAccess::forget_made() {
+// What other threads have put there since is theirs.
+void ListAccess::take_back() {
   while (made_.count > 0) Py_DECREF(made_.objects[--made_.count]);
+  while (!made_.changes.empty()) {
+    const Change change = std::move(made_.changes.back());
+    made_.changes.pop_back();
+    if (change.index >= PyList_GET_SIZE(change.list) ||
+        change.now.ptr() != PyList_GET_ITEM(change.list, change.index))
+      continue;
+    const int failed =
+        change.before
+            ? PyList_SetItem(change.list, change.index, py::object(change.before).release().ptr())
+            : PyList_SetSlice(change.list, change.index, change.index + 1, nullptr);
+    if (failed < 0) PyErr_Clear();
+  }
 }
 
 void ListAccess::begin() {

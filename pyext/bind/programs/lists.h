@@ -15,7 +15,7 @@ namespace ufuse::pyext {
 class ListAccess {
  public:
   ListAccess();
-  ~ListAccess() { forget_made(); }
+  ~ListAccess() { take_back(); }
   ListAccess(const ListAccess&) = delete;
   ListAccess& operator=(const ListAccess&) = delete;
 
@@ -27,12 +27,20 @@ class ListAccess {
   // Other code may change lists from here on. A program holds no references, so the lists inside of
   // those that it has been given are kept alive, whatever becomes of them.
   void hold_inner();
-  // The objects that the program has made for a statement which it has left before the end.
-  void forget_made();
+  // The program has left a statement before its end: the objects that it has made for it are
+  // nobody's, and lists that functions have changed get their items back.
+  void take_back();
 
+  // A change of a list: an item that became another one, or, where there is none, that one is new.
+  struct Change {
+    PyObject* list;
+    Py_ssize_t index;
+    py::object before, now;
+  };
   struct Made {
     std::array<PyObject*, 16> objects;
     std::size_t count = 0;
+    std::vector<Change> changes;
   };
 
  private:

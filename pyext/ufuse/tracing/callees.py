@@ -20,7 +20,7 @@ import sys
 import sysconfig
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
@@ -86,6 +86,26 @@ _KNOWN_OWNERS = (
 # Methods and attributes of classes in C, as the classes have them.
 _METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _DESCRIPTORS = (*_METHODS, types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+def _pythons() -> Iterator[Any]:
+    ordered: Any = collections.OrderedDict()
+    texts: tuple[Any, ...] = ("", "\u20ac", b"", bytearray(), memoryview(b""))
+    plain: Any = {}
+    views = (
+        *(plain.keys(), plain.items(), plain.values()),
+        *(ordered.keys(), ordered.items(), ordered.values()),
+    )
+    forth: tuple[Any, ...] = ((), [], set(), range(0), range(2**70), plain, ordered, *texts, *views)
+    back: tuple[Any, ...] = ((), [], range(0), range(2**70), plain, ordered, *views)
+    yield from (*vars(builtins).values(), *vars(types).values(), *map(type, views))
+    yield from (type(iter(each)) for each in forth)
+    yield from (type(reversed(each)) for each in back)
+    yield from (type(iter(int, 1)), type(iter(type("", (), {"__getitem__": None})())))
+
+
+# Classes of Python's own, most of which have no name anywhere.
+_PYTHONS = frozenset(each for each in _pythons() if is_a(each, type))
 # Functions that go on where something is sent or thrown into them.
 _GOES_ON = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 
@@ -203,10 +223,21 @@ def is_other(kind: type) -> bool | None:
     False for the user's classes; None for Python's own, whose operators ask the other operand.
     """
     if kind not in _others:
-        module = str(kind.__module__)
+        module = module_of(kind)
         python = _is_harmless(module) or module == "ufuse._core"
         _others[kind] = None if python else not _is_users(module)
     return _others[kind]
+
+
+def module_of(kind: type) -> str:
+    """The module of a class; none where its name is all that another package's C code gives it.
+
+    Python takes such a class (SciPy's ``SuperLU`` is one) for a builtin.
+    """
+    module = str(kind.__module__)
+    if module == "builtins" and kind not in _PYTHONS and "__module__" not in vars(kind):
+        return ""
+    return module
 
 
 def _is_users(module: str) -> bool:
@@ -217,7 +248,7 @@ def _is_users(module: str) -> bool:
     if is_library(package) or package in sys.stdlib_module_names:
         return False
     file = str(getattr(sys.modules.get(module), "__file__", None) or "")
-    return not (is_installed(file) or file.endswith(tuple(EXTENSION_SUFFIXES)))
+    return module != "" and not (is_installed(file) or file.endswith(tuple(EXTENSION_SUFFIXES)))
 
 
 def is_code(value: Any) -> bool:
@@ -331,7 +362,7 @@ def _of_class(value: type) -> Any:
     if plain and is_a(init, types.FunctionType) and is_own(init):
         # A class of the user's: what sets its attributes is a call like others.
         return functools.partial(_core.construct, value)
-    module = str(value.__module__)
+    module = module_of(value)
     standard = module.partition(".")[0] == "numpy" or _is_standard(module)
     if not standard and not issubclass(value, (tuple, BaseException)):
         return caller(value, "user_call", pure=False)
@@ -430,7 +461,8 @@ def _of_builtin(function: Any) -> Any:
     if is_a(owner, _DESCRIPTORS):
         return caller(function, "user_call", pure=False)
     kind = owner if is_a(owner, type) else type(owner)
-    if is_library(kind.__module__):
+    module = module_of(kind)
+    if is_library(module):
         return caller(function, "not_native", pure=False)
     if is_a(owner, list) and function.__name__ == "sort":
         return -1
@@ -440,7 +472,7 @@ def _of_builtin(function: Any) -> Any:
         return caller(function, "user_call", pure=False)
     if is_a(owner, _KNOWN_OWNERS) or kind.__module__ == "ufuse._core":
         return function
-    if _is_harmless(kind.__module__):
+    if _is_harmless(module):
         return function
     return caller(function, "user_call", pure=False)
 
