@@ -29,6 +29,7 @@ FrameLayout::FrameLayout(const program::Program& p)
   const auto over = [&](const auto& self, const program::Over& o) -> void {
     for (program::Reg each : {o.count, o.start, o.step, o.list}) place(each);
     array(o.array);
+    for (const program::Where& item : o.items) visit(visit, item);
     for (const program::Over& part : o.parts) self(self, part);
   };
   const auto rounds = [&](const program::Rounds& r) {

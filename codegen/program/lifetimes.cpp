@@ -94,6 +94,7 @@ void Lifetimes::use(const Where& where) {
 
 void Lifetimes::use(const Over& over) {
   use(over.array, false);
+  for (const Where& item : over.items) use(item);
   for (const Over& part : over.parts) use(part);
 }
 

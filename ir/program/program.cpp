@@ -65,6 +65,12 @@ class Printer {
         return array(o.array);
       case Over::Kind::List:
         return "list " + reg(o.list);
+      case Over::Kind::Tuple: {
+        Where tuple;
+        tuple.kind = Where::Kind::Tuple;
+        tuple.parts = o.items;
+        return text(tuple);
+      }
       case Over::Kind::Enumerate:
         return "enumerate " + parts + " from " + reg(o.start);
       case Over::Kind::Zip:

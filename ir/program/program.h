@@ -71,6 +71,7 @@ struct Over {
     Range,      // count numbers, from `start` in steps of `step`
     Array,      // array
     List,       // list
+    Tuple,      // items
     Enumerate,  // parts[0], counted from `start` on
     Zip,        // parts, side by side
   };
@@ -78,6 +79,7 @@ struct Over {
   Reg count = kNone, start = kNone, step = kNone;
   ArrayReg array = kNone;
   Reg list = kNone;
+  std::vector<Where> items;
   std::vector<Over> parts;
 };
 

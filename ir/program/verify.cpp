@@ -56,6 +56,9 @@ class Checker {
         need(p_.uses_lists, "a list");
         is(o.list, DType::UInt64);
         break;
+      case Over::Kind::Tuple:
+        for (const Where& item : o.items) where(item);
+        break;
       case Over::Kind::Enumerate:
         is(o.start, DType::Int64);
         need(o.parts.size() == 1, "what is enumerated");

@@ -1,9 +1,9 @@
 // What does a `for` go over, how many rounds are there, and what does each begin with?
 //
-// Ranges, arrays and lists, and what Python makes of them: enumerate, zip, and a range in reverse.
-// A list may become longer or shorter in the meantime. Where a loop goes over nothing else, it
-// looks how many items there are before each round; inside of zip and the like, Python goes on once
-// their number has changed.
+// Ranges, arrays, lists and tuples, and what Python makes of them: enumerate, zip, and a range in
+// reverse. A list may become longer or shorter in the meantime. Where a loop goes over nothing
+// else, it looks how many items there are before each round; inside of zip and the like, Python
+// goes on once their number has changed.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ using ir::program::Over;
 namespace {
 
 constexpr const char* kNotIterable =
-    "it goes over something else than a range, an array or a list of numbers";
+    "it goes over something else than a range, an array, or a list or tuple of numbers";
 
 bool is_iterable(const Value& v) {
   return v.kind == Value::Kind::List || (v.kind == Value::Kind::Array && v.rank > 0);
@@ -46,7 +46,8 @@ Writer::Iteration Writer::iteration(const Expr& e, Place place) {
                      start.non_negative);
     }
   }
-  const Value items = value(e);
+  const Value items = argument(e);  // of a list that is written here nobody else knows
+  if (items.kind == Value::Kind::Tuple) return over_tuple(items);
   if (!is_iterable(items)) fail(kNotIterable);
   Iteration it = over_items(own_copy(items), place);
   if (it.count == kNone) it.count = length(it.items, 0);
@@ -101,6 +102,48 @@ Writer::Iteration Writer::over_items(const Value& items, Place place) {
   it.over.list = items.reg;
   it.count = place == Place::Alone ? items.reg : own_register(list_length(items));
   return it;
+}
+
+// Of a few numbers, or of tuples of these, of one type.
+Writer::Iteration Writer::over_tuple(const Value& tuple) {
+  Iteration it;
+  it.items = own_copy(tuple);
+  it.over.kind = Over::Kind::Tuple;
+  for (const Value& item : it.items.parts) it.over.items.push_back(where(item));
+  it.count = integer(static_cast<std::int64_t>(tuple.parts.size()));
+  return it;
+}
+
+// The one at a position.
+Value Writer::chosen(const std::vector<Value>& parts, Reg position) {
+  if (parts.empty()) fail("it goes over an empty tuple");
+  Value made = parts[0];
+  for (const Value& part : parts) {
+    if (part.kind != made.kind || part.parts.size() != made.parts.size() ||
+        (part.is_number() && (part.dtype != made.dtype || part.box != made.box)))
+      fail("it goes over a tuple of several types");
+    made.non_negative &= part.non_negative;
+  }
+  if (made.kind == Value::Kind::Tuple) {
+    for (std::size_t i = 0; i < made.parts.size(); ++i) {
+      std::vector<Value> column;
+      for (const Value& part : parts) column.push_back(part.parts[i]);
+      made.parts[i] = chosen(column, position);
+    }
+    return made;
+  }
+  if (!made.is_number() || made.box == Box::Either) fail("it goes over a tuple of several types");
+  made.known.reset();
+  made.reg = own_register(parts[0]);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    Step step;
+    step.kind = Step::Kind::If;
+    step.args = {
+        compute(Op::Equal, DType::Bool, {position, integer(static_cast<std::int64_t>(i))})};
+    step.body = written([&] { copy(made.reg, parts[i].reg); });
+    emit(std::move(step));
+  }
+  return made;
 }
 
 Writer::Iteration Writer::counted(Iteration part, Reg start, bool counts_up) {
@@ -188,6 +231,8 @@ Value Writer::element(const Iteration& over, Reg position) {
     }
     case Over::Kind::List:
       return list_item(over.items, position);
+    case Over::Kind::Tuple:
+      return chosen(over.items.parts, position);
     case Over::Kind::Array:
       break;
     case Over::Kind::Enumerate:

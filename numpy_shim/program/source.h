@@ -63,7 +63,7 @@ struct Expr {
     Item,     // parts[0][parts[1]]
     Slice,    // parts: start, stop, step
     Tuple,    // parts
-    List,     // parts; stands among the arguments of a call only
+    List,     // parts; stands among the arguments of a call only, and in the head of a `for`
     Call,     // parts[0](parts[1], ...), the last ones of which may be
     Keyword,  // name=parts[0]
   };

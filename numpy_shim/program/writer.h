@@ -155,6 +155,8 @@ class Writer {
   Iteration entered(const Walked& walked, int& items, Place place = Place::Alone);
   Iteration over_range(const Expr& e);
   Iteration over_items(const Value& items, Place place);
+  Iteration over_tuple(const Value& tuple);
+  Value chosen(const std::vector<Value>& parts, Reg position);
   Iteration side_by_side(std::vector<Iteration> parts);
   Iteration counted(Iteration part, Reg start, bool counts_up);
   Iteration reversed(const Iteration& range);

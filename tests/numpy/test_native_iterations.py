@@ -153,6 +153,37 @@ def one_tuple(x, y):
     return s, t
 
 
+def neighbours(g, h):
+    n = len(g)
+    for i in range(n):
+        for j in range(n):
+            s = 0
+            for di in (-1, 0, 1):
+                for dj in [-1, 0, 1]:
+                    if di or dj:
+                        s += g[(i + di) % n][(j + dj) % n]
+            for a, b in ((0, 1), (1, 0)):
+                s += g[a][b] * 2
+            h[i][j] = s
+    return h, di, dj, a, b
+
+
+def written_tuples(x, k):
+    s = 0
+    for v in x:
+        pair = (v, v + 1)
+        for w in pair:
+            v = 2 * w
+            s += w
+            if s > 100:
+                break
+        else:
+            s += 1
+        for i, w in enumerate((k, k, v)):
+            s += i * w
+    return s, v, w
+
+
 X = [float(i) for i in range(30)]
 A = np.arange(30.0)
 M = np.arange(24.0).reshape(4, 6)
@@ -192,6 +223,14 @@ CASES = [
     (rows, M, X),
     (rows, M, A[:2]),
     (rows, [[1.0, 2], [3, 4]], X),
+    (neighbours, [[1, 2, 3], [4, 5, 6], [7, 8, 9]], [[0] * 3 for _ in range(3)]),
+    (neighbours, [[1.5, 2], [4, 5.5]], [[0] * 2 for _ in range(2)]),
+    (written_tuples, X, 2.5),
+    (written_tuples, X, 2),
+    (written_tuples, [1, 2, 3, 4], 2),
+    (written_tuples, A, 2.0),
+    (written_tuples, A, np.float64(3)),
+    (written_tuples, [1, 2.5, None], 2.0),
     (items_as_targets, [1, 2, 3], [0] * 5),
     (items_as_targets, A[:3], [0.0] * 4),
 ]
@@ -204,7 +243,19 @@ def test_it_is_what_python_does(case):
 
 
 @pytest.mark.parametrize(
-    "function", [side_by_side, counted_pairs, counted, backwards, inside, grow, rows, one_tuple]
+    "function",
+    [
+        side_by_side,
+        counted_pairs,
+        counted,
+        backwards,
+        inside,
+        grow,
+        rows,
+        one_tuple,
+        neighbours,
+        written_tuples,
+    ],
 )
 def test_they_are_native(function):
     made = looped(function)

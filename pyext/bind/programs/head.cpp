@@ -595,6 +595,8 @@ class Run {
       walk.items = frame_.get({.kind = Array, .reg = over.array, .parts = {}}, entered_);
     if (over.list != ir::program::kNone)
       walk.items = frame_.get({.kind = Object, .reg = over.list, .parts = {}}, entered_);
+    if (over.kind == Over::Kind::Tuple)
+      walk.items = frame_.get({.kind = Tuple, .parts = over.items}, entered_);
     for (const Over& part : over.parts) walk.parts.push_back(walk_of(part));
     return walk;
   }

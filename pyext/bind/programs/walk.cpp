@@ -28,7 +28,8 @@ std::int64_t Walk::rounds() const {
     case Kind::Array:
       return PyArray_DIM(reinterpret_cast<PyArrayObject*>(items.ptr()), 0);
     case Kind::List:
-      return PyList_GET_SIZE(items.ptr());
+    case Kind::Tuple:
+      return Py_SIZE(items.ptr());
     case Kind::Enumerate:
     case Kind::Zip:
       break;
@@ -47,6 +48,7 @@ Walked Walk::walked() const {
       break;
     case Kind::Array:
     case Kind::List:
+    case Kind::Tuple:
       made.kind = Walked::Kind::Items;
       made.items = given_of(items.ptr());
       break;
@@ -70,6 +72,7 @@ py::object Walk::rest(std::int64_t position) const {
       return iterator(type(PyRange_Type)(sum(start, std::min(position, count), step),
                                          sum(start, count, step), step));
     case Kind::Array:
+    case Kind::Tuple:
       return iterator(steal(PySequence_GetSlice(items.ptr(), position, rounds())));
     case Kind::List: {
       py::object made = iterator(items);

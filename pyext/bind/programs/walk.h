@@ -14,7 +14,7 @@ namespace ufuse::pyext {
 
 struct Walk {
   ir::program::Over::Kind kind = ir::program::Over::Kind::Range;
-  py::object items;                             // an array or a list
+  py::object items;                             // an array, a list or a tuple
   std::int64_t start = 0, step = 0, count = 0;  // of a range; enumerate: start
   std::vector<Walk> parts;
 

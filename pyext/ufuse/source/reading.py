@@ -143,7 +143,7 @@ class _Reader:
 
     def read_For(self, node: ast.For) -> Node:
         self.look_at_end(node)
-        over = self.expression(node.iter)
+        over = self.argument(node.iter)
         target = self.target(node.target)
         body, other = self.block(node, node.body), self.block(node, node.orelse)
         return "For", (target,), over, "", body, other
