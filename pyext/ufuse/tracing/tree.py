@@ -85,7 +85,15 @@ class Arguments:
 
     def wrap(self, value: Any) -> Any:
         """``value`` as user code gets it."""
-        return value if type(value) in _PLAIN else _walked(self._wrapped(value))
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        # Asked once, from the outside: each answer takes a look at all that is inside.
+        if kind in (tuple, list, dict) and not _core.is_walked(value):
+            self._memo[id(value)] = value
+            self._keep.append((value, value))
+            return value
+        return _walked(self._wrapped(value))
 
     def _wrapped(self, value: Any) -> _Walk:
         kind = type(value)
@@ -96,8 +104,6 @@ class Arguments:
             return self._memo[key]
         if is_lazy(value) or is_a(value, _LEAVES):
             made = _core.wrap(value)
-        elif kind in (tuple, list, dict) and not _core.is_walked(value):
-            made = value
         elif is_a(value, tuple):
             items = yield from self._items(_values(value))
             if key in self._memo:
