@@ -8,8 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_native_loops import check, looped, told
-from ufuse.source import heads
+from test_native_loops import check, check_native
 
 
 def counted(x):
@@ -258,9 +257,4 @@ def test_it_is_what_python_does(case):
     ],
 )
 def test_they_are_native(function):
-    made = looped(function)
-    args = next(case[1:] for case in CASES if case[0] is function)
-    with told(eager=True):
-        made(*args)
-    facts = [loop.facts for loop in heads.loops_of(made.__code__)]
-    assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
+    check_native(function, CASES)

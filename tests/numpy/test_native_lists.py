@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from test_native_loops import check, looped, told
+from test_native_loops import check, check_native, looped, told
 from ufuse.source import heads
 
 NAN = float("nan")
@@ -503,12 +503,7 @@ def test_it_is_what_python_does(case):
     [squares, nested, grows, exchanged_rows, appended, put_in_order, parted],
 )
 def test_they_are_native(function):
-    made = looped(function)
-    args = next(case[1:] for case in CASES if case[0] is function)
-    with told(eager=True):
-        made(*args)
-    facts = [loop.facts for loop in heads.loops_of(made.__code__)]
-    assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
+    check_native(function, CASES)
 
 
 def other_thread(work):

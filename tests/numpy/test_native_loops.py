@@ -91,6 +91,16 @@ def check(function, *args, native=True, most=60, name=__file__):
                 alike(outcome(made, args, name), expected)
 
 
+def check_native(function, cases):
+    """A loop of a function becomes native for the first of its cases."""
+    made = looped(function)
+    args = next(case[1:] for case in cases if case[0] is function)
+    with told(eager=True):
+        made(*map(copied, args))
+    facts = [loop.facts for loop in heads.loops_of(made.__code__)]
+    assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
+
+
 NUMBERS = itertools.count()
 RNG = np.random.default_rng(5)
 X = RNG.random(30)

@@ -71,10 +71,9 @@ struct HeadObject {
   PyObject* iterable;          // the range, array, list or iterator
   std::unique_ptr<Walk> walk;  // Walked: what the iterator goes over
   long long next, step, left;  // Range
-  Py_ssize_t
-      position;    // Array, List, Walked; of a lazy array, how many elements have been handed out
-  PyObject* lazy;  // Iterator: over this lazy array; else null
-  std::int64_t operations;  // that the call had recorded at the beginning
+  Py_ssize_t position;         // Array, List, Walked: how many items have been handed out
+  PyObject* lazy;              // Iterator: over this lazy array; else null
+  std::int64_t operations;     // that the call had recorded at the beginning
   // Rounds until the next look, how many there are between two, and since the beginning; when it
   // was looked last, 0 where nobody has to know.
   std::int64_t countdown, rounds, all_rounds, counted;
@@ -809,7 +808,7 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   const bool is_tested = program_tests().eager && !state.is_closed;
   const bool is_tried = is_while || is_tested || state.may_become_native();
   const bool is_plain = PyRange_Check(iterable) || PyArray_CheckExact(iterable) ||
-                        is_lazy(iterable) || is_list_of_numbers(iterable);
+                        is_lazy(iterable) || (is_tried && is_list_of_numbers(iterable));
   std::unique_ptr<Walk> walk;
   if (!is_while && !is_plain && is_tried) walk = walk_over(state, iterable);
   if (!is_while && (!is_tried || (!is_plain && !walk))) {
