@@ -31,6 +31,7 @@ OWN = (
     "images",
     "learning",
     "linear",
+    "lists",
     "sequences",
     "simulations",
     "statements",
