@@ -2,9 +2,9 @@
 //
 // The frame is a row of 64-bit words: a question to ask from time to time, how many chances to exit
 // are not taken (for tests; 0: none is), the arrays that the program has made (rt::NewArray), then
-// where the program uses lists what reads and writes
-// them (rt::Lists), and a place for each register and array that an input, an exit or the loop's
-// head names. pyext fills it, runs the program and reads it again.
+// where the program uses lists what reads and writes them (rt::Lists), and a place for each
+// register and array that an input, an exit or the loop's head names. pyext fills it, runs the
+// program and reads it again.
 #pragma once
 
 #include <cstddef>

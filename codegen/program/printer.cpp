@@ -198,11 +198,8 @@ class ProgramPrinter : private ProgramNames {
       }
       case Loop:
         return call_loop(s);
-      case Finite: {
-        std::string given;
-        for (Reg r : s.args) given += (given.empty() ? "" : ", ") + name(r);
-        return exit_where("rt::raised(" + given + ")", s.exit);
-      }
+      case Finite:
+        return exit_where("rt::raised(" + names(s.args) + ")", s.exit);
       case Length:
         return set(s, length(s.array, s.axis));
       case Load:
@@ -248,7 +245,7 @@ class ProgramPrinter : private ProgramNames {
       case Release:
         return arrays_.release(s);
       case ListLength:
-        return set(s, "lists.length(" + name(s.args[0]) + ")");
+        return set(s, length_of_list(s.args[0]));
       case ListItem:
         return through_memory(s, function("read", dtype(s.result), s) + names(s.args) + ", &made)");
       case ObjectFor:
@@ -268,8 +265,8 @@ class ProgramPrinter : private ProgramNames {
         return exit_where(
             "lists.note(lists.made, " + names({s.args[0], s.args[1], s.args[3]}) + ")", s.exit);
       case NoteEnd:
-        return exit_where("lists.note(lists.made, " + name(s.args[0]) + ", lists.length(" +
-                              name(s.args[0]) + "), " + name(s.args[1]) + ")",
+        return exit_where("lists.note(lists.made, " + name(s.args[0]) + ", " +
+                              length_of_list(s.args[0]) + ", " + name(s.args[1]) + ")",
                           s.exit);
       case KeepItems:
         return line("lists.keep(lists.made);");
@@ -324,9 +321,8 @@ class ProgramPrinter : private ProgramNames {
         throw InternalError("a list with numbers of NumPy's");
     }
   }
-  std::string limit(Reg r) const {
-    return dtype(r) == DType::UInt64 ? "lists.length(" + name(r) + ")" : name(r);
-  }
+  std::string length_of_list(Reg list) const { return "lists.length(" + name(list) + ")"; }
+  std::string limit(Reg r) const { return dtype(r) == DType::UInt64 ? length_of_list(r) : name(r); }
   // A call that exits, or writes its result to memory, which is no register's.
   void through_memory(const Step& s, const std::string& call) {
     in_block([&] {

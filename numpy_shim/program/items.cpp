@@ -16,7 +16,7 @@ Value Writer::item(const Expr& e) {
     return base
         .parts[static_cast<std::size_t>(*index.known < 0 ? *index.known + count : *index.known)];
   }
-  if (base.kind == Value::Kind::List) return list_item(base, index_in_list(value(e.parts[1])));
+  if (base.kind == Value::Kind::List) return list_item(base, whole_index(value(e.parts[1])));
   if (base.kind != Value::Kind::Array)
     fail("something else than an array, a tuple or a list of numbers is indexed");
   const std::vector<Value> parts = indices(e.parts[1]);
@@ -34,11 +34,16 @@ Reg Writer::length(const Value& array, int axis) {
   return emit(std::move(step)).result;
 }
 
-// An index within [0, length), or the program exits.
-Reg Writer::index_of(const Value& index, Reg length) {
+// An integer of Python's or NumPy's, wherever it points.
+Reg Writer::whole_index(const Value& index) {
   if (!index.is_number() || !is_in(index.dtype, ir::kInteger) || index.dtype == DType::UInt64)
     fail("an index that is no integer");
-  const Reg wide = cast_to(index.reg, DType::Int64);
+  return cast_to(index.reg, DType::Int64);
+}
+
+// An index within [0, length), or the program exits.
+Reg Writer::index_of(const Value& index, Reg length) {
+  const Reg wide = whole_index(index);
   return primitive(index.non_negative ? Primitive::IndexFromStart : Primitive::Index, DType::Int64,
                    {wide, length});
 }

@@ -41,7 +41,7 @@ Writer::Iteration Writer::iteration(const Expr& e, Place place) {
       if (e.parts.size() == 2) return counted(std::move(part), integer(0), true);
       const bool is_named = e.parts[2].kind == Expr::Kind::Keyword && e.parts[2].name == "start";
       const Value start = value(is_named ? e.parts[2].parts[0] : e.parts[2]);
-      const Reg first = index_in_list(start);
+      const Reg first = whole_index(start);
       return counted(std::move(part), own_register(python_number(DType::Int64, first)),
                      start.non_negative);
     }

@@ -44,12 +44,6 @@ Step Writer::list_step(Step::Kind kind, std::vector<Reg> args) {
   return step;
 }
 
-Reg Writer::index_in_list(const Value& index) {
-  if (!index.is_number() || !is_in(index.dtype, ir::kInteger) || index.dtype == DType::UInt64)
-    fail("an index that is no integer");
-  return cast_to(index.reg, DType::Int64);
-}
-
 Value Writer::list_item(const Value& list, Reg index) {
   if (list.parts.empty()) fail("an item of a list that is empty at first");
   return read_item(list.parts[0], list.reg, index);

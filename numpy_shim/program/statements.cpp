@@ -564,7 +564,7 @@ void Writer::augment(const Statement& s) {
   // The array and the index are looked up once, before the value.
   const Value array = value(target.parts[0]);
   if (array.kind == Value::Kind::List) {
-    const Reg at = index_in_list(value(target.parts[1]));
+    const Reg at = whole_index(value(target.parts[1]));
     const Value old = list_item(array, at);
     return commit({list_target(array, at, binary(s.op, old, value(s.value)), {})});
   }
@@ -604,8 +604,7 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       check_order(target, into);
       const Value array = this->value(target.parts[0]);
       if (array.kind == Value::Kind::List) {
-        into.push_back(
-            list_target(array, index_in_list(this->value(target.parts[1])), value, into));
+        into.push_back(list_target(array, whole_index(this->value(target.parts[1])), value, into));
         return;
       }
       if (array.kind != Value::Kind::Array)

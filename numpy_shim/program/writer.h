@@ -301,6 +301,7 @@ class Writer {
   At at(const Value& array, const std::vector<Value>& parts);
   void whole_axis(const Value& array, int axis, At& where);
   void slice(const Value& array, int axis, const Value& slice, At& where);
+  Reg whole_index(const Value& index);
   Reg index_of(const Value& index, Reg length);
   Value view(const Value& array, const At& where);
   Value transposed(const Value& array);
@@ -315,7 +316,6 @@ class Writer {
   Value item_given(const Given& given);
   Value list_item(const Value& list, Reg index);
   Value read_item(const Value& like, Reg from, Reg index);
-  Reg index_in_list(const Value& index);
   Value list_length(const Value& list);
   Target list_target(const Value& list, Reg at, const Value& v, const std::vector<Target>& before);
   void check_storable(const Value& v) const;

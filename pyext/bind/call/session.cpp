@@ -407,8 +407,7 @@ void bind_session(py::module_& m) {
       "The copies that traced code has changed.");
   m.def("is_walked", is_walked, py::arg("container"),
         "Whether a container of the caller's holds arrays or scalars of NumPy's, or containers "
-        "that a "
-        "recording may have to know as the caller's own.");
+        "that a recording may have to know as the caller's own.");
   m.def("wrap", wrap, py::arg("object"),
         "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object "
         "gives the same lazy array); anything "

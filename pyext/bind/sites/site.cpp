@@ -47,10 +47,10 @@ struct Row {
   bool is_for(PyObject* f) const {
     PyObject* object = weak ? PyWeakref_GET_OBJECT(reference.ptr()) : reference.ptr();
     if (object != f) return false;
+    if (!code) return true;
     auto* function = reinterpret_cast<PyFunctionObject*>(function_behind(f));
-    if (function == nullptr) return !code;
-    return function->func_code == code.ptr() && function->func_defaults == defaults.ptr() &&
-           function->func_kwdefaults == named.ptr();
+    return function != nullptr && function->func_code == code.ptr() &&
+           function->func_defaults == defaults.ptr() && function->func_kwdefaults == named.ptr();
   }
 };
 
