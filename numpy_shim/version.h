@@ -36,6 +36,8 @@ class NumpyVersion {
   // Each inner loop of a sum ends after 8192 elements. Later versions cut it only where their
   // iterator needs its buffers.
   constexpr bool cuts_sums_at_buffers() const { return is_before(2, 3); }
+  // np.dot warns where a floating-point error happens, as `@` does.
+  constexpr bool dot_reports_errors() const { return !is_before(2, 3); }
   // `x ** y` goes by the value of any number `y`. Later versions have special cases for a few of
   // Python's own numbers only.
   constexpr bool powers_by_value() const { return is_before(2, 3); }

@@ -150,7 +150,8 @@ std::string ArrayPrinter::function_text(const Step& s, const std::vector<Reg>& n
   for (std::size_t i = 0; i < s.arrays.size(); ++i) {
     const std::string x = "x" + std::to_string(i);
     line("const rt::i64 step_" + x + " = " + x + ".stride[" + end + "];");
-    in_rows += " && (step_" + x + " == sizeof(" + element_type(i) + ") || step_" + x + " == 0)";
+    in_rows += " && (step_" + x + " == sizeof(" + element_type(i) + ") || (step_" + x +
+               " == 0 && n >= rt::kRepeated))";
     line(element_type(i) + " same" + std::to_string(i) + "[rt::kBlock];");
   }
   line("const bool in_rows = " + in_rows + ";");
@@ -286,11 +287,18 @@ void ArrayPrinter::loop_over(const Step& s, const std::string& loop) {
 }
 
 void ArrayPrinter::reduce(const Step& s, const std::string& loop) {
+  const std::string given = "(" + loop + ", " + part(s.arrays[0]) + ", ";
+  if (s.target != ir::program::kNone) {
+    const std::string type = ProgramNames::memory_type(n_.element_type(s.target));
+    if (!s.args.empty()) line_("const " + type + " from = " + n_.operand(s.args[0]) + ";");
+    exit_where_("rt::reduce_axes<" + type + ">" + given + (s.args.empty() ? "nullptr" : "&from") +
+                    ", " + part(s.target) + ")",
+                s.exit);
+    return;
+  }
   const std::string r = n_.name(s.result);
   if (!s.args.empty()) line_(r + " = " + n_.operand(s.args[0]) + ";");
-  exit_where_("rt::reduce(" + loop + ", " + part(s.arrays[0]) + ", " +
-                  (s.args.empty() ? "true" : "false") + ", " + r + ")",
-              s.exit);
+  exit_where_("rt::reduce" + given + (s.args.empty() ? "true" : "false") + ", " + r + ")", s.exit);
 }
 
 // ---- Elements at positions (codegen/runtime/selections.h) ----
@@ -380,15 +388,18 @@ void ArrayPrinter::scatter(const Step& s) {
 void ArrayPrinter::product(const Step& s, const std::string& loop) {
   const std::string a = part(s.arrays[0]), b = part(s.arrays[1]);
   const std::string type = ProgramNames::memory_type(n_.element_type(s.arrays[0]));
-  if (!s.raises) {
-    const std::string first = room(), second = room();
-    return exit_where_("rt::dot<" + type + ">(" + loop + ", " + a + ", " + b + ", " + first + ", " +
-                           second + ", " + n_.name(s.result) + ")",
-                       s.exit);
-  }
   const bool is_number = s.target == ir::program::kNone;
   exit_where_("rt::matmul<" + type + ">(" + loop + ", rt::left(" + a + "), rt::right(" + b + "), " +
                   (is_number ? "(char*)&" + n_.name(s.result) : n_.data(s.target)) + ")",
+              s.exit);
+}
+
+void ArrayPrinter::dot(const Step& s, const std::string& loop) {
+  const std::string type = ProgramNames::memory_type(n_.element_type(s.arrays[0]));
+  const std::string first = room(), second = room();
+  exit_where_("rt::dot<" + type + ">(" + loop + ", " + part(s.arrays[0]) + ", " +
+                  part(s.arrays[1]) + ", " + first + ", " + second + ", " +
+                  (s.raises ? "true" : "false") + ", " + n_.name(s.result) + ")",
               s.exit);
 }
 

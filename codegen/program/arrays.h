@@ -38,6 +38,7 @@ class ArrayPrinter {
   void apart(const ir::program::Step& s);
   void scatter(const ir::program::Step& s);
   void product(const ir::program::Step& s, const std::string& loop);
+  void dot(const ir::program::Step& s, const std::string& loop);
   void save(const ir::program::Step& s);
   void release(const ir::program::Step& s);
 

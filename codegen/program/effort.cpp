@@ -11,8 +11,8 @@ using ir::program::Steps;
 
 bool computes_arrays(const Steps& list) {
   using enum Step::Kind;
-  constexpr std::array kOfArrays = {Elements, LoopOver, Reduce, CountTrue,
-                                    Gather,   Scatter,  Product};
+  constexpr std::array kOfArrays = {Elements, LoopOver, Reduce,  CountTrue,
+                                    Gather,   Scatter,  Product, Dot};
   return std::ranges::any_of(list, [&](const Step& s) {
     return std::ranges::find(kOfArrays, s.kind) != kOfArrays.end() || computes_arrays(s.body) ||
            computes_arrays(s.other);

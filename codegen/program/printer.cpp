@@ -240,6 +240,8 @@ class ProgramPrinter : private ProgramNames {
         return in_block([&] { arrays_.scatter(s); });
       case Product:
         return arrays_.product(s, loop_of(s));
+      case Dot:
+        return arrays_.dot(s, loop_of(s));
       case Save:
         return arrays_.save(s);
       case Release:
@@ -366,9 +368,9 @@ class ProgramPrinter : private ProgramNames {
     std::size_t at = 0;
     int axis = 0;
     for (Axis way : s.axes) {
-      if (way == Axis::New) {
+      if (way == Axis::New || way == Axis::Repeat) {
         strides.push_back("0");
-        lengths.push_back("1");
+        lengths.push_back(way == Axis::New ? "1" : name(s.args[at++]));
         continue;
       }
       const std::string by = stride(s.array, axis++);

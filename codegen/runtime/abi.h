@@ -55,7 +55,7 @@ struct NewArray {
   Index capacity;  // bytes
   Index dtype;     // as ir::DType
   Index rank;
-  Index lengths[4];
+  Index lengths[8];
 };
 
 // What a kernel returns. The low four bits are NumPy's NPY_FPE_*.

@@ -100,8 +100,9 @@ template <int M, int N>
   return r;
 }
 
-// One element, as often as a row needs it, or a block of a row.
-constexpr i64 kBlock = 512;
+// One element, as often as a row needs it, or a block of a row. In shorter rows than kRepeated that
+// takes longer than it saves.
+constexpr i64 kBlock = 512, kRepeated = 16;
 template <class T>
 [[gnu::noinline]] inline void repeat(T* to, const char* element, i64 n) {
   const T value = *(const T*)element;
@@ -317,6 +318,65 @@ inline bool reduce(const Loop& loop, const Part<N>& x, bool from_first, T& r) {
   return is_reported(flags);
 }
 
+// One axis of a reduction, or several that lie one behind the other: how many elements, and the
+// strides of what is reduced and of the result; zero where the result has one element for all.
+struct Reduced {
+  i64 length, step, to_step;
+};
+
+// to = NumPy's reduction along the axes in which it has one element, from *from on; null: from the
+// first elements on. As NumPy's iterator goes over an array in rows. True as above, and where NumPy
+// would copy elements before it reduces them.
+template <class T, int N>
+[[gnu::noinline]] inline bool reduce_axes(const Loop& loop, const Part<N>& x, const T* from,
+                                          const Part<N>& to) {
+  constexpr i64 kLongestRun = 8192;
+  const i64 size = x.size();
+  if (size < 2 || size > kMostProducts || !lies_in_rows(x)) return true;
+  Reduced dims[N];  // innermost first
+  int count = 0;
+  for (int axis = N - 1; axis >= 0; --axis) {
+    const i64 length = x.length[axis], step = x.stride[axis];
+    if (length == 1) continue;
+    const i64 to_step = to.length[axis] == 1 ? 0 : to.stride[axis];
+    Reduced* last = count > 0 ? dims + count - 1 : nullptr;
+    if (last != nullptr && last->length * last->step == step &&
+        last->length * last->to_step == to_step)
+      last->length *= length;
+    else
+      dims[count++] = {length, step, to_step};
+  }
+  const Reduced inner = dims[0];
+  const bool in_runs = inner.to_step == 0;
+  if (in_runs && (inner.length > kLongestRun || (count > 1 && dims[1].to_step == 0))) return true;
+  Flags flags;
+  i64 position[N] = {};
+  char *at = x.at, *into = to.at;
+  for (;;) {
+    bool is_first = true;
+    for (int k = 1; k < count; ++k) is_first &= dims[k].to_step != 0 || position[k] == 0;
+    const i64 skipped = is_first && from == nullptr ? (in_runs ? 1 : inner.length) : 0;
+    for (i64 i = 0; i < (is_first ? (in_runs ? 1 : inner.length) : 0); ++i)
+      *(T*)(into + i * inner.to_step) = from == nullptr ? *(const T*)(at + i * inner.step) : *from;
+    if (const i64 n = inner.length - skipped; n > 0) {
+      char* operands[] = {into, at + skipped * inner.step, into};
+      const Index strides[] = {inner.to_step, inner.step, inner.to_step};
+      loop.call(operands, &n, strides, loop.data);
+    }
+    int k = 1;
+    for (; k < count; ++k) {
+      at += dims[k].step;
+      into += dims[k].to_step;
+      if (++position[k] < dims[k].length) break;
+      at -= dims[k].length * dims[k].step;
+      into -= dims[k].length * dims[k].to_step;
+      position[k] = 0;
+    }
+    if (k >= count) break;
+  }
+  return is_reported(flags);
+}
+
 // ---- Matrix products ----
 
 // The operands of matmul's inner loop as NumPy gives them to it: an axis that an operand lacks, or
@@ -370,22 +430,22 @@ inline bool for_blas(Part<1>& x, Room& room) {
   return true;
 }
 
-// np.dot of two vectors, which reports no flags. True where there is no memory.
+// np.dot of two vectors. True where there is no memory, and where a flag has been raised if NumPy
+// `reports` it.
 template <class T>
-inline bool dot(const Loop& loop, Part<1> a, Part<1> b, Room& room_a, Room& room_b, T& r) {
+inline bool dot(const Loop& loop, Part<1> a, Part<1> b, Room& room_a, Room& room_b, bool reports,
+                T& r) {
   const i64 n = a.length[0];
   r = 0;
-  if (n > kMostProducts) return true;
+  if (n > kMostProducts / 2) return true;
   if (n == 0) return false;
   if (n == 1) {
-    Flags unheard;
+    Flags flags;
     r = multiply(*(const T*)a.at, *(const T*)b.at);
-    unheard.collect();
-    return false;
+    return is_reported(flags) && reports;
   }
   if (!for_blas<T>(a, room_a) || !for_blas<T>(b, room_b)) return true;
-  matmul<T>(loop, left(a), right(b), (char*)&r);
-  return false;
+  return matmul<T>(loop, left(a), right(b), (char*)&r) && reports;
 }
 
 }  // namespace rt

@@ -181,7 +181,11 @@ class Printer {
         return line("store " + array(s.array) + "[" + list(s.args) + "]");
       case View: {
         std::string kinds;
-        for (Axis axis : s.axes) kinds += axis == Axis::Slice ? ':' : axis == Axis::New ? '+' : 'i';
+        for (Axis axis : s.axes)
+          kinds += ":+*i"[axis == Axis::Slice    ? 0
+                          : axis == Axis::New    ? 1
+                          : axis == Axis::Repeat ? 2
+                                                 : 3];
         return line(array(s.target) + " = " + array(s.array) + "[" + kinds + " " + list(s.args) +
                     "]");
       }
@@ -207,8 +211,8 @@ class Printer {
         return line(array(s.target) + " = loop " + std::to_string(s.row) + " over " +
                     arrays(s.arrays) + " with " + list(s.args) + at);
       case Reduce:
-        return line(result + "reduce " + std::to_string(s.row) + " " + arrays(s.arrays) + " from " +
-                    list(s.args) + at);
+        return line((s.target == kNone ? result : array(s.target) + " = ") + "reduce " +
+                    std::to_string(s.row) + " " + arrays(s.arrays) + " from " + list(s.args) + at);
       case CountTrue:
         return line(result + "count true " + positions(s, s.array) + at);
       case Within:
@@ -224,6 +228,9 @@ class Printer {
       case Product:
         return line((s.target == kNone ? result : array(s.target) + " = ") + "product " +
                     std::to_string(s.row) + " " + arrays(s.arrays) + at);
+      case Dot:
+        return line(result + "dot " + std::to_string(s.row) + " " + arrays(s.arrays) +
+                    (s.raises ? " with flags" : "") + at);
       case Save:
         return line("save " + array(s.array) + at);
       case Release:

@@ -120,8 +120,9 @@ struct PrimitiveInfo {
 };
 const PrimitiveInfo& primitive_info(Primitive p);
 
-// What a view does with an axis.
-enum class Axis : std::uint8_t { Index, Slice, New };
+// What a view does with an axis. Repeat: a new one, along which the same elements stand again and
+// again.
+enum class Axis : std::uint8_t { Index, Slice, New, Repeat };
 
 struct Step;
 using Steps = std::vector<Step>;
@@ -147,7 +148,9 @@ struct Step {
     Elements,  // body once for each element of target, with those of `arrays` in args, matched from
                // the last axis on; then target = result. What overlaps target is read before. Where
                // it `raises`, exits at a flag: where it is computed `aside`, nothing has been
-               // written then, else target may have been, and nothing else
+               // written then, else target may have been, and nothing else. Where target
+               // repeats its elements, and is read where it is written, they are computed one after
+               // the other
     NewArray,  // target = a new array of the lengths args, without values; exits where that is
                // large
     InRows,    // exits where NumPy would not lay out what is computed of the arrays in rows
@@ -157,7 +160,8 @@ struct Step {
                // number of args where an array is kNone; exits at a flag, and where NumPy would
                // call the loop in another way
     Reduce,  // result = NumPy's inner loop `row` over all elements of `arrays[0]`, from args[0] on;
-             // without args from the first element on. Exits as LoopOver does
+             // without args from the first element on. Or target, which has one element along the
+             // axes that are reduced. Exits as LoopOver does
     // Elements at positions: the axes of an array from `axis` on are indexed by `arrays`, integers
     // for one axis each, or one mask for as many axes as it has. The positions have the lengths
     // args.
@@ -171,6 +175,7 @@ struct Step {
     Scatter,  // target at the positions = `array`, which broadcasts; where that is kNone, the last
               // of args
     Product,  // result or target = the matrix product of two arrays, by NumPy's inner loop `row`
+    Dot,      // result = np.dot of two vectors, by the same loop
     Save,     // keeps the elements of `array` aside: wherever the program exits before the Release,
               // they are put back; exits where they are many
     Release,  // `arrays`, which have been saved, stay as they are
@@ -211,13 +216,13 @@ struct Step {
   ArrayReg array = kNone, target = kNone;
   int axis = 0;
   std::vector<ArrayReg> arrays;
-  // Elements: whether a flag may be raised that NumPy reports. Product: whether NumPy reports flags
-  // of it (`@` does, `np.dot` does not).
+  // Elements: whether a flag may be raised that NumPy reports. Dot: whether it exits
+  // there.
   // ObjectFor: `aside`, where the object must not be the item itself, as another number.
   bool raises = false, aside = false;
   bool of_numpy = false;  // ListItem, ObjectFor, NewObject: the number is NumPy's
   // View: what args have of each axis of `array`, one index, or start, step and length; and where
-  // there is a new axis.
+  // there is a new axis, with its length where elements are repeated.
   std::vector<Axis> axes;
   int gap = 0;
   int depth = 0;

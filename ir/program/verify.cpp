@@ -142,9 +142,9 @@ class Checker {
         array(s.target);
         std::size_t args = 0, left = 0, own = 0;
         for (Axis axis : s.axes) {
-          args += axis == Axis::Slice ? 3 : axis == Axis::Index ? 1 : 0;
+          args += axis == Axis::Slice ? 3 : axis == Axis::New ? 0 : 1;
           left += axis != Axis::Index;
-          own += axis != Axis::New;
+          own += axis == Axis::Index || axis == Axis::Slice;
         }
         need(args == s.args.size() && own == rank(s.array) && left == rank(s.target),
              "a view with its indices");
@@ -199,6 +199,8 @@ class Checker {
         return scatter(s);
       case Product:
         return product(s);
+      case Dot:
+        return dot(s);
       case Save:
         array(s.array);
         need(rank(s.array) > 0 && saved_.insert(s.array).second, "an array that is saved once");
@@ -323,7 +325,13 @@ class Checker {
     array(s.arrays[0]);
     need(dtype_of(s.arrays[0]) == entry.inputs[1], "elements of the loop's dtype");
     for (Reg r : s.args) is(r, entry.outputs[0]);
-    is(s.result, entry.outputs[0]);
+    if (s.target == kNone) {
+      is(s.result, entry.outputs[0]);
+    } else {
+      array(s.target);
+      need(dtype_of(s.target) == entry.outputs[0] && rank(s.target) == rank(s.arrays[0]),
+           "a result that fits");
+    }
     exits(s);
   }
 
@@ -373,6 +381,15 @@ class Checker {
     } else {
       array(s.target);
       need(rank(s.target) == left && dtype_of(s.target) == entry.outputs[0], "a result that fits");
+    }
+    exits(s);
+  }
+
+  void dot(const Step& s) {
+    need(s.arrays.size() == 2, "a product of two");
+    for (ArrayReg a : s.arrays) {
+      array(a);
+      need(rank(a) == 1 && dtype_of(a) == dtype(s.result), "vectors of one dtype");
     }
     exits(s);
   }

@@ -66,37 +66,22 @@ const char* ufunc_of(Operator op) {
   return nullptr;
 }
 
-constexpr int kMostAxes = 4;  // of a new array
+constexpr int kMostAxes = 8;  // of a new array
 constexpr int kVectorBytes = 64;
-
-// The functions and methods that reduce an array of any shape to a number.
-struct ReductionName {
-  std::string_view name;
-  ir::Reduction reduction;
-  bool is_arithmetic;
-};
-constexpr ReductionName kReductions[] = {
-    {"sum", ir::Reduction::Sum, true},   {"mean", ir::Reduction::Sum, true},
-    {"prod", ir::Reduction::Prod, true}, {"min", ir::Reduction::Min, false},
-    {"max", ir::Reduction::Max, false},  {"amin", ir::Reduction::Min, false},
-    {"amax", ir::Reduction::Max, false},
-};
-
-bool is_plain(DType t) { return t != DType::Float16 && ir::real_part(t) != DType::LongDouble; }
 
 // Whether an element of an array may be assigned to one of another array of this dtype, as far as
 // that is done here; of the rest NumPy warns, or some compilers and machines disagree.
 bool is_assigned(DType from, DType to) {
   if (from == to) return true;
-  if (!is_plain(from) || !is_plain(to) || to == DType::Bool) return false;
+  if (!Writer::is_plain(from) || !Writer::is_plain(to) || to == DType::Bool) return false;
   if (is_in(from, ir::kComplex) && !is_in(to, ir::kComplex)) return false;
   return is_in(to, ir::kInexact) || !is_in(from, ir::kInexact);
 }
 
 }  // namespace
 
-bool Writer::is_reduction(const std::string& name) {
-  return std::ranges::find(kReductions, name, &ReductionName::name) != std::end(kReductions);
+bool Writer::is_plain(DType t) {
+  return t != DType::Float16 && ir::real_part(t) != DType::LongDouble;
 }
 
 bool Writer::is_array(const Value& v) {
@@ -283,6 +268,53 @@ Value Writer::array_operator(Operator op, std::vector<Value> given) {
   return elementwise(world_.ufunc(ufunc_of(op)), std::move(given));
 }
 
+// Whether elements are true: all but zeros are.
+Value Writer::truths(const Value& v) {
+  if (v.dtype == DType::Bool) return v;
+  Value made = elements(v);
+  auto work = std::make_shared<Elements>(*made.elements);
+  write_to(work->body, [&] { work->result = cast_to(work->result, DType::Bool); });
+  made.dtype = DType::Bool;
+  made.elements = std::move(work);
+  return made;
+}
+
+// np.where(condition, x, y).
+Value Writer::chosen(const Value& condition, Value x, Value y) {
+  std::vector<Operand> operands;
+  for (Value* each : {&x, &y}) {
+    if (!each->is_number() && !is_array(*each)) fail("np.where of something else than arrays");
+    if (each->is_number()) settle(*each);
+    Operand operand;
+    operand.layout.dtype = each->dtype;
+    operand.scalar = each->is_number();
+    if (each->is_python() && each->dtype != DType::Bool && !world_.version.promotes_by_value())
+      operand.weak = weak_of(*each);
+    operands.push_back(operand);
+  }
+  if (!is_array(condition)) fail("np.where with something else than an array as its condition");
+  check_numbers(operands);
+  const DType dtype = result_type(operands);
+  if (!is_plain(dtype)) fail("an array of " + std::string(ir::info(dtype).name));
+  Value made = elements(truths(condition));
+  auto work = std::make_shared<Elements>(*made.elements);
+  std::vector<Reg> args = {work->result};
+  for (const Value* each : {&x, &y}) {
+    if (each->is_number()) {
+      args.push_back(as(*each, dtype));
+      continue;
+    }
+    const Value operand = as_elements_of(*each, dtype);
+    take_in(*work, operand);
+    args.push_back(operand.elements->result);
+    made.rank = std::max(made.rank, operand.rank);
+  }
+  write_to(work->body, [&] { work->result = compute(Op::Where, dtype, args); });
+  made.dtype = dtype;
+  made.elements = std::move(work);
+  return made;
+}
+
 // NumPy's shortcuts for some exponents; what is not written in the text must be none of these.
 Value Writer::power(const Value& base, const Value& exponent) {
   if (is_array(base) && exponent.is_number()) {
@@ -332,18 +364,30 @@ Value Writer::computed_into(const Ufunc& f, std::vector<Value> given, const Valu
 
 // ---- Memory ----
 
-// The elements as an array, which NumPy would lay out in rows.
-Value Writer::in_memory(const Value& v) {
-  if (v.kind != Value::Kind::Elements) return v;
-  std::vector<Value> arrays(v.elements->arrays.size());
+// The arrays that elements are computed of.
+std::vector<Value> Writer::arrays_of(const Elements& work) const {
+  std::vector<Value> arrays(work.arrays.size());
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    arrays[i].array = v.elements->arrays[i];
+    arrays[i].array = work.arrays[i];
     arrays[i].rank = program_.arrays[static_cast<std::size_t>(arrays[i].array)].rank;
   }
+  return arrays;
+}
+
+// The lengths of the axes, of what several arrays broadcast to where these are elements.
+std::vector<Reg> Writer::lengths_of(const Value& v) {
+  std::vector<Value> arrays = {v};
+  if (v.kind == Value::Kind::Elements) arrays = arrays_of(*v.elements);
   std::vector<Reg> lengths;
   for (int axis = 0; axis < v.rank; ++axis)
     lengths.push_back(broadcast_length(arrays, v.rank, axis));
-  const Value made = new_array(v.dtype, lengths);
+  return lengths;
+}
+
+// The elements as an array, which NumPy would lay out in rows.
+Value Writer::in_memory(const Value& v) {
+  if (v.kind != Value::Kind::Elements) return v;
+  const Value made = new_array(v.dtype, lengths_of(v));
   assign_elements(made.array, v, true);
   return made;
 }
@@ -366,14 +410,24 @@ Value Writer::new_array(DType dtype, const std::vector<Reg>& lengths) {
 }
 
 Value Writer::filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number) {
+  return filled_with(dtype, lengths, cast_to(integer(number), dtype));
+}
+
+Value Writer::filled_with(DType dtype, const std::vector<Reg>& lengths, Reg number) {
   const Value v = new_array(dtype, lengths);
   Value content;
   content.kind = Value::Kind::Elements;
   content.dtype = dtype;
-  content.elements =
-      std::make_shared<Elements>(Elements{{}, {}, {}, cast_to(integer(number), dtype), false});
+  content.elements = std::make_shared<Elements>(Elements{{}, {}, {}, number, false});
   assign_elements(v.array, content, true);
   return v;
+}
+
+// np.full(lengths, number): of the number's own dtype.
+Value Writer::full(const Value& lengths, const Value& number) {
+  if (!number.is_number() || number.box == Box::Either || !is_plain(number.dtype))
+    fail("np.full of something else than a number");
+  return filled_with(number.dtype, shape(lengths), number.reg);
 }
 
 // NumPy lays out a new array as its operands: in rows where they are.
@@ -401,7 +455,7 @@ Value Writer::as_numpy_lays_out(const Value& v) {
   return in_memory(v);
 }
 
-// ---- Products and reductions ----
+// ---- Products ----
 
 Value Writer::product(const std::string& name, const Value& left, const Value& right) {
   if (!is_array(left) || !is_array(right)) fail("a matrix product of something else than arrays");
@@ -420,10 +474,10 @@ Value Writer::product(const std::string& name, const Value& left, const Value& r
     fail("a matrix product of " + std::string(ir::info(a.dtype).name));
   guard(compute(Op::Equal, DType::Bool, {length(a, a.rank - 1), length(b, 0)}));
   Step step;
-  step.kind = Step::Kind::Product;
+  step.kind = is_dot ? Step::Kind::Dot : Step::Kind::Product;
   step.row = world_.loops().add({"matmul", {a.dtype, a.dtype}, {a.dtype}, loop->loop, loop->data});
   step.arrays = {a.array, b.array};
-  step.raises = !is_dot;
+  step.raises = is_dot && world_.version.dot_reports_errors();
   step.exit = exit();
   if (a.rank == 1 && b.rank == 1) {
     step.result = fresh(a.dtype);
@@ -436,44 +490,6 @@ Value Writer::product(const std::string& name, const Value& left, const Value& r
   step.target = result.array;
   emit(std::move(step));
   return result;
-}
-
-// Of all elements, from the identity on where the reduction has one.
-Value Writer::reduction(const std::string& name, const Value& v) {
-  if (!is_array(v) || v.rank == 0) fail("`" + name + "` of something else than an array");
-  if (!is_plain(v.dtype)) fail("an array of " + std::string(ir::info(v.dtype).name));
-  const bool is_mean = name == "mean";
-  const auto& row = *std::ranges::find(kReductions, name, &ReductionName::name);
-  // NumPy adds small integers up in larger ones, and casts them in pieces.
-  if (row.is_arithmetic && ir::size_of(v.dtype) < sizeof(std::int64_t) &&
-      !is_in(v.dtype, ir::kInexact))
-    fail("`" + name + "` of " + std::string(ir::info(v.dtype).name));
-  if (is_mean && !is_in(v.dtype, ir::kFloat))
-    fail("`mean` of " + std::string(ir::info(v.dtype).name));
-  const Value array = as_numpy_lays_out(v);
-  const Ufunc& f = world_.ufunc(std::string(ir::reduction_info(row.reduction).name));
-  const std::string types(3, ir::info(v.dtype).code);
-  const auto loop = std::ranges::find(f.loops, types, &UfuncLoop::types);
-  if (loop == f.loops.end()) fail("`" + name + "` of " + std::string(ir::info(v.dtype).name));
-  Step step;
-  step.kind = Step::Kind::Reduce;
-  step.row = world_.loops().add({f.name, {v.dtype, v.dtype}, {v.dtype}, loop->loop, loop->data});
-  step.arrays = {array.array};
-  if (ir::reduction_info(row.reduction).identity != ir::Identity::None)
-    step.args = {constant(v.dtype, ir::identity_bits(row.reduction, v.dtype))};
-  step.result = fresh(v.dtype);
-  step.exit = exit();
-  const Reg all = emit(std::move(step)).result;
-  if (!is_mean) return numpy_number(v.dtype, all);
-  // As numpy's own Python does it: by an integer scalar, and back to the array's dtype.
-  Reg count = integer(1);
-  for (int axis = 0; axis < array.rank; ++axis)
-    count = compute(Op::Multiply, DType::Int64, {count, length(array, axis)});
-  guard(compute(Op::Greater, DType::Bool, {count, integer(0)}));
-  const std::vector<Reg> parts = {cast_to(all, DType::Float64), cast_to(count, DType::Float64)};
-  const Reg mean = compute(Op::Divide, DType::Float64, parts);
-  finite(mean, parts);
-  return numpy_number(v.dtype, cast_to(mean, v.dtype));
 }
 
 // np.flip of all axes: a view.

@@ -26,6 +26,12 @@ const std::map<std::string, Primitive>& of_one_float() {
 
 }  // namespace
 
+// What stands behind the first argument.
+Writer::Arguments Writer::behind_first(Arguments all) {
+  all.places.erase(all.places.begin());
+  return all;
+}
+
 bool Writer::is_builtin(const Expr& e, const std::string& name) {
   if (e.kind != Expr::Kind::Outside) return false;
   const Given given = world_.outside(scope_.function, static_cast<int>(e.integer));
@@ -258,6 +264,8 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   // What may stand in the second place as well.
   const bool is_array_of = name == "array" || name == "asarray";
   const char* second = is_new || is_array_of ? "dtype" : name == "concatenate" ? "axis" : "";
+  if (is_reduction(name) && !given.empty()) return reduction(name, given[0], behind_first(all));
+  if (name == "norm" && !given.empty()) return norm(given[0], behind_first(all));
   if (const auto named = all.keywords.find(second);
       given.size() == 1 && named != all.keywords.end()) {
     all.places.push_back(named->second);
@@ -268,8 +276,12 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   if (name == "outer" && given.size() == 2 && given[0].rank == 1 && given[1].rank == 1)
     return outer(world_.ufunc("multiply"), given);
   if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
-  if (is_reduction(name) && given.size() == 1) return reduction(name, given[0]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
+  if (name == "where" && given.size() == 3) return chosen(given[0], given[1], given[2]);
+  const bool is_position = name == "argmin" || name == "argmax";
+  if (is_position && given.size() == 1) return position_of_extreme(name == "argmax", given[0]);
+  if (name == "copy" && given.size() == 1) return array_of("array", given);
+  if (name == "full" && given.size() == 2) return full(given[0], given[1]);
   if (name == "concatenate" || name == "hstack" || name == "vstack") return stacked(name, given);
   if (is_array_of) return array_of(name, given);
   if (name == "triu" || name == "tril") return triangle(name == "triu", given);
@@ -319,7 +331,13 @@ DType Writer::dtype_given(const Value& v) {
 Value Writer::method(const Value& array, const std::string& name, const Expr& e) {
   const std::size_t count = e.parts.size() - 1;
   if (name == "copy" && count == 0) return copied(array);
-  if (is_reduction(name) && count == 0) return reduction(name, array);
+  if (is_reduction(name)) {
+    Value base = array;
+    for (std::size_t i = 1; i < e.parts.size(); ++i) base = before(base, e.parts[i]);
+    return reduction(name, base, arguments(e));
+  }
+  const bool is_position = name == "argmin" || name == "argmax";
+  if (is_position && count == 0) return position_of_extreme(name == "argmax", array);
   if (name == "dot" && count == 1) {
     const Value left = before(array, e.parts[1]);
     return product("dot", left, value(e.parts[1]));

@@ -1,10 +1,11 @@
 // Typing in progress: one loop becoming one Program. Private to numpy_shim/program.
 //
 // Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
-// numbers in operators.cpp and for arrays in arrays.cpp, indices in items.cpp, lists in lists.cpp,
-// arrays as indices in selections.cpp, calls in calls.cpp.
+// numbers in operators.cpp and for arrays in arrays.cpp, reductions in reductions.cpp, indices in
+// items.cpp, lists in lists.cpp, arrays as indices in selections.cpp, calls in calls.cpp.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -110,6 +111,7 @@ class Writer {
   Program run();
   static bool same_value(const Value& a, const Value& b);
   static bool holds_the_same(const Value& a, const Value& b);
+  static bool is_plain(DType t);
 
  private:
   // ---- Statements (statements.cpp) ----
@@ -257,9 +259,14 @@ class Writer {
   Reg complex_binary(Operator op, Reg a, Reg b, DType dtype);
   Value relation(Operator op, const Value& a, const Value& b);
 
+  // What a call is given by place and by keyword.
+  struct Arguments {
+    std::vector<Value> places;
+    std::map<std::string, Value> keywords;
+  };
+
   // ---- Whole arrays (arrays.cpp) ----
   static bool is_array(const Value& v);
-  static bool is_reduction(const std::string& name);
   Value elements(const Value& v);
   static void take_in(Elements& into, const Value& v);
   void check_numbers(const std::vector<Operand>& operands);
@@ -271,14 +278,19 @@ class Writer {
                     const Value* out);
   Value in_place_of(const Value& out, const std::vector<Value>& given);
   Value array_operator(Operator op, std::vector<Value> given);
+  Value truths(const Value& v);
+  Value chosen(const Value& condition, Value x, Value y);
+  std::vector<Value> arrays_of(const Elements& work) const;
+  std::vector<Reg> lengths_of(const Value& v);
   Value in_memory(const Value& v);
   Value copied(const Value& array);
   Value new_array(DType dtype, const std::vector<Reg>& lengths);
   Value filled(DType dtype, const std::vector<Reg>& lengths, std::int64_t number);
+  Value filled_with(DType dtype, const std::vector<Reg>& lengths, Reg number);
+  Value full(const Value& lengths, const Value& number);
   void in_rows(ArrayReg array);
   Value as_numpy_lays_out(const Value& v);
   Value product(const std::string& name, const Value& left, const Value& right);
-  Value reduction(const std::string& name, const Value& v);
   Value flipped(const Value& v);
   Reg assigned_number(const Value& v, DType dtype);
   Value assigned_elements(const Value& v, DType dtype);
@@ -286,6 +298,28 @@ class Writer {
   void fit(ArrayReg target, const Value& v);
   void assign_elements(ArrayReg target, const Value& v, bool is_new);
   void augment_array(Operator op, const Value& array, const Value& v);
+
+  // ---- Reductions (reductions.cpp) ----
+  // Along which axes of an array, and whether they stay, with one element each.
+  struct Reduced {
+    std::vector<bool> axes;
+    bool stay = false;
+    bool all() const { return std::ranges::find(axes, false) == axes.end(); }
+  };
+  static bool is_reduction(const std::string& name);
+  Reduced reduced_axes(const std::string& name, const Value& v, const Arguments& rest) const;
+  Value reduction(const std::string& name, const Value& v, const Arguments& rest);
+  Value reduced_by(const std::string& name, const Value& given, const Reduced& reduced);
+  Value along_axes(Step step, const Value& v, const Reduced& reduced);
+  Value with_reduced_axes(const Value& made, const Reduced& reduced,
+                          const std::vector<Reg>* lengths);
+  void add_up(const Value& target, const Value& v);
+  Value variance(const std::string& name, const Value& v, const Reduced& reduced);
+  Value root(const Value& v);
+  Value norm(const Value& v, const Arguments& rest);
+  Value position_of_extreme(bool largest, const Value& v);
+  Reg product_of(const std::vector<Reg>& lengths);
+  Value mean_of(const Value& sums, const std::vector<Reg>& lengths, const Reduced& reduced);
 
   // ---- Items and attributes (items.cpp) ----
   // An index of an array: one number for an axis that goes, start, step and length for one that
@@ -349,13 +383,9 @@ class Writer {
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);
   Value number(const Expr& e);
-  // What a call is given by place and by keyword.
-  struct Arguments {
-    std::vector<Value> places;
-    std::map<std::string, Value> keywords;
-  };
   Value argument(const Expr& e);
   Arguments arguments(const Expr& e);
+  static Arguments behind_first(Arguments all);
   Value call(const Expr& e);
   Value builtin(const std::string& name, const Expr& e);
   Value extreme(bool largest, const Expr& e);

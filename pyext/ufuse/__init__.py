@@ -29,7 +29,7 @@ from .function import Function
 from .jit import disabled, jit
 from .source import names
 from .threads import get_num_threads, set_num_threads
-from .tracing import callees, escape, handlers, methods
+from .tracing import callees, escape, handlers, loops, methods
 from .tracing.watchers import plain_for_ever
 
 if TYPE_CHECKING:  # at run time `__getattr__` imports these
@@ -58,6 +58,7 @@ environment.check()  # before a loop starts libomp, which does not survive every
 _core.set_backend(environment.backend())
 _core.choose_by(environment.choices())
 _core.set_callees(callees.stand_in)
+_core.set_plain_callees(loops.of_helper)
 _core.set_jitted(names.Jitted)
 _core.set_frame_counters(tuple(handlers.FRAME_COUNTERS))
 _core.set_others(callees.is_other)

@@ -30,7 +30,7 @@ from ._core import is_a
 from .source import carried
 from .source.names import Jitted
 from .source.text import names_used
-from .tracing import callees, tracebacks, twin
+from .tracing import callees, loops, tracebacks, twin
 from .tracing.parameters import Parameters, parameters
 from .tracing.run import Options, may_warn_late, traced
 from .tracing.watchers import stances, watchers
@@ -339,7 +339,7 @@ class Function(Jitted, Generic[P, R]):
         exact = options.numerics == "exact" and not options.debug and not options.strict
         if not exact or "answering" in self.__dict__:
             return None
-        return twin.plain(self._function)
+        return loops.plain(self._function)
 
     def _verify(self, calls: float, tell: Callable[[Any], None] | None = None) -> None:
         """Compare the next calls with plain NumPy; ``verify.Verifier`` says how."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from test_native_loops import alike, check, outcome, told
 from texts import function_of
-from ufuse.tracing.twin import looped
+from ufuse.tracing.loops import looped
 
 BACKENDS = ["compiled"]
 COUNT = int(os.environ.get("UFUSE_TEST_ARRAY_LOOPS", "20"))
@@ -1005,6 +1005,31 @@ def test_arrays_whose_elements_share_memory(strides):
         return base
 
     check(f, np.arange(40.0), name=__file__)
+
+
+@pytest.mark.parametrize("length", [1 << 20, (1 << 20) + 1, 3 << 19, 1 << 21, (1 << 21) + 1])
+def test_products_of_long_vectors(length):
+    def f(x, y):
+        for i in range(2):
+            a = np.dot(x, y), x @ y, x[: -i - 1].dot(y[i + 1 :]), x.sum(), np.linalg.norm(x)
+        return a
+
+    x = RNG.random(length)
+    check(f, x, x[::-1].copy(), most=3, name=__file__)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 50])
+def test_dot_warns_as_numpy_does(length):
+    """From NumPy 2.3 on."""
+
+    def f(x, y):
+        for _ in range(3):
+            a = np.dot(x, y), x.dot(x), np.linalg.norm(y)
+        return a
+
+    check(f, np.full(length, 1e200), np.full(length, 1e200), name=__file__)
+    check(f, np.full(length, np.inf), np.full(length, -1.0), name=__file__)
+    check(f, np.full(length, 1e-200), np.full(length, 1e-200), name=__file__)
 
 
 def test_large_arrays_are_left_to_numpy():

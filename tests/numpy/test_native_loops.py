@@ -27,7 +27,7 @@ import ufuse
 from same import same
 from ufuse import _core
 from ufuse.source import heads
-from ufuse.tracing.twin import looped
+from ufuse.tracing.loops import looped
 
 
 @contextlib.contextmanager

@@ -66,9 +66,12 @@ constexpr std::array kBuiltins = {"abs", "bool", "complex", "enumerate", "float"
 
 // Functions of NumPy's that are no ufuncs, likewise.
 constexpr std::array kOfNumPy = {
-    "amax", "amin",   "array", "asarray", "concatenate", "dot",   "empty",     "empty_like",
-    "flip", "hstack", "max",   "mean",    "min",         "ones",  "ones_like", "outer",
-    "prod", "sum",    "tril",  "triu",    "vstack",      "zeros", "zeros_like"};
+    "all",         "amax", "amin", "any",   "argmax",     "argmin", "array", "asarray",
+    "concatenate", "copy", "dot",  "empty", "empty_like", "flip",   "full",  "hstack",
+    "max",         "mean", "min",  "ones",  "ones_like",  "outer",  "prod",  "std",
+    "sum",         "tril", "triu", "var",   "vstack",     "where",  "zeros", "zeros_like"};
+// The same of numpy.linalg.
+constexpr std::array kOfLinalg = {"norm"};
 
 bool is_math(PyObject* object) {
   if (!PyCFunction_Check(object)) return false;
@@ -293,12 +296,16 @@ Given ProgramWorld::read(PyObject* object) {
     given.name = ufunc.name;
     return given;
   }
+  const auto is_of = [&](py::handle module, const char* name) {
+    if (module.attr(name).ptr() != object) return false;
+    given.kind = Given::Kind::NumPy;
+    given.name = name;
+    return true;
+  };
   for (const char* name : kOfNumPy)
-    if (numpy().module.attr(name).ptr() == object) {
-      given.kind = Given::Kind::NumPy;
-      given.name = name;
-      return given;
-    }
+    if (is_of(numpy().module, name)) return given;
+  for (const char* name : kOfLinalg)
+    if (is_of(numpy().module.attr("linalg"), name)) return given;
   for (std::size_t i = 0; i < ir::kDTypeCount; ++i)
     if (scalar_type(static_cast<ir::DType>(i)) == object) {
       given.kind = Given::Kind::DType;

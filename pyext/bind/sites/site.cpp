@@ -60,6 +60,11 @@ Rows& rows() {
   static auto* known = new Rows;
   return *known;
 }
+// The same for calls that are not traced, of functions only.
+Rows& plain_rows() {
+  static auto* known = new Rows;
+  return *known;
+}
 
 // For code with call sites from which traced code makes functions: the original code.
 struct OwnCode {
@@ -73,12 +78,14 @@ std::unordered_map<PyObject*, OwnCode>& own_codes() {
 }
 
 PyObject* the_resolver = nullptr;        // callees.stand_in
+PyObject* the_plain_resolver = nullptr;  // loops.of_helper
 PyObject* the_frame_counters = nullptr;  // handlers.FRAME_COUNTERS
 PyObject* the_site = nullptr;            // `site` as Python has it
 
 // Objects that die with an entry may call this again, so the entry is taken out of the table first.
 PyObject* forget(PyObject* address, PyObject*) {
-  const auto gone = rows().extract(static_cast<PyObject*>(PyLong_AsVoidPtr(address)));
+  auto* const object = static_cast<PyObject*>(PyLong_AsVoidPtr(address));
+  const auto gone = rows().extract(object), gone_as_well = plain_rows().extract(object);
   Py_RETURN_NONE;
 }
 
@@ -173,12 +180,11 @@ bool is_method_of_container(PyObject* f) {
   return PyDict_CheckExact(self) || PyAnySet_CheckExact(self) || PyTuple_CheckExact(self);
 }
 
-Choice choice_of(PyObject* f) {
-  if (is_method_of_container(f)) return {};
-  const auto found = rows().find(f);
-  if (found != rows().end() && found->second.is_for(f)) return found->second.choice;
+Choice choice_among(Rows& rows, PyObject* f, PyObject* resolver) {
+  const auto found = rows.find(f);
+  if (found != rows.end() && found->second.is_for(f)) return found->second.choice;
   const Unwatched resolving;
-  const py::object answer = steal(PyObject_CallOneArg(the_resolver, f));
+  const py::object answer = steal(PyObject_CallOneArg(resolver, f));
   Choice choice;
   if (PyLong_CheckExact(answer.ptr()))
     choice = {Way::CallsBack, {}, PyLong_AsSsize_t(answer.ptr())};
@@ -188,9 +194,20 @@ Choice choice_of(PyObject* f) {
     Row row;
     row.choice = choice;
     identify(row, f);
-    std::swap(rows()[f], row);
+    std::swap(rows[f], row);
   }
   return choice;
+}
+
+Choice choice_of(PyObject* f) {
+  return is_method_of_container(f) ? Choice{} : choice_among(rows(), f, the_resolver);
+}
+
+// What runs for a function where no call is traced: itself, or the same whose loops may go on
+// natively.
+py::object plain_choice_of(PyObject* f) {
+  const Choice choice = choice_among(plain_rows(), f, the_plain_resolver);
+  return choice.way == Way::StandIn ? choice.stand_in : borrow(f);
 }
 
 // Whether an argument is of a type whose objects nobody compares or looks into, so that another
@@ -363,6 +380,31 @@ PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count
   return site(given.data(), count + 2, keywords);
 }
 
+// f(*args, **keywords) where no call is traced.
+PyObject* call_plain(PyObject* f, PyObject* const* args, std::size_t count, PyObject* keywords) {
+  if (PyFunction_Check(f))
+    return PyObject_Vectorcall(plain_choice_of(f).ptr(), args, count, keywords);
+  if (!PyMethod_Check(f) || !PyFunction_Check(PyMethod_GET_FUNCTION(f)))
+    return PyObject_Vectorcall(f, args, count, keywords);
+  const py::object runs = plain_choice_of(PyMethod_GET_FUNCTION(f));
+  if (runs.is(borrow(PyMethod_GET_FUNCTION(f))))
+    return PyObject_Vectorcall(f, args, count, keywords);
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  std::vector<PyObject*> given{PyMethod_GET_SELF(f)};
+  given.insert(given.end(), args, args + count + named);
+  return PyObject_Vectorcall(runs.ptr(), given.data(), count + 1, keywords);
+}
+
+PyObject* plain_site(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guard([&]() -> PyObject* {
+    if (count < 1) throw py::type_error("plain_site needs a callable");
+    if (stack_is_full()) return nullptr;
+    const auto rest = static_cast<std::size_t>(count - 1);
+    return Call::active() ? PyObject_Vectorcall(args[0], args + 1, rest, keywords)
+                          : call_plain(args[0], args + 1, rest, keywords);
+  });
+}
+
 PyObject* site_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guard([&]() -> PyObject* {
     if (count < 1) throw py::type_error("site needs a callable");
@@ -484,6 +526,11 @@ PyMethodDef kFunctions[] = {
     {"site", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(site_function)),
      METH_FASTCALL | METH_KEYWORDS,
      "site(f, /, *args, **kwargs): f(*args, **kwargs) at a call site of traced code."},
+    {"plain_site", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plain_site)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "plain_site(f, /, *args, **kwargs): f(*args, **kwargs) outside of traced calls, where loops "
+     "of "
+     "the function f may go on natively."},
     {"construct", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(construct)),
      METH_VARARGS | METH_KEYWORDS,
      "construct(cls, /, *args, **kwargs): cls(*args, **kwargs) whose __init__ is a call site."},
@@ -556,12 +603,12 @@ static PyObject* call_with_real(PyObject* f, PyObject* const* args, std::size_t 
                                 PyObject* keywords) {
   const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   const std::span given{args, count + named};
-  if (std::ranges::none_of(given, is_lazy)) return PyObject_Vectorcall(f, args, count, keywords);
+  if (std::ranges::none_of(given, is_lazy)) return call_plain(f, args, count, keywords);
   std::vector<py::object> real;
   for (PyObject* each : given) real.push_back(is_lazy(each) ? real_of(each) : borrow(each));
   std::vector<PyObject*> pointers;
   for (const py::object& each : real) pointers.push_back(each.ptr());
-  return PyObject_Vectorcall(f, pointers.data(), count, keywords);
+  return call_plain(f, pointers.data(), count, keywords);
 }
 
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
@@ -612,8 +659,9 @@ void bind_site(py::module_& m) {
   m.def(
       "set_callees",
       [](py::object resolver) {
-        Rows gone;  // see `forget`
+        Rows gone, gone_as_well;  // see `forget`
         gone.swap(rows());
+        gone_as_well.swap(plain_rows());
         Py_XDECREF(the_resolver);
         the_resolver = resolver.release().ptr();
       },
@@ -621,6 +669,9 @@ void bind_site(py::module_& m) {
       "resolver(f) gives what runs at call sites of f: another callable, None for f itself, a "
       "number "
       "for f itself with call sites for the callables among its arguments (see stand_in).");
+  bind_hand_over(m, "set_plain_callees", "resolver", the_plain_resolver,
+                 "resolver(f) gives what runs where a function f is called outside of traced "
+                 "calls: another function, or None for f itself.");
   bind_hand_over(m, "set_frame_counters", "functions", the_frame_counters,
                  "Functions that count Python's frames, as `warnings.warn` does for `stacklevel`: "
                  "what runs in "

@@ -8,6 +8,7 @@ and everything else stay as they are.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import types
@@ -16,10 +17,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from ufuse import _core
+from ufuse._core import is_a
 
 from . import heads, kept
 from .facts import Facts, facts_of, mangled
-from .text import UNREADABLE, NoSource, compiled, nested, source_of
+from .text import UNREADABLE, NoSource, Source, compiled, nested, source_of
 
 Chain = tuple[str, ...]
 
@@ -93,10 +95,9 @@ class Hooks(NamedTuple):
     outside: Callable[..., Any] | None = None
 
 
-# No call site asks: the code as it is, whose loops may go on natively.
-HEADS_ONLY = Hooks(None, None)  # type: ignore[arg-type]
 # Constants that stand in the code for the hooks until these are filled in.
 _PLACES = Hooks(*(f"\0ufuse: {name}".encode() for name in Hooks._fields))  # type: ignore[arg-type]
+_PLAIN_SITE: Any = b"\0ufuse: plain site"
 Value = TypeVar("Value")
 
 
@@ -531,10 +532,7 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
         kept.put(code, variant, known)
     made, chains, facts, loops = known
     places = heads.places(code, loops)
-    if hooks is HEADS_ONLY:
-        filled = _with_constants(made, code, made.co_consts, places)
-    else:
-        filled = _filled(made, code, {**places, **dict(zip(_PLACES, hooks, strict=True))})
+    filled = _filled(made, code, {**places, **dict(zip(_PLACES, hooks, strict=True))})
     return Instrumented(filled, frozenset(chains), Facts(*facts))
 
 
@@ -543,22 +541,92 @@ def _with_places(
 ) -> tuple[types.CodeType, tuple[Chain, ...], tuple[Any, ...], tuple[heads.Row, ...]]:
     source, code = source_of(function), function.__code__
     loops: heads.Loops | None = None
-    try:
+    with _reading():
         facts, outside = facts_of(source.definition, code, source.owner)
         sites = (_Sites if hooks.value is None else _Operations)(hooks, outside)
-        if hooks.attribute is not None or hooks is HEADS_ONLY:
+        if hooks.attribute is not None:
             loops = heads.Loops(source.definition, code)
-        if hooks is not HEADS_ONLY:
-            sites.visit(source.tree)
+        sites.visit(source.tree)
         if loops is not None:
             loops.put_heads(source.definition)
-        made = list(nested(compiled(source.tree, code)))[source.position]
-    except UNREADABLE as error:
-        raise NoSource(f"it cannot be compiled with call sites: {error}") from error
-    if not _is_from(made, code):
-        raise NoSource("it is not found again with call sites")
+        made = _compiled(source, code)
     rows = () if loops is None else loops.rows()
     return made, tuple(sorted(sites.chains)), tuple(facts.at_offsets_of(made)), rows
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except UNREADABLE as error:
+        raise NoSource(f"it cannot be compiled with call sites: {error}") from error
+
+
+def _compiled(source: Source, code: types.CodeType) -> types.CodeType:
+    """The code of a function whose text was changed."""
+    made = list(nested(compiled(source.tree, code)))[source.position]
+    if not _is_from(made, code):
+        raise NoSource("it is not found again with call sites")
+    return made
+
+
+class _Calls(ast.NodeTransformer):
+    """Calls of some functions, outside of functions that are made inside."""
+
+    def __init__(self, called: frozenset[Chain]) -> None:
+        self._called = called
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        chains = {chain_of(node.func)}
+        if isinstance(node.func, ast.Attribute):
+            chains.add(("", node.func.attr))
+        self.generic_visit(node)
+        if self._called.isdisjoint(chains):
+            return node
+        return _call(_PLAIN_SITE, [node.func, *node.args], node.keywords, node)
+
+    def _stays(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _stays
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _stays
+
+
+def looped(function: types.FunctionType, called: frozenset[Chain]) -> types.CodeType:
+    """The code of a function as it is, whose loops may go on natively.
+
+    Parameters
+    ----------
+    function : types.FunctionType
+        Its source is read.
+    called : frozenset of tuple of str
+        Functions that it calls, whose loops may do so as well: ``plain_site(f, *args, **kwargs)``
+        stands there. ``("", "step")``: each ``x.step``.
+
+    Raises
+    ------
+    NoSource
+        Where the source is not known for certain.
+    """
+    code = function.__code__
+    variant = " ".join(["loops", *sorted(map(".".join, called))])
+    known = kept.read(code, variant)
+    if known is None:
+        source = source_of(function)
+        with _reading():
+            loops = heads.Loops(source.definition, code)
+            if called:
+                body, calls = source.definition.body, _Calls(called)
+                made = (
+                    [calls.visit(each) for each in body] if is_a(body, list) else calls.visit(body)
+                )
+                source.definition.body = made
+            loops.put_heads(source.definition)
+            known = _compiled(source, code), loops.rows()
+        kept.put(code, variant, known)
+    made, rows = known
+    places = {**heads.places(code, rows), _PLAIN_SITE: _core.plain_site}
+    return _with_constants(made, code, made.co_consts, places)
 
 
 def is_made(code: types.CodeType) -> bool:

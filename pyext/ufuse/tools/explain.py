@@ -19,8 +19,9 @@ from ufuse.copies import copied
 from ufuse.source import heads
 from ufuse.source.names import is_pure
 from ufuse.source.text import line_of, names_used
+from ufuse.tracing import loops
 from ufuse.tracing.run import may_warn_late
-from ufuse.tracing.twin import codes_with_heads, free_variables
+from ufuse.tracing.twin import free_variables
 
 from . import stats
 from .stats import NO_CALLS, Stats
@@ -157,7 +158,9 @@ class Group(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop of the function's own text, and what has become of it in all calls so far.
+    """A loop of the function's text, or of a function of the user's that it calls.
+
+    It says what has become of the loop in all calls so far.
 
     Attributes
     ----------
@@ -177,6 +180,8 @@ class Loop(NamedTuple):
         integer beyond 64 bits.
     native_seconds, python_seconds : float
         What its programs have taken, and what Python took for its other rounds.
+    helper : str
+        The name of the function where it stands; empty where that is the one that is explained.
     """
 
     line: int
@@ -187,6 +192,12 @@ class Loop(NamedTuple):
     exits: int
     native_seconds: float
     python_seconds: float
+    helper: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words."""
+        return f"line {self.line}" + (f" ({self.helper})" if self.helper else "")
 
     @property
     def times(self) -> str:
@@ -195,7 +206,7 @@ class Loop(NamedTuple):
         return ", ".join(f"{each * 1e3:.3f} ms {how}" for each, how in parts if each > 0)
 
     def __str__(self) -> str:
-        text = f"line {self.line}: {'native' if self.native else 'Python'}"
+        text = f"{self.place}: {'native' if self.native else 'Python'}"
         if self.reason and not self.native:
             text += f": {self.reason}"
         if self.exits:
@@ -326,10 +337,10 @@ class Explanation(NamedTuple):
             places = [(n.place, n.what, n.sentence, n.times) for n in self.notes]
             parts.append(table(places, ("place", "what", "why", "times")))
         if self.loops:
-            loops = [
-                (n.line, "native" if n.native else "Python", n.reason, n.times) for n in self.loops
+            ran = [
+                (n.place, "native" if n.native else "Python", n.reason, n.times) for n in self.loops
             ]
-            parts.append(table(loops, ("line", "loop", "why", "took so far")))
+            parts.append(table(ran, ("place", "loop", "why", "took so far")))
         if self.verification:
             parts.append(f"<p>{html.escape(self.verification)}</p>")
         parts.append(f"<p>{html.escape(self.times)}</p>")
@@ -447,12 +458,19 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
 
 
 def loops_of(function: Any) -> tuple[Loop, ...]:
-    """What has become of the loops of a function."""
+    """What has become of the loops of a function, and of those that it calls."""
     if not isinstance(function, types.FunctionType):
         return ()
+    own, *helpers = loops.functions_around(function)
+    found = [_loops_in(own)]
+    found += [[each._replace(helper=one.__name__) for each in _loops_in(one)] for one in helpers]
+    return tuple(each for of_one in found for each in of_one)
+
+
+def _loops_in(function: types.FunctionType) -> list[Loop]:
     found: dict[int, Loop] = {}
     # There are two codes: of traced calls, and of those that the plain function answers.
-    for code in codes_with_heads(function):
+    for code in loops.codes_with_heads(function):
         for loop in heads.loops_of(code):
             made = _loop_of(loop.facts, function)
             known = found.get(made.line)
@@ -464,7 +482,7 @@ def loops_of(function: Any) -> tuple[Loop, ...]:
                     python_seconds=made.python_seconds + known.python_seconds,
                 )
             found[made.line] = made
-    return tuple(found[line] for line in sorted(found))
+    return [found[line] for line in sorted(found)]
 
 
 def _loop_of(facts: _core.LoopFacts, function: types.FunctionType) -> Loop:

@@ -149,7 +149,7 @@ class LogWatcher:
     def __init__(self, loggers: dict[str, logging.Logger]) -> None:
         self._loggers = loggers
         self._told_of_folder = False
-        self._loops: dict[tuple[str, str, int], tuple[tuple[str, ...], str]] = {}
+        self._loops: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = {}
 
     def __call__(self, seen: Seen) -> None:
         name = seen.name
@@ -176,7 +176,7 @@ class LogWatcher:
     def _tell_loops(self, seen: Seen) -> None:
         """What has become of the function's loops since its last call."""
         for loop in explain.loops_of(seen.function):
-            key = seen.name, seen.function.__code__.co_filename, loop.line
+            key = seen.name, seen.function.__code__.co_filename, loop.place
             known, reason = self._loops.get(key, ((), ""))
             if (loop.programs, loop.reason) == (known, reason):
                 continue

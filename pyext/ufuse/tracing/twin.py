@@ -12,7 +12,6 @@ from __future__ import annotations
 import atexit
 import builtins
 import collections
-import contextlib
 import functools
 import operator
 import types
@@ -22,7 +21,7 @@ from typing import Any
 
 from ufuse import _core
 from ufuse._core import is_a
-from ufuse.source import heads, sites
+from ufuse.source import sites
 from ufuse.source.names import Jitted, is_fixed, is_pure
 from ufuse.source.scan import Scan, scan
 from ufuse.source.text import NoSource
@@ -233,10 +232,14 @@ def is_instrumented(function: types.FunctionType) -> bool:
     return sites.is_made(function.__code__)
 
 
-# The code with heads and no call sites, of each original code.
-_looped: sites.PerCode[types.CodeType] = sites.PerCode()
 # The code of twins, of each original code.
 _codes: sites.PerCode[sites.Instrumented] = sites.PerCode()
+
+
+def codes_known(function: types.FunctionType) -> Iterator[types.CodeType]:
+    """The code of a function's twin, if it has been made."""
+    if (known := _codes.get(function.__code__)) is not None:
+        yield known.code
 
 
 def instrumented(function: types.FunctionType) -> sites.Instrumented:
@@ -297,39 +300,6 @@ def with_code(
     made.__annotations__ = original.__annotations__
     made.__dict__.update(original.__dict__)
     return made
-
-
-def looped(function: types.FunctionType) -> types.FunctionType | None:
-    """The function as it is, whose loops may go on natively; None where it has no such loops.
-
-    Raises
-    ------
-    NoSource
-        Where the function's source is not known for certain.
-    """
-    if not heads.loops_of(instrumented(function).code):
-        return None
-    with locking.tables:
-        code = _looped.get(function.__code__)
-        if code is None:
-            code = sites.instrumented(function, sites.HEADS_ONLY).code
-            _looped.set(function.__code__, code)
-    return with_code(function, code) if heads.loops_of(code) else None
-
-
-def codes_with_heads(function: types.FunctionType) -> Iterator[types.CodeType]:
-    """The codes of a function in which loops may go on natively, as far as there are some."""
-    for known in (_codes.get(function.__code__), _looped.get(function.__code__)):
-        if known is not None:
-            yield known.code if is_a(known, sites.Instrumented) else known
-
-
-def plain(function: Any) -> Any:
-    """What answers calls that are not traced: the function, whose loops may go on natively."""
-    if is_a(function, types.FunctionType):
-        with contextlib.suppress(NoSource):
-            return looped(function) or function
-    return function
 
 
 def twin_of(function: types.FunctionType) -> Twin:

@@ -1,0 +1,150 @@
+"""Which code runs where no call is traced? The user's own, whose loops may go on natively.
+
+So may those of other functions of the user's that it calls: of these calls, and no others, there
+are call sites (``_core.plain_site``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any, TypeGuard
+
+from ufuse._core import is_a
+from ufuse.source import heads, sites
+from ufuse.source.text import NoSource
+
+from . import callees, locking, twin
+
+# Of the functions that one calls, and these call, so many are looked at.
+_MOST_FUNCTIONS = 64
+_LATE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+# The codes that were made of each original code, by the functions that have call sites.
+_codes: sites.PerCode[dict[frozenset[sites.Chain], types.CodeType]] = sites.PerCode()
+
+
+def looped(function: types.FunctionType) -> types.FunctionType | None:
+    """The function as it is, whose loops may go on natively; None where there are no such loops.
+
+    Raises
+    ------
+    NoSource
+        Where the function's source is not known for certain.
+    """
+    known: dict[types.FunctionType, bool] = {}
+    called = frozenset(
+        chain for chain, helper in _helpers(function) if _leads_to_loops(helper, known)
+    )
+    if not called and not heads.loops_of(twin.instrumented(function).code):
+        return None
+    with locking.tables:
+        made = _codes.get(function.__code__)
+        if made is None:
+            _codes.set(function.__code__, made := {})
+        if called not in made:
+            made[called] = sites.looped(function, called)
+        code = made[called]
+    return twin.with_code(function, code) if called or heads.loops_of(code) else None
+
+
+def plain(function: Any) -> Any:
+    """What answers calls that are not traced: the function, whose loops may go on natively."""
+    if is_a(function, types.FunctionType):
+        with contextlib.suppress(NoSource):
+            return looped(function) or function
+    return function
+
+
+def of_helper(function: types.FunctionType) -> types.FunctionType | None:
+    """What runs for a function that another one calls, for ``_core.set_plain_callees``.
+
+    None where it runs itself.
+    """
+    with contextlib.suppress(NoSource):
+        if callees.is_own(function) and twin.is_traced(function):
+            return looped(function)
+    return None
+
+
+def codes_with_heads(function: types.FunctionType) -> Iterator[types.CodeType]:
+    """The codes of a function in which loops may go on natively, as far as there are some."""
+    yield from twin.codes_known(function)
+    yield from (_codes.get(function.__code__) or {}).values()
+
+
+def functions_around(function: types.FunctionType) -> list[types.FunctionType]:
+    """The function, and those of the user's that it calls, or that these call, as far as known."""
+    found = [function]
+    for each in found:
+        with contextlib.suppress(NoSource):
+            if len(found) < _MOST_FUNCTIONS:
+                found += dict.fromkeys(one for _, one in _helpers(each) if one not in found)
+    return found
+
+
+def _leads_to_loops(function: types.FunctionType, known: dict[types.FunctionType, bool]) -> bool:
+    """Whether a function has loops that can be read, or calls one that has."""
+    if function not in known and len(known) < _MOST_FUNCTIONS:
+        known[function] = False  # until it is found out: it may call itself
+        with contextlib.suppress(NoSource):
+            known[function] = bool(heads.loops_of(twin.instrumented(function).code)) or any(
+                _leads_to_loops(helper, known) for _, helper in _helpers(function)
+            )
+    return known.get(function, False)
+
+
+def _helpers(
+    function: types.FunctionType,
+) -> Iterator[tuple[sites.Chain, types.FunctionType]]:
+    """The functions of the user's that names in a function lead to.
+
+    ``("", "step")`` stands for ``x.step``, whatever ``x`` is: a class among the function's globals
+    has it.
+    """
+    code, space = function.__code__, function.__globals__
+    cells = {name: value for _, name, value in twin.free_variables(function)}
+    chains = {(name,) for name in (*code.co_names, *code.co_freevars)}
+    for chain in sorted(chains.union(twin.instrumented(function).chains)):
+        first, *attributes = chain
+        value = cells.get(first, space.get(first))
+        if code.co_argcount and first == code.co_varnames[0]:
+            value = _class_of(function)
+        for name in attributes:
+            value = _attribute(value, name)
+        if _is_helper(value):
+            yield chain, value
+    classes = [each for each in [*space.values()] if is_a(each, type)]
+    for name in code.co_names:
+        for each in classes:
+            if _is_helper(value := _attribute(each, name)):
+                yield ("", name), value
+
+
+def _is_helper(value: Any) -> TypeGuard[types.FunctionType]:
+    return (
+        is_a(value, types.FunctionType)
+        and not value.__code__.co_flags & _LATE
+        and callees.is_own(value)
+        and not callees.is_stable(value)
+        and not twin.is_instrumented(value)
+    )
+
+
+def _class_of(method: types.FunctionType) -> Any:
+    """The class of which a function is a method by its name, if there is one."""
+    first, *names = method.__qualname__.split(".")
+    value = method.__globals__.get(first)
+    for name in names[:-1]:
+        value = _attribute(value, name)
+    return value if names and is_a(value, type) else None
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """What a module or a class has by this name; it is not asked for it."""
+    spaces = [owner] if is_a(owner, types.ModuleType) else getattr(owner, "__mro__", ())
+    if not is_a(owner, (types.ModuleType, type)):
+        return None
+    found = next((vars(each)[name] for each in spaces if name in vars(each)), None)
+    return found.__func__ if is_a(found, (staticmethod, classmethod)) else found
