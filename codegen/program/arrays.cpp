@@ -143,7 +143,7 @@ std::string ArrayPrinter::function_text(const Step& s, const std::vector<Reg>& n
   for (Reg r : numbers)
     parameters += ", const " + ProgramNames::type_of(n_.dtype(r)) + " " + n_.name(r);
   open("(" + parameters + ")");
-  if (s.raises) line("rt::Flags flags;");
+  if (s.raises) line("const rt::Raised flags;");
   const std::string end = std::to_string(last);
   line("const rt::i64 n = to.length[" + end + "], step = to.stride[" + end + "];");
   std::string in_rows = "step == sizeof(" + type + ")";
@@ -214,7 +214,7 @@ std::string ArrayPrinter::function_text(const Step& s, const std::vector<Reg>& n
   body(false);
   close();
   for (int axis = 0; axis < last; ++axis) close();
-  line(s.raises ? "return rt::is_reported(flags);" : "return false;");
+  line(s.raises ? "return flags.any();" : "return false;");
   close();
   return made;
 }

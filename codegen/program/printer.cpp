@@ -48,6 +48,7 @@ class ProgramPrinter : private ProgramNames {
            "];");
     if (p_.has_chances)
       line("rt::u64 chances = frame[" + std::to_string(FrameLayout::kChances) + "];");
+    line("const rt::Flags around;");
     line("unsigned exit = 0;");
     declare();
     read();

@@ -312,10 +312,10 @@ inline bool reduce(const Loop& loop, const Part<N>& x, bool from_first, T& r) {
   T all = r;
   char* operands[] = {(char*)&all, from_first ? x.at + step : x.at, (char*)&all};
   const Index strides[] = {0, step, 0};
-  Flags flags;
+  const Raised flags;
   loop.call(operands, &n, strides, loop.data);
   r = all;
-  return is_reported(flags);
+  return flags.any();
 }
 
 // One axis of a reduction, or several that lie one behind the other: how many elements, and the
@@ -349,7 +349,7 @@ template <class T, int N>
   const Reduced inner = dims[0];
   const bool in_runs = inner.to_step == 0;
   if (in_runs && (inner.length > kLongestRun || (count > 1 && dims[1].to_step == 0))) return true;
-  Flags flags;
+  const Raised flags;
   i64 position[N] = {};
   char *at = x.at, *into = to.at;
   for (;;) {
@@ -374,7 +374,7 @@ template <class T, int N>
     }
     if (k >= count) break;
   }
-  return is_reported(flags);
+  return flags.any();
 }
 
 // ---- Matrix products ----
@@ -413,9 +413,9 @@ inline bool matmul(const Loop& loop, const Matrix& a, const Matrix& b, char* r) 
                            b.column_stride,
                            step_of(a.rows, b.columns * (i64)sizeof(T)),
                            step_of(b.columns, (i64)sizeof(T))};
-  Flags flags;
+  const Raised flags;
   loop.call(operands, sizes, strides, loop.data);
-  return is_reported(flags);
+  return flags.any();
 }
 
 // np.dot copies what BLAS takes in no other way.
@@ -440,9 +440,9 @@ inline bool dot(const Loop& loop, Part<1> a, Part<1> b, Room& room_a, Room& room
   if (n > kMostProducts / 2) return true;
   if (n == 0) return false;
   if (n == 1) {
-    Flags flags;
+    const Raised flags;
     r = multiply(*(const T*)a.at, *(const T*)b.at);
-    return is_reported(flags) && reports;
+    return flags.any() && reports;
   }
   if (!for_blas<T>(a, room_a) || !for_blas<T>(b, room_b)) return true;
   return matmul<T>(loop, left(a), right(b), (char*)&r) && reports;

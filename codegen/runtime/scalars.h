@@ -245,15 +245,22 @@ inline i64 rounds(i64 start, i64 stop, i64 step) {
 
 // ---- NumPy's inner loops ----
 
-inline bool is_reported(Flags& flags) {
-  return (flags.bits() & (kDivideByZero | kOverflow | kInvalid)) != 0;
-}
+// What one statement raises, of the flags that NumPy reports by default. The processor waits for
+// all arithmetic before it tells or changes them, so they are changed only where one is raised
+// before, by arithmetic of Python's. Around the program they are as they were (Flags).
+class Raised {
+ public:
+  Raised() {
+    if (__builtin_expect(Flags::any_reported(), 0)) Flags::clear();
+  }
+  bool any() const { return Flags::any_reported(); }
+};
 
 // Whether a flag has been raised that NumPy reports by default.
 inline bool loop_over(const Loop& loop, char** operands, Index size, const Index* strides) {
-  Flags flags;
+  const Raised flags;
   loop.call(operands, &size, strides, loop.data);
-  return is_reported(flags);
+  return flags.any();
 }
 
 // The same of one element.

@@ -78,6 +78,22 @@ class Flags {
 #endif
   Flags(const Flags&) = delete;
   void add(unsigned bits) { bits_ |= bits; }  // what a nested call returned
+  // Whether one is raised at this time that NumPy reports by default; and none is from then on.
+  static bool any_reported() {
+#if defined(__x86_64__)
+    return ((read_mxcsr() | read_x87()) & kReported) != 0;
+#else
+    return fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID) != 0;
+#endif
+  }
+  static void clear() {
+#if defined(__x86_64__)
+    write_mxcsr(read_mxcsr() & ~0x3fu);
+    asm volatile("fnclex");
+#else
+    feclearexcept(FE_ALL_EXCEPT);
+#endif
+  }
   // The result cannot be trusted to be NumPy's. Any thread may say so.
   void redo() { __atomic_store_n(&redo_, true, __ATOMIC_RELAXED); }
   unsigned bits() {
@@ -89,6 +105,7 @@ class Flags {
   unsigned bits_ = 0;
   bool redo_ = false;
 #if defined(__x86_64__)
+  static constexpr unsigned kReported = 1 | 4 | 8;  // invalid, division by zero, overflow
   // The memory clobber keeps stores, and so the arithmetic they need, on their side of the read.
   static unsigned read_mxcsr() {
     unsigned value;

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from test_native_loops import alike, check, outcome, told
 from texts import function_of
+from ufuse.source import heads
 from ufuse.tracing.loops import looped
 
 BACKENDS = ["compiled"]
@@ -1016,6 +1017,24 @@ def test_products_of_long_vectors(length):
 
     x = RNG.random(length)
     check(f, x, x[::-1].copy(), most=3, name=__file__)
+
+
+def test_flags_of_before_are_not_a_statements_own():
+    """Python's floats overflow without a word, and leave the processor's flag raised."""
+
+    def f(x, s):
+        for i in range(50):
+            s = s * 1e200
+            x[:] = x + i
+            t = s - s
+            a = x.sum() + (x @ x) + np.dot(x, x) + np.sqrt(x).sum()
+        return x, s, t, a
+
+    made = looped(f)
+    with told(eager=True):
+        alike(outcome(made, [V, 2.0]), outcome(f, [V, 2.0]))
+    (loop,) = heads.loops_of(made.__code__)
+    assert [version["exits"] for version in loop.facts["versions"]] == [0]
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 50])
