@@ -313,13 +313,30 @@ def test_nothing_is_asked_of_other_calls():
         alike(outcome(made, [X]), outcome(f, [X]))
 
 
-def test_deep_recursion_is_an_error():
+def test_endless_recursion_is_an_error():
     def f(x):
         decayed(x)
         return f(x)
 
     with pytest.raises(RecursionError):
         loops.looped(f)(X.copy())
+
+
+def test_deep_recursion():
+    """It is as deep as in Python, whose calls take nothing of the thread's stack."""
+
+    def f(x, n):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i]
+        return s if n == 0 else f(x, n - 1) + s
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(50_000)
+    try:
+        assert loops.looped(f)(X[:2], 40_000) == f(X[:2], 40_000)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_explain_names_helpers():

@@ -395,13 +395,22 @@ PyObject* call_plain(PyObject* f, PyObject* const* args, std::size_t count, PyOb
   return PyObject_Vectorcall(runs.ptr(), given.data(), count + 1, keywords);
 }
 
+// Each of these calls takes some of the thread's stack, which calls of Python's own do not. So deep
+// recursion goes on in the function as it is, which has no call sites.
 PyObject* plain_site(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  constexpr int kDeepest = 200;
+  static thread_local int depth = 0;
+  struct Deeper {
+    Deeper() { ++depth; }
+    ~Deeper() { --depth; }
+  };
   return guard([&]() -> PyObject* {
     if (count < 1) throw py::type_error("plain_site needs a callable");
-    if (stack_is_full()) return nullptr;
+    const Deeper deeper;
     const auto rest = static_cast<std::size_t>(count - 1);
-    return Call::active() ? PyObject_Vectorcall(args[0], args + 1, rest, keywords)
-                          : call_plain(args[0], args + 1, rest, keywords);
+    return Call::active() || depth > kDeepest
+               ? PyObject_Vectorcall(args[0], args + 1, rest, keywords)
+               : call_plain(args[0], args + 1, rest, keywords);
   });
 }
 

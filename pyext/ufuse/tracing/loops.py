@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
@@ -19,8 +20,10 @@ from ufuse.source.text import NoSource
 from . import callees, locking, twin
 
 # Of the functions that one calls, and these call, so many are looked at.
-_MOST_FUNCTIONS = 64
+_MOST_FUNCTIONS = 32
 _LATE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_OF_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class whose names may be functions of Python's
+_methods: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictionary()
 # The codes that were made of each original code, by the functions that have call sites.
 _codes: sites.PerCode[dict[frozenset[sites.Chain], types.CodeType]] = sites.PerCode()
 
@@ -115,11 +118,27 @@ def _helpers(
             value = _attribute(value, name)
         if _is_helper(value):
             yield chain, value
-    classes = [each for each in [*space.values()] if is_a(each, type)]
-    for name in code.co_names:
-        for each in classes:
-            if _is_helper(value := _attribute(each, name)):
-                yield ("", name), value
+    names = frozenset(code.co_names)
+    for each in [*space.values()]:
+        if is_a(each, type) and each.__flags__ & _OF_PYTHON:
+            for name in names & _methods_of(each):
+                if _is_helper(value := _attribute(each, name)):
+                    yield ("", name), value
+
+
+def _methods_of(of: type) -> frozenset[str]:
+    """The names of functions that a class or its bases have had when it was first asked about."""
+    found = _methods.get(of)
+    if found is None:
+        spaces = [vars(each) for each in of.__mro__ if each.__flags__ & _OF_PYTHON]
+        found = frozenset(
+            name
+            for space in spaces
+            for name, value in [*space.items()]
+            if is_a(value, (types.FunctionType, staticmethod, classmethod))
+        )
+        _methods[of] = found
+    return found
 
 
 def _is_helper(value: Any) -> TypeGuard[types.FunctionType]:
