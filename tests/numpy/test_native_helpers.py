@@ -313,6 +313,36 @@ def test_nothing_is_asked_of_other_calls():
         alike(outcome(made, [X]), outcome(f, [X]))
 
 
+def test_what_goes_wrong_with_a_helper_is_nobodys_error(monkeypatch):
+    def helper(x):
+        for i in range(len(x)):
+            x[i] += 1
+        return x
+
+    def f(x):
+        return helper(x)
+
+    made = loops.looped(f)
+    monkeypatch.setattr(loops.sites, "looped", len)  # which takes no such arguments
+    alike(outcome(made, [X]), outcome(f, [X]))
+    assert loops.plain(helper) is helper
+
+
+def test_a_looped_function_is_left_alone():
+    def helper(x):
+        for i in range(len(x)):
+            x[i] += 1
+        return x
+
+    helper = loops.looped(helper)
+
+    def f(x):
+        return helper(x)
+
+    assert loops.of_helper(helper) is None
+    assert loops.plain(f) is f
+
+
 def test_endless_recursion_is_an_error():
     def f(x):
         decayed(x)

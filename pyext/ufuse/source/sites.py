@@ -626,7 +626,9 @@ def looped(function: types.FunctionType, called: frozenset[Chain]) -> types.Code
         kept.put(code, variant, known)
     made, rows = known
     places = {**heads.places(code, rows), _PLAIN_SITE: _core.plain_site}
-    return _with_constants(made, code, made.co_consts, places)
+    filled = _with_constants(made, code, made.co_consts, places)
+    _made.set(filled, True)
+    return filled
 
 
 def is_made(code: types.CodeType) -> bool:

@@ -17,7 +17,7 @@ from ufuse._core import is_a
 from ufuse.source import heads, sites
 from ufuse.source.text import NoSource
 
-from . import callees, locking, twin
+from . import callees, locking, tracebacks, twin
 
 # Of the functions that one calls, and these call, so many are looked at.
 _MOST_FUNCTIONS = 32
@@ -54,10 +54,8 @@ def looped(function: types.FunctionType) -> types.FunctionType | None:
 
 def plain(function: Any) -> Any:
     """What answers calls that are not traced: the function, whose loops may go on natively."""
-    if is_a(function, types.FunctionType):
-        with contextlib.suppress(NoSource):
-            return looped(function) or function
-    return function
+    made = _looped_if_possible(function) if is_a(function, types.FunctionType) else None
+    return made or function
 
 
 def of_helper(function: types.FunctionType) -> types.FunctionType | None:
@@ -65,10 +63,20 @@ def of_helper(function: types.FunctionType) -> types.FunctionType | None:
 
     None where it runs itself.
     """
-    with contextlib.suppress(NoSource):
-        if callees.is_own(function) and twin.is_traced(function):
-            return looped(function)
+    if callees.is_own(function) and twin.is_traced(function):
+        return _looped_if_possible(function)
     return None
+
+
+def _looped_if_possible(function: types.FunctionType) -> types.FunctionType | None:
+    try:
+        return looped(function)
+    except NoSource:
+        return None
+    except Exception as error:  # of ours: the user's function runs as it is
+        if tracebacks.is_of_handler(error.__traceback__):
+            raise
+        return None
 
 
 def codes_with_heads(function: types.FunctionType) -> Iterator[types.CodeType]:
