@@ -989,3 +989,25 @@ def test_other_threads_get_their_turns(interval):
     [loop] = heads.loops_of(made.__code__)
     assert loop.facts["versions"][0]["native_ns"] > 1e7
     assert max(b - a for a, b in itertools.pairwise(turns)) < 1
+
+
+def members(x, n):
+    found = []
+    for i in range(n):
+        v = x[i]
+        a = v in (1, 2.0, True)
+        b = v not in [3]
+        c = i in {0, 2, 5}
+        if v in (2, 4) or not (i not in (1, 3)):
+            found.append(i)
+        x[i] = 7 if a else 8 if b else 9
+    return found, a, b, c, x
+
+
+@pytest.mark.parametrize(
+    "x",
+    [np.arange(6.0), np.arange(6), np.array([1, np.nan, 2, 3, np.inf, -0.0]), [1, 2, 3, 4.0, 5]],
+    ids=str,
+)
+def test_members_of_what_is_written(x):
+    check(members, x, 5, name=__file__)

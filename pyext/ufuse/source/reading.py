@@ -257,10 +257,28 @@ class _Reader:
             and first.value is None
         ):
             return "Compare", (type(node.ops[0]).__name__,), self.expression(node.left), _NOTHING
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            return self.membership(node, first)
         if not all(type(op) in _COMPARED for op in node.ops):
             raise Unreadable("`is` or `in`", node.lineno)
         ops = tuple(_COMPARED[type(op)] for op in node.ops)
         return "Compare", ops, *map(self.expression, [node.left, *node.comparators])
+
+    def membership(self, node: ast.Compare, among: ast.expr) -> Node:
+        """``x in (1, 2)``: equal to one of some numbers."""
+        if not isinstance(node.left, ast.Name) or not isinstance(
+            among, (ast.Tuple, ast.List, ast.Set)
+        ):
+            raise Unreadable("`in` something else than numbers that are written there", node.lineno)
+        if not among.elts or not all(isinstance(each, ast.Constant) for each in among.elts):
+            raise Unreadable("`in` something else than numbers that are written there", node.lineno)
+        left = self.expression(node.left)
+        equal: list[Node] = [
+            ("Compare", ("Equal",), left, self.expression(each)) for each in among.elts
+        ]
+        found: Node = equal[0] if len(equal) == 1 else ("Or", *equal)
+        is_in = isinstance(node.ops[0], ast.In)
+        return "Choice", found, ("Bool", is_in), ("Bool", not is_in)
 
     def value_BoolOp(self, node: ast.BoolOp) -> Node:
         kind = "And" if isinstance(node.op, ast.And) else "Or"
