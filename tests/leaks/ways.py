@@ -23,6 +23,7 @@ import ufuse
 import ufuse.numpy as lazy
 from held import References, amounts
 from ufuse import _core
+from ufuse.tracing import loops
 
 WAYS = {}
 LOOKS = 20
@@ -332,6 +333,29 @@ def closures():
 
     native, x = ufuse.jit(f), np.arange(10.0)
     return lambda k: native(x)[0]()
+
+
+@way()
+def loops_of_helpers():
+    """They go on natively from their first round on; one of the helpers is a new one each time."""
+    _core.choose_programs(eager=True)
+
+    def total(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i]
+        return s
+
+    def make(by):
+        def scaled(x):
+            for i in range(len(x)):
+                x[i] *= by
+            return x
+
+        return loops.plain(lambda x: total(x) + total(scaled(x[1:])))
+
+    f, x = make(1.0), np.arange(10.0)
+    return lambda k: (f(x), make(1.0)(x))
 
 
 @way()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import time
 import types
 import weakref
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ _MOST_FUNCTIONS = 32
 _LATE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _OF_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class whose names may be functions of Python's
 _methods: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDictionary()
+# When it was looked, in seconds, and the functions with loops that were found.
+_called: sites.PerCode[tuple[float, frozenset[sites.Chain]]] = sites.PerCode()
+_GOOD_FOR = 1.0  # seconds
 # The codes that were made of each original code, by the functions that have call sites.
 _codes: sites.PerCode[dict[frozenset[sites.Chain], types.CodeType]] = sites.PerCode()
 
@@ -36,10 +40,7 @@ def looped(function: types.FunctionType) -> types.FunctionType | None:
     NoSource
         Where the function's source is not known for certain.
     """
-    known: dict[types.FunctionType, bool] = {}
-    called = frozenset(
-        chain for chain, helper in _helpers(function) if _leads_to_loops(helper, known)
-    )
+    called = _called_by(function)
     if not called and not heads.loops_of(twin.instrumented(function).code):
         return None
     with locking.tables:
@@ -50,6 +51,22 @@ def looped(function: types.FunctionType) -> types.FunctionType | None:
             made[called] = sites.looped(function, called)
         code = made[called]
     return twin.with_code(function, code) if called or heads.loops_of(code) else None
+
+
+def _called_by(function: types.FunctionType) -> frozenset[sites.Chain]:
+    """Which functions it calls that lead to loops.
+
+    Functions that are made again and again by one ``def`` are looked at once in a while.
+    """
+    now = time.monotonic()
+    then, called = _called.get(function.__code__) or (-_GOOD_FOR, frozenset())
+    if now - then >= _GOOD_FOR:
+        known: dict[types.FunctionType, bool] = {}
+        called = frozenset(
+            chain for chain, helper in _helpers(function) if _leads_to_loops(helper, known)
+        )
+        _called.set(function.__code__, (now, called))
+    return called
 
 
 def plain(function: Any) -> Any:
