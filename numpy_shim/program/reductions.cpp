@@ -268,14 +268,8 @@ Value Writer::position_of_extreme(bool largest, const Value& v) {
   guard(compute(Op::LessEqual, DType::Bool, {all, most}));
   copy(at, integer(0));
   copy(best, load(array, {at}).reg);
-  Step each;
-  each.kind = Step::Kind::Count;
-  each.result = fresh(DType::Int64);
-  each.args = {all};
-  copy(each.result, integer(0));
-  ++nesting_;
-  each.body = written([&] {
-    const Reg next = load(array, {each.result}).reg;
+  for_each_below(all, [&](Reg i) {
+    const Reg next = load(array, {i}).reg;
     Reg wins = compute(largest ? Op::Greater : Op::Less, DType::Bool, {next, best});
     if (is_in(v.dtype, ir::kInexact)) {
       const Reg is_nan = compute(Op::NotEqual, DType::Bool, {next, next});
@@ -288,12 +282,10 @@ Value Writer::position_of_extreme(bool largest, const Value& v) {
     way.args = {wins};
     way.body = written([&] {
       copy(best, next);
-      copy(at, each.result);
+      copy(at, i);
     });
     emit(std::move(way));
   });
-  --nesting_;
-  emit(std::move(each));
   return numpy_number(DType::Int64, at);
 }
 

@@ -144,20 +144,14 @@ Value Writer::triangle(bool upper, const std::vector<Value>& given) {
   copy(first, upper ? diagonal.reg
                     : primitive(Primitive::AddChecked, DType::Int64, {diagonal.reg, integer(1)}));
   primitive(Primitive::AddChecked, DType::Int64, {first, rows});
-  Step each;
-  each.kind = Step::Kind::Count;
-  each.result = fresh(DType::Int64);
-  each.args = {rows};
-  copy(each.result, integer(0));
-  ++nesting_;
-  each.body = written([&] {
+  for_each_below(rows, [&](Reg row) {
     const Reg at = compute_primitive(
         Primitive::MinimumFirst, DType::Int64,
         {compute_primitive(Primitive::MaximumFirst, DType::Int64, {first, integer(0)}), columns});
     At where;
     where.axes = {ir::program::Axis::Index, ir::program::Axis::Slice};
     where.left = 1;
-    where.args = {each.result, integer(0), integer(1), at};
+    where.args = {row, integer(0), integer(1), at};
     if (!upper) {
       where.args[1] = at;
       where.args[3] = compute(Op::Subtract, DType::Int64, {columns, at});
@@ -170,8 +164,6 @@ Value Writer::triangle(bool upper, const std::vector<Value>& given) {
     assign_elements(view(made, where).array, zeros, true);
     copy(first, compute(Op::Add, DType::Int64, {first, integer(1)}));
   });
-  --nesting_;
-  emit(std::move(each));
   return made;
 }
 

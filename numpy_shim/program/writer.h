@@ -445,6 +445,20 @@ class Writer {
     return steps;
   }
 
+  // What `body(i)` writes, for each i from 0 below `count`.
+  template <class Body>
+  void for_each_below(Reg count, const Body& body) {
+    Step each;
+    each.kind = Step::Kind::Count;
+    each.result = fresh(DType::Int64);
+    each.args = {count};
+    copy(each.result, integer(0));
+    ++nesting_;
+    each.body = written([&] { body(each.result); });
+    --nesting_;
+    emit(std::move(each));
+  }
+
   const Loop& loop_;
   const Entered& entered_;
   World& world_;
