@@ -298,7 +298,9 @@ void ArrayPrinter::reduce(const Step& s, const std::string& loop) {
   }
   const std::string r = n_.name(s.result);
   if (!s.args.empty()) line_(r + " = " + n_.operand(s.args[0]) + ";");
-  exit_where_("rt::reduce" + given + (s.args.empty() ? "true" : "false") + ", " + r + ")", s.exit);
+  exit_where_("rt::reduce" + given + std::to_string(s.run) + ", " +
+                  (s.args.empty() ? "true" : "false") + ", " + r + ")",
+              s.exit);
 }
 
 // ---- Elements at positions (codegen/runtime/selections.h) ----

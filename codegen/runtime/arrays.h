@@ -298,22 +298,27 @@ inline bool lies_in_one_row(const Part<N>& x, i64 bytes) {
   return size > 1;
 }
 
-// r = NumPy's reduction of all elements, from r on, or from the first one on. True where a flag has
-// been raised that NumPy reports, or NumPy would call its loop in another way.
+// r = NumPy's reduction of all elements, from r on, or from the first one on. `run`: of so many
+// elements each call of its loop takes care; 0: of all. True where a flag has been raised that
+// NumPy reports, or NumPy would call its loop in another way.
 template <class T, int N>
-inline bool reduce(const Loop& loop, const Part<N>& x, bool from_first, T& r) {
+inline bool reduce(const Loop& loop, const Part<N>& x, i64 run, bool from_first, T& r) {
   const i64 bytes = sizeof(T), size = x.size();
   const bool is_vector = N == 1 && x.stride[0] > 0;
   if (size == 0 && from_first) return true;
   if (size > kMostProducts || (size > 1 && !is_vector && !lies_in_one_row(x, bytes))) return true;
-  const i64 step = is_vector ? x.stride[0] : bytes, n = size - (from_first ? 1 : 0);
+  const i64 step = is_vector ? x.stride[0] : bytes;
   if (from_first) r = *(const T*)x.at;
-  if (n == 0) return false;
   T all = r;
-  char* operands[] = {(char*)&all, from_first ? x.at + step : x.at, (char*)&all};
   const Index strides[] = {0, step, 0};
   const Raised flags;
-  loop.call(operands, &n, strides, loop.data);
+  for (i64 begin = from_first ? 1 : 0; begin < size;) {
+    const i64 next = run == 0 ? size : (begin / run + 1) * run, end = next < size ? next : size;
+    const i64 n = end - begin;
+    char* operands[] = {(char*)&all, x.at + begin * step, (char*)&all};
+    loop.call(operands, &n, strides, loop.data);
+    begin = end;
+  }
   r = all;
   return flags.any();
 }

@@ -212,7 +212,8 @@ class Printer {
                     arrays(s.arrays) + " with " + list(s.args) + at);
       case Reduce:
         return line((s.target == kNone ? result : array(s.target) + " = ") + "reduce " +
-                    std::to_string(s.row) + " " + arrays(s.arrays) + " from " + list(s.args) + at);
+                    std::to_string(s.row) + " " + arrays(s.arrays) + " from " + list(s.args) +
+                    (s.run != 0 ? " in runs of " + std::to_string(s.run) : "") + at);
       case CountTrue:
         return line(result + "count true " + positions(s, s.array) + at);
       case Within:

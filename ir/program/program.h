@@ -225,6 +225,7 @@ struct Step {
   // there is a new axis, with its length where elements are repeated.
   std::vector<Axis> axes;
   int gap = 0;
+  int run = 0;  // Reduce, to a number: the loop is called for so many elements at once; 0: for all
   int depth = 0;
   int exit = kNone;  // position in Program::exits
   int line = 0;      // of the loop's own statement that it begins

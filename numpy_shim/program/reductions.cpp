@@ -28,6 +28,8 @@ constexpr ReductionName kReductions[] = {
 // Larger arrays are left to NumPy: as in codegen/runtime/arrays.h.
 constexpr std::int64_t kMostBytes = (std::int64_t{256} << 10) - 1;
 
+constexpr int kBuffer = 8192;  // elements: np.getbufsize()
+
 }  // namespace
 
 bool Writer::is_reduction(const std::string& name) {
@@ -103,6 +105,7 @@ Value Writer::reduced_by(const std::string& name, const Value& given, const Redu
   }
   const Value array = as_numpy_lays_out(v);
   step.arrays = {array.array};
+  if (world_.version.cuts_sums_at_buffers()) step.run = kBuffer;
   step.result = fresh(v.dtype);
   const Value made = numpy_number(v.dtype, emit(std::move(step)).result);
   return is_mean ? mean_of(made, lengths_of(array), reduced) : made;

@@ -1008,12 +1008,16 @@ def test_arrays_whose_elements_share_memory(strides):
     check(f, np.arange(40.0), name=__file__)
 
 
-@pytest.mark.parametrize("length", [1 << 20, (1 << 20) + 1, 3 << 19, 1 << 21, (1 << 21) + 1])
-def test_products_of_long_vectors(length):
+@pytest.mark.parametrize(
+    "length",
+    [8191, 8192, 8193, 50_000, 1 << 20, (1 << 20) + 1, 3 << 19, 1 << 21, (1 << 21) + 1],
+)
+def test_products_and_sums_of_long_vectors(length):
     def f(x, y):
         for i in range(2):
-            a = np.dot(x, y), x @ y, x[: -i - 1].dot(y[i + 1 :]), x.sum(), np.linalg.norm(x)
-        return a
+            a = np.dot(x, y), x @ y, x[: -i - 1].dot(y[i + 1 :]), np.linalg.norm(x)
+            b = x.sum(), y[::2].sum(), x[i + 1 :].mean(), x[: -i - 1].std(), x.max(), y.prod()
+        return a, b
 
     x = RNG.random(length)
     check(f, x, x[::-1].copy(), most=3, name=__file__)
