@@ -227,10 +227,12 @@ Value Writer::variance(const std::string& name, const Value& v, const Reduced& r
   around.stay = !reduced.all();
   const Value mean = reduced_by("mean", array, around);
   const Value apart = elementwise(world_.ufunc("subtract"), {array, mean});
-  const Value squares = elementwise(world_.ufunc("multiply"), {apart, apart});
-  const Value made = reduced_by("mean", squares, reduced);
+  const Value made = reduced_by("mean", squares(apart), reduced);
   return name == "var" ? made : root(made);
 }
+
+// NumPy multiplies each by itself, which gives the same.
+Value Writer::squares(const Value& v) { return elementwise(world_.ufunc("square"), {v}); }
 
 // Of numbers that are not negative.
 Value Writer::root(const Value& v) {
@@ -255,7 +257,7 @@ Value Writer::norm(const Value& given, const Arguments& rest) {
   if (axis == rest.keywords.end() || axis->second.kind == Value::Kind::Nothing ||
       std::ranges::count(reduced.axes, true) > 2)
     fail("`norm` of all elements, or along more than two axes");
-  return root(reduced_by("sum", elementwise(world_.ufunc("multiply"), {v, v}), reduced));
+  return root(reduced_by("sum", squares(v), reduced));
 }
 
 // np.argmin and np.argmax of a vector: the first one, or the first NaN.

@@ -315,6 +315,7 @@ class Writer {
                           const std::vector<Reg>* lengths);
   void add_up(const Value& target, const Value& v);
   Value variance(const std::string& name, const Value& v, const Reduced& reduced);
+  Value squares(const Value& v);
   Value root(const Value& v);
   Value norm(const Value& v, const Arguments& rest);
   Value position_of_extreme(bool largest, const Value& v);

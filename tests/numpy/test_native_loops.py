@@ -83,8 +83,9 @@ def check(function, *args, native=True, most=60, name=__file__):
     loops = heads.loops_of(made.__code__)
     with told(eager=True):
         alike(outcome(made, args, name), expected)
+        facts = [each.facts for each in loops]
+        assert not any("compiler" in each["why_not"] for each in facts), facts
         if native:
-            facts = [each.facts for each in loops]
             assert any(each["versions"] for each in facts), [each["why_not"] for each in facts]
         for statements in range(1, most):
             with told(eager=True, exits_after=statements):

@@ -766,7 +766,7 @@ bool is_list_of_numbers(PyObject* object) {
 // it is not known, or there are too few rounds for a head; then the next loops are not asked.
 std::unique_ptr<Walk> walk_over(LoopState& loop, PyObject* iterator) {
   const bool is_called = loop.text.statement.value.kind == numpy_shim::program::Expr::Kind::Call;
-  if (!is_called || loop.unwalked > 0) {
+  if (!is_called || (loop.unwalked > 0 && !program_tests().eager)) {
     loop.unwalked -= loop.unwalked > 0;
     return nullptr;
   }
