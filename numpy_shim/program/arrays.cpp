@@ -112,6 +112,16 @@ void Writer::take_in(Elements& into, const Value& v) {
   into.raises |= from.raises;
 }
 
+// An array or a number as those rules see it that decide about dtypes.
+Operand Writer::operand_of(const Value& v) const {
+  Operand operand;
+  operand.layout.dtype = v.dtype;
+  operand.scalar = v.is_number();
+  if (v.is_python() && v.dtype != DType::Bool && !world_.version.promotes_by_value())
+    operand.weak = weak_of(v);
+  return operand;
+}
+
 // Before NEP 50 the dtype of a result may depend on a number's value: where it could, NumPy
 // decides.
 void Writer::check_numbers(const std::vector<Operand>& operands) {
@@ -138,12 +148,7 @@ Value Writer::elementwise(const Ufunc& f, std::vector<Value> given, const Value*
     } else {
       settle(v);
     }
-    Operand operand;
-    operand.layout.dtype = v.dtype;
-    operand.scalar = v.is_number();
-    if (v.is_python() && v.dtype != DType::Bool && !world_.version.promotes_by_value())
-      operand.weak = weak_of(v);
-    operands.push_back(operand);
+    operands.push_back(operand_of(v));
   }
   check_numbers(operands);
   Resolved resolved;
@@ -285,12 +290,7 @@ Value Writer::chosen(const Value& condition, Value x, Value y) {
   for (Value* each : {&x, &y}) {
     if (!each->is_number() && !is_array(*each)) fail("np.where of something else than arrays");
     if (each->is_number()) settle(*each);
-    Operand operand;
-    operand.layout.dtype = each->dtype;
-    operand.scalar = each->is_number();
-    if (each->is_python() && each->dtype != DType::Bool && !world_.version.promotes_by_value())
-      operand.weak = weak_of(*each);
-    operands.push_back(operand);
+    operands.push_back(operand_of(*each));
   }
   if (!is_array(condition)) fail("np.where with something else than an array as its condition");
   check_numbers(operands);

@@ -216,12 +216,7 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   for (Value& v : given) {
     if (!v.is_number()) fail("a function is called with something else than a number");
     settle(v);
-    Operand operand;
-    operand.layout.dtype = v.dtype;
-    if (v.box == Box::Python && v.dtype != DType::Bool && !world_.version.promotes_by_value())
-      operand.weak = weak_of(v);
-    operand.scalar = true;
-    operands.push_back(operand);
+    operands.push_back(operand_of(v));
   }
   Resolved resolved;
   try {

@@ -61,11 +61,9 @@ Writer::Reduced Writer::reduced_axes(const std::string& name, const Value& v,
   if (axis.kind == Value::Kind::Tuple) axes = axis.parts;
   if (axes.empty() && axis.kind == Value::Kind::Tuple) fail("a reduction along no axis");
   for (const Value& each : axes) {
-    if (!each.is_int() || !each.known) fail("an axis that is not written in the text");
-    const std::int64_t at = *each.known < 0 ? *each.known + v.rank : *each.known;
-    if (at < 0 || at >= v.rank || reduced.axes[static_cast<std::size_t>(at)])
-      fail("an axis that is not there, or is there twice");
-    reduced.axes[static_cast<std::size_t>(at)] = true;
+    const auto at = static_cast<std::size_t>(axis_of(each, v.rank));
+    if (reduced.axes[at]) fail("an axis that is there twice");
+    reduced.axes[at] = true;
   }
   return reduced;
 }

@@ -24,13 +24,16 @@ Value Writer::stacked(const std::string& name, const std::vector<Value>& given) 
     for (Value& part : parts) part = with_new_axes(part, 1, 0);
   const std::size_t most = name == "concatenate" ? 2 : 1;
   if (given.size() > most) fail("`np." + name + "` is called with other arguments than a tuple");
-  if (given.size() == 2) {
-    if (!given[1].is_int() || !given[1].known) fail("an axis that is not written in the text");
-    const std::int64_t known = *given[1].known;
-    if (known < -parts[0].rank || known >= parts[0].rank) fail("an axis that is not there");
-    axis = static_cast<int>(known < 0 ? known + parts[0].rank : known);
-  }
+  if (given.size() == 2) axis = axis_of(given[1], parts[0].rank);
   return behind_each_other(parts, axis);
+}
+
+// The number of an axis, which may be counted from the last one.
+int Writer::axis_of(const Value& given, int rank) const {
+  if (!given.is_int() || !given.known) fail("an axis that is not written in the text");
+  const std::int64_t axis = *given.known < 0 ? *given.known + rank : *given.known;
+  if (axis < 0 || axis >= rank) fail("an axis that is not there");
+  return static_cast<int>(axis);
 }
 
 Value Writer::behind_each_other(const std::vector<Value>& parts, int axis) {

@@ -269,6 +269,7 @@ class Writer {
   static bool is_array(const Value& v);
   Value elements(const Value& v);
   static void take_in(Elements& into, const Value& v);
+  Operand operand_of(const Value& v) const;
   void check_numbers(const std::vector<Operand>& operands);
   Value elementwise(const Ufunc& f, std::vector<Value> given, const Value* out = nullptr);
   Value computed_into(const Ufunc& f, std::vector<Value> given, const Value& out);
@@ -377,6 +378,7 @@ class Writer {
   void flatten(const Value& v, std::size_t depth, std::vector<Value>& numbers,
                std::vector<std::size_t>& lengths) const;
   Value stacked(const std::string& name, const std::vector<Value>& given);
+  int axis_of(const Value& given, int rank) const;
   Value behind_each_other(const std::vector<Value>& parts, int axis);
   Value with_new_axes(const Value& array, int before, int behind);
   Value triangle(bool upper, const std::vector<Value>& given);

@@ -378,3 +378,28 @@ def test_explain_names_helpers():
         made(X.copy())
         text = str(made.explain(X.copy()))
     assert "(decayed): native" in text
+
+
+class Proxy:
+    """It counts what it is asked for."""
+
+    asked = 0
+
+    def __getattr__(self, name):
+        Proxy.asked += 1
+        return decayed
+
+
+PROXY = Proxy()
+
+
+def of_a_proxy(x):
+    return PROXY.step(twice(x))
+
+
+def test_objects_are_not_asked_beforehand():
+    Proxy.asked = 0  # pytest asks what it collects
+    made = loops.looped(of_a_proxy)
+    assert Proxy.asked == 0
+    alike(outcome(made, [X]), outcome(of_a_proxy, [X]))
+    assert Proxy.asked == 2

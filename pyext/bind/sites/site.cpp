@@ -363,6 +363,14 @@ void note_called(Call& call, PyObject* f, PyObject* runs, PyObject* const* args,
   if (reaches) call.session().mark_impure();
 }
 
+// The arguments of a call, behind others.
+std::vector<PyObject*> behind(std::vector<PyObject*> first, PyObject* const* args,
+                              std::size_t count, PyObject* keywords) {
+  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  first.insert(first.end(), args, args + count + named);
+  return first;
+}
+
 PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count,
                       PyObject* keywords) {
   PyObject* self = PyMethod_GET_SELF(method);
@@ -374,9 +382,7 @@ PyObject* call_method(PyObject* method, PyObject* const* args, std::size_t count
     PyObject* chosen = choice.way == Way::StandIn ? choice.stand_in.ptr() : method;
     return PyObject_Vectorcall(chosen, args, count, keywords);
   }
-  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
-  std::vector<PyObject*> given{function, self};
-  given.insert(given.end(), args, args + count + named);
+  const std::vector<PyObject*> given = behind({function, self}, args, count, keywords);
   return site(given.data(), count + 2, keywords);
 }
 
@@ -389,9 +395,7 @@ PyObject* call_plain(PyObject* f, PyObject* const* args, std::size_t count, PyOb
   const py::object runs = plain_choice_of(PyMethod_GET_FUNCTION(f));
   if (runs.is(borrow(PyMethod_GET_FUNCTION(f))))
     return PyObject_Vectorcall(f, args, count, keywords);
-  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
-  std::vector<PyObject*> given{PyMethod_GET_SELF(f)};
-  given.insert(given.end(), args, args + count + named);
+  const std::vector<PyObject*> given = behind({PyMethod_GET_SELF(f)}, args, count, keywords);
   return PyObject_Vectorcall(runs.ptr(), given.data(), count + 1, keywords);
 }
 
@@ -537,9 +541,8 @@ PyMethodDef kFunctions[] = {
      "site(f, /, *args, **kwargs): f(*args, **kwargs) at a call site of traced code."},
     {"plain_site", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plain_site)),
      METH_FASTCALL | METH_KEYWORDS,
-     "plain_site(f, /, *args, **kwargs): f(*args, **kwargs) outside of traced calls, where loops "
-     "of "
-     "the function f may go on natively."},
+     "plain_site(f, /, *args, **kwargs): f(*args, **kwargs) outside of traced calls, where f's "
+     "loops may go on natively."},
     {"construct", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(construct)),
      METH_VARARGS | METH_KEYWORDS,
      "construct(cls, /, *args, **kwargs): cls(*args, **kwargs) whose __init__ is a call site."},

@@ -266,16 +266,12 @@ class _Reader:
 
     def membership(self, node: ast.Compare, among: ast.expr) -> Node:
         """``x in (1, 2)``: equal to one of some numbers."""
-        if not isinstance(node.left, ast.Name) or not isinstance(
-            among, (ast.Tuple, ast.List, ast.Set)
-        ):
-            raise Unreadable("`in` something else than numbers that are written there", node.lineno)
-        if not among.elts or not all(isinstance(each, ast.Constant) for each in among.elts):
+        numbers = among.elts if isinstance(among, (ast.Tuple, ast.List, ast.Set)) else []
+        are_written = numbers and all(isinstance(each, ast.Constant) for each in numbers)
+        if not are_written or not isinstance(node.left, ast.Name):
             raise Unreadable("`in` something else than numbers that are written there", node.lineno)
         left = self.expression(node.left)
-        equal: list[Node] = [
-            ("Compare", ("Equal",), left, self.expression(each)) for each in among.elts
-        ]
+        equal: list[Node] = [("Compare", ("Equal",), left, self.expression(n)) for n in numbers]
         found: Node = equal[0] if len(equal) == 1 else ("Or", *equal)
         is_in = isinstance(node.ops[0], ast.In)
         return "Choice", found, ("Bool", is_in), ("Bool", not is_in)

@@ -187,8 +187,11 @@ def _class_of(method: types.FunctionType) -> Any:
 
 def _attribute(owner: Any, name: str) -> Any:
     """What a module or a class has by this name; it is not asked for it."""
-    spaces = [owner] if is_a(owner, types.ModuleType) else getattr(owner, "__mro__", ())
-    if not is_a(owner, (types.ModuleType, type)):
+    if is_a(owner, types.ModuleType):
+        spaces: tuple[Any, ...] = (owner,)
+    elif is_a(owner, type):
+        spaces = owner.__mro__
+    else:
         return None
     found = next((vars(each)[name] for each in spaces if name in vars(each)), None)
     return found.__func__ if is_a(found, (staticmethod, classmethod)) else found
