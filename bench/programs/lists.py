@@ -93,3 +93,33 @@ def primes(most):
         if is_prime[i]:
             found.append(i)
     return len(found)
+
+
+@PROGRAMS.program(lambda rng: (integers(rng, 20_000, 10_000),))
+def longest_collatz_chain(starts):
+    lengths = {0: 0, 1: 1}
+    longest = 1
+    for start in starts:
+        number, steps = start, 0
+        while number not in lengths:
+            number = number // 2 if number % 2 == 0 else 3 * number + 1
+            steps += 1
+        lengths[start] = steps + lengths[number]
+        if lengths[start] > lengths[longest]:
+            longest = start
+    return longest
+
+
+@PROGRAMS.program(lambda rng: (integers(rng, 4000, 4000, 3), 0))
+def reachable(links, start):
+    distances = {start: 0}
+    waiting = [start]
+    while waiting != []:
+        later = []
+        for place in waiting:
+            for other in links[place]:
+                if other not in distances:
+                    distances[other] = distances[place] + 1
+                    later.append(other)
+        waiting = later
+    return distances

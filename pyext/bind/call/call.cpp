@@ -263,9 +263,8 @@ void Call::leave(std::size_t depth) {
 
 bool Call::is_slow() const {
   // Measured: recording an operation costs up to 2.5 us more than running NumPy's, and a run 10 us.
-  // Any other call costs 0.1 to 0.8 us more, an operand that may be lazy 60 ns, and to look at an
-  // object in a container 6 ns.
-  constexpr std::int64_t kOperation = 2'500, kRun = 10'000, kSite = 400, kOperand = 60, kWalked = 6;
+  // Any other call costs 0.1 to 0.8 us more, and 2 us where it has to be found out what runs.
+  constexpr std::int64_t kOperation = 2'500, kRun = 10'000, kSite = 400, kResolved = 2'000;
   // Less than 50 ms is not worth stopping for. Fusing operations is taken to save at most twice the
   // time that their loops take; nothing is saved by what answers until these are compiled.
   constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
@@ -276,9 +275,9 @@ bool Call::is_slow() const {
                                                      in_loops_ - in_meanwhile_ - in_numpy_;
   // A program that waits for its loops wants all of them.
   const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
-  const std::int64_t overhead = operations_ * kOperation + sites_ * kSite + operands_ * kOperand +
-                                runs + preparing +
-                                (ContainerWalk::walked() - walked_before_) * kWalked;
+  const std::int64_t overhead =
+      operations_ * kOperation + sites_ * kSite + resolved_ * kResolved + operands_ns() + runs +
+      preparing;
   return overhead >= kWorthIt && overhead >= kShare * in_loops_;
 }
 

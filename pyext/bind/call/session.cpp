@@ -408,6 +408,8 @@ void bind_session(py::module_& m) {
   m.def("is_walked", is_walked, py::arg("container"),
         "Whether a container of the caller's holds arrays or scalars of NumPy's, or containers "
         "that a recording may have to know as the caller's own.");
+  m.def("walked", ContainerWalk::walked,
+        "How many objects in containers have been looked at in this process.");
   m.def("wrap", wrap, py::arg("object"),
         "A supported ndarray or NumPy scalar as a lazy array on its own memory (the same object "
         "gives the same lazy array); anything "

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/lazy_ops.h"
@@ -26,6 +27,7 @@ namespace {
 
 PyTypeObject* the_type = nullptr;
 PyTypeObject* users_type = nullptr;  // for objects of the user's classes
+PyTypeObject* long_type = nullptr;   // for containers that nobody has looked through yet
 PyObject* the_judge = nullptr;       // callees.is_other
 
 enum class Owner : std::uint8_t { Python, User, Other };
@@ -101,7 +103,7 @@ bool is_plain(PyObject* object) {
          PyLong_CheckExact(object) || PyBool_Check(object) || PyList_CheckExact(object) ||
          PyTuple_CheckExact(object) || PyDict_CheckExact(object) || PyUnicode_CheckExact(object) ||
          PyComplex_CheckExact(object) || PyArray_IsScalar(object, Generic) || object == Py_None ||
-         PyType_CheckExact(object);
+         PyType_CheckExact(object) || PyAnySet_CheckExact(object) || PyRange_Check(object);
 }
 
 // Whether an object, such as a memoryview, may lead to the memory of arrays.
@@ -174,12 +176,13 @@ PyObject* call_operator(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
   });
 }
 
-PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count == 1) return operand_of(args[0]);
-  return guard([&]() -> PyObject* {
-    if (count != 2) throw py::type_error("operand needs one object or two");
-    return value_beside(args[0], args[1]).release().ptr();
-  });
+// Lists, tuples and dicts with more items are not looked through before it is known what for.
+constexpr Py_ssize_t kFewItems = 16;
+
+bool is_long(PyObject* object) {
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object))
+    return PySequence_Fast_GET_SIZE(object) > kFewItems;
+  return PyDict_CheckExact(object) && PyDict_GET_SIZE(object) > kFewItems;
 }
 
 bool is_namespace(PyObject* object) {
@@ -190,19 +193,87 @@ bool is_namespace(PyObject* object) {
 }
 
 // Python compares containers item by item, and real arrays in them would meet lazy ones.
-PyObject* compared(PyObject*, PyObject* object) {
-  if (Call::active() == nullptr) return Py_NewRef(object);
-  return guard([&] {
-    const bool asks_others = any_inside(object, Into::All, [](PyObject* each) {
-      return PyArray_CheckExact(each) || is_namespace(each);
-    });
-    return asks_others && !PyArray_CheckExact(object) ? stand_in(the_type, object)
-                                                      : operand_of(object);
+PyObject* looked_through(PyObject* object) {
+  const bool asks_others = any_inside(object, Into::All, [](PyObject* each) {
+    return PyArray_CheckExact(each) || is_namespace(each);
   });
+  return asks_others && !PyArray_CheckExact(object) ? stand_in(the_type, object)
+                                                    : operand_of(object);
+}
+
+// Traced code asks for an operand. Where tracing ends at that because it is slow, there is no call
+// any more, and the lazy arrays that there were are kept alive.
+struct Asking {
+  Call* call = Call::active();
+  std::optional<std::vector<py::object>> ended =
+      call ? call->stop_at_slow_operand() : std::nullopt;
+  bool is_traced() const { return call != nullptr && !ended; }
+};
+
+PyObject* operand(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guard([&]() -> PyObject* {
+    const Asking asking;
+    if (count == 1) return operand_of(args[0]);
+    if (count != 2) throw py::type_error("operand needs one object or two");
+    return value_beside(args[0], args[1]).release().ptr();
+  });
+}
+
+PyObject* compared(PyObject*, PyObject* object) {
+  return guard([&] {
+    if (const Asking asking; !asking.is_traced()) return Py_NewRef(object);
+    return is_long(object) ? stand_in(long_type, object) : looked_through(object);
+  });
+}
+
+// Lists and dicts of different sizes are not equal, whatever is in them.
+PyObject* compare_long(PyObject* self, PyObject* other, int op) {
+  return guard([&]() -> PyObject* {
+    const py::object mine = steal(operand_of(object_of(self)));
+    const bool is_equality = op == Py_EQ || op == Py_NE;
+    const bool both_lists = PyList_CheckExact(mine.ptr()) && PyList_CheckExact(other);
+    const bool both_dicts = PyDict_CheckExact(mine.ptr()) && PyDict_CheckExact(other);
+    if (is_equality && (both_lists || both_dicts) &&
+        PyObject_Size(mine.ptr()) != PyObject_Size(other))
+      return PyBool_FromLong(op == Py_NE);
+    const py::object left = steal(looked_through(object_of(self)));
+    return PyObject_RichCompare(left.ptr(), other, op);
+  });
+}
+
+// Whether an object is a number or a text of Python's own, which compares without code of others.
+bool is_pythons_value(PyObject* object) {
+  return object == Py_None || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
+         PyUnicode_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object);
+}
+
+// Of a dict only the keys are compared. A sequence is looked through as far as Python does it,
+// where there are numbers and texts in it.
+int contains_long(PyObject* self, PyObject* value) {
+  return guard(
+      [&] {
+        const py::object mine = steal(operand_of(object_of(self)));
+        PyObject* container = mine.ptr();
+        if (PyDict_CheckExact(container)) return PySequence_Contains(container, value);
+        if (is_pythons_value(value)) {
+          Py_ssize_t at = 0;
+          for (; at < PySequence_Fast_GET_SIZE(container); ++at) {
+            PyObject* item = PySequence_Fast_GET_ITEM(container, at);
+            if (!is_pythons_value(item)) break;
+            if (const int same = PyObject_RichCompareBool(item, value, Py_EQ); same != 0)
+              return same;
+          }
+          if (at == PySequence_Fast_GET_SIZE(container)) return 0;
+        }
+        const py::object right = steal(looked_through(object_of(self)));
+        return PySequence_Contains(right.ptr(), value);
+      },
+      -1);
 }
 
 PyObject* indexed(PyObject*, PyObject* object) {
   return guard([&]() -> PyObject* {
+    const Asking asking;
     Call* call = Call::active();
     if (call == nullptr || !PyArray_CheckExact(object)) return operand_of(object);
     py::object lazy = call->known(object);
@@ -357,7 +428,14 @@ void bind_others(py::module_& m) {
   the_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   spec.name = "ufuse._core.users_operand";
   users_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (the_type == nullptr || users_type == nullptr ||
+  PyType_Slot of_long[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_stand_in)},
+                           {Py_tp_richcompare, reinterpret_cast<void*>(compare_long)},
+                           {Py_sq_contains, reinterpret_cast<void*>(contains_long)},
+                           {0, nullptr}};
+  PyType_Spec long_spec = {"ufuse._core.long_container", sizeof(StandIn), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, of_long};
+  long_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&long_spec));
+  if (the_type == nullptr || users_type == nullptr || long_type == nullptr ||
       PyModule_AddFunctions(m.ptr(), kFunctions) < 0)
     throw py::error_already_set();
   bind_hand_over(

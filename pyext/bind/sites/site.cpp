@@ -6,6 +6,7 @@
 #include "pyext/bind/sites/site.h"
 
 #include <array>
+#include <span>
 #include <unordered_map>
 
 #include "pyext/bind/call/containers.h"
@@ -177,7 +178,27 @@ bool is_method_of_container(PyObject* f) {
   if (self == nullptr) return false;
   if (PyList_CheckExact(self))
     return std::string_view(reinterpret_cast<PyCFunctionObject*>(f)->m_ml->ml_name) != "sort";
-  return PyDict_CheckExact(self) || PyAnySet_CheckExact(self) || PyTuple_CheckExact(self);
+  if (PyDict_CheckExact(self) || PyAnySet_CheckExact(self) || PyTuple_CheckExact(self)) return true;
+  static PyObject* others = nullptr;  // no initialiser: see operator_function
+  if (others == nullptr) {
+    const py::module_ collections = py::module_::import("collections");
+    others = py::make_tuple(collections.attr("deque"), collections.attr("defaultdict"),
+                            collections.attr("OrderedDict"))
+                 .release()
+                 .ptr();
+  }
+  auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(self));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(others); ++i)
+    if (PyTuple_GET_ITEM(others, i) == type) return true;
+  return false;
+}
+
+// A method of a text that is given texts and numbers: no array comes near it.
+bool is_among_texts(PyObject* f, std::span<PyObject* const> given) {
+  if (!PyCFunction_Check(f)) return false;
+  PyObject* self = PyCFunction_GET_SELF(f);
+  if (self == nullptr || (!PyUnicode_CheckExact(self) && !PyBytes_CheckExact(self))) return false;
+  return std::ranges::all_of(given, holds_nothing);
 }
 
 Choice choice_among(Rows& rows, PyObject* f, PyObject* resolver) {
@@ -185,6 +206,7 @@ Choice choice_among(Rows& rows, PyObject* f, PyObject* resolver) {
   if (found != rows.end() && found->second.is_for(f)) return found->second.choice;
   const Unwatched resolving;
   const py::object answer = steal(PyObject_CallOneArg(resolver, f));
+  if (Call* call = Call::active()) call->count_resolved();
   Choice choice;
   if (PyLong_CheckExact(answer.ptr()))
     choice = {Way::CallsBack, {}, PyLong_AsSsize_t(answer.ptr())};
@@ -643,10 +665,11 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
     if (py::object result = result_of_class(f, args[0])) return result.release().ptr();
   if (const py::object made = instrumented(*call, f))
     return PyObject_Vectorcall(made.ptr(), args, count, keywords);
-  const Choice choice = choice_of(f);
-  PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
   const std::size_t given =
       count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0);
+  if (is_among_texts(f, {args, given})) return PyObject_Vectorcall(f, args, count, keywords);
+  const Choice choice = choice_of(f);
+  PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
   note_called(*call, f, runs, args, given);
   if (choice.way == Way::StandIn) return PyObject_Vectorcall(runs, args, count, keywords);
   note_untraced(f, args, given);
