@@ -43,7 +43,12 @@ EXPRESSIONS = {
     "not_in": ["3 not in c", "True not in c", "[3, 4] not in c"],
     "lazy_in": ["x[1] in c", "x.sum() in c", "x in c", "n in c", "n + 1 in c", "Equal(3) in c"],
     "equal": ["c == []", "c != ()", "c == {}", "c == d", "c != d", "d == c", "c == c"],
-    "shorter": ["c == d[:5] if type(d) is list else c == 1", "c == [1]", "c == (1,)", "c == {1: 1}"],
+    "shorter": [
+        "c == d[:5] if type(d) is list else c == 1",
+        "c == [1]",
+        "c == (1,)",
+        "c == {1: 1}",
+    ],
     "ordered": ["c < d", "c >= d", "c < [1]", "c < (1,)", "c < 3"],
     "other": ["c == x[1]", "c == n", "c is d", "not c", "c == 'a'", "[] == c", "() != c"],
 }

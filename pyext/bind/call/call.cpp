@@ -30,6 +30,11 @@ constexpr std::size_t kCopyBytes = 64 * 1024;
 // Of the time that preparing loops takes, so much counts as a cost of tracing; nanoseconds.
 constexpr std::int64_t kLongestPreparing = 5'000'000;
 
+// So many requests of a call may be left to NumPy until their loops are compiled. Where there are
+// more, the call has a loop in Python. A request for each value that Python wants takes NumPy about
+// twice as long as the plain function, which computes no intermediate value again.
+constexpr std::int64_t kFewRedone = 32;
+
 // After so many operations tracing stops, whatever it costs: for tests. Below zero: it does not.
 std::int64_t most_operations = -1;
 
@@ -275,9 +280,8 @@ bool Call::is_slow() const {
                                                      in_loops_ - in_meanwhile_ - in_numpy_;
   // A program that waits for its loops wants all of them.
   const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
-  const std::int64_t overhead =
-      operations_ * kOperation + sites_ * kSite + resolved_ * kResolved + operands_ns() + runs +
-      preparing;
+  const std::int64_t overhead = operations_ * kOperation + sites_ * kSite + resolved_ * kResolved +
+                                operands_ns() + runs + preparing + in_numpy_again_ / 2;
   return overhead >= kWorthIt && overhead >= kShare * in_loops_;
 }
 
@@ -306,6 +310,10 @@ std::optional<std::vector<py::object>> Call::stop(Reason reason) {
   // Copies of the caller's containers are in use until the end of the function.
   if (!copies_.empty() || in_untraced_code_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
+  stopped_before_loops_ =
+      reason == Reason::SlowTracing && std::ranges::any_of(runs_, [](const Run& run) {
+        return run.executable && !run.executable->is_final();
+      });
   session_.mark_impure();
   record(tracer::Event::Kind::Flush, reason);
   session_.abort();
@@ -573,7 +581,9 @@ void Call::redo(tracer::Session& session, std::span<tracer::Want> targets,
   const AtWork computing;
   const std::int64_t start = steady_ns();
   redo_with_numpy(*this, session, targets, given);
-  in_numpy_ += steady_ns() - start;
+  const std::int64_t taken = steady_ns() - start;
+  in_numpy_ += taken;
+  if (++redone_ > kFewRedone) in_numpy_again_ += taken;
 }
 
 int Call::threads() const { return get_num_threads(); }

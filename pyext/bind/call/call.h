@@ -133,6 +133,9 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   static Call* stopped();
   // Whether it is on this thread's stack, perhaps below calls that were made inside it.
   bool is_open() const;
+  // Whether tracing has stopped at a time when loops of the call were being compiled: with them it
+  // might not have been slow.
+  bool stopped_before_loops() const { return stopped_before_loops_; }
 
   // Asked before each operation. Where recording has cost more than the loops can save, tracing
   // stops here: what is pending is computed, real arrays take the places of lazy ones, and the rest
@@ -288,8 +291,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void look_at_error_state();
   // Whether recording has cost more than the loops of this call can win.
   bool is_slow() const;
-  // What asking for operands has taken. Measured: one that may be lazy 60 ns, and 6 ns to look at an
-  // object in a container.
+  // What asking for operands has taken. Measured: one that may be lazy 60 ns, and 6 ns to look at
+  // an object in a container.
   std::int64_t operands_ns() const {
     return operands_ * 60 + (ContainerWalk::walked() - walked_before_) * 6;
   }
@@ -324,11 +327,14 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::int64_t operands_ = 0;    // that it has asked for
   std::int64_t looked_ns_ = 0;   // what those had taken when it was last seen whether it is slow
   const std::int64_t walked_before_ = ContainerWalk::walked();
-  std::int64_t in_loops_ = 0;      // nanoseconds
-  std::int64_t in_meanwhile_ = 0;  // in what runs until loops are compiled
-  std::int64_t in_preparing_ = 0;  // preparing loops
-  std::int64_t prepared_in_ = 0;   // the same, at most kLongestPreparing for each request
-  std::int64_t in_numpy_ = 0;      // requests that NumPy computed
+  std::int64_t in_loops_ = 0;        // nanoseconds
+  std::int64_t in_meanwhile_ = 0;    // in what runs until loops are compiled
+  std::int64_t in_preparing_ = 0;    // preparing loops
+  std::int64_t prepared_in_ = 0;     // the same, at most kLongestPreparing for each request
+  std::int64_t in_numpy_ = 0;        // requests that NumPy computed
+  std::int64_t redone_ = 0;          // how many these are
+  std::int64_t in_numpy_again_ = 0;  // the same time, but for the first ones
+  bool stopped_before_loops_ = false;
   Copies copies_;
   std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers

@@ -259,6 +259,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
     entry.numbers.saw_everything();
   }
   if (kept != nullptr) *kept = entry.recording != nullptr;
+  if (call->stopped_before_loops()) return result;  // the next call is recorded
   state.keep(std::make_shared<Entry>(std::move(entry)), signature);
   return result;
 }

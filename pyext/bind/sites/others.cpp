@@ -205,8 +205,7 @@ PyObject* looked_through(PyObject* object) {
 // any more, and the lazy arrays that there were are kept alive.
 struct Asking {
   Call* call = Call::active();
-  std::optional<std::vector<py::object>> ended =
-      call ? call->stop_at_slow_operand() : std::nullopt;
+  std::optional<std::vector<py::object>> ended = call ? call->stop_at_slow_operand() : std::nullopt;
   bool is_traced() const { return call != nullptr && !ended; }
 };
 
