@@ -216,6 +216,34 @@ for k, x in enumerate((large, small)):
     )
 
 
+def test_a_loop_does_not_leave_request_after_request_to_numpy(place, tmp_path):
+    """The rest of such a call is plain Python, and a later one is recorded."""
+    go = tmp_path / "go"
+    place.compiler(f'while [ ! -e {go} ]; do sleep 0.05; done; exec g++ "$@"').program(
+        f"""
+import pathlib
+def means(keys, count):
+    found = np.zeros(count)
+    for i in range(count):
+        found[i] = keys[(i / count <= keys) & (keys < (i + 1) / count)].mean()
+    return found
+
+_core.choose_by("ours")
+f, keys = ufuse.jit(means), np.random.default_rng(0).random(200_000)
+right = means(keys, 400)
+assert f(keys, 400).tobytes() == right.tobytes()
+assert "slow_tracing" in {{each["reason"] for each in _core.events()}}
+pathlib.Path({str(go)!r}).touch()
+for _ in range(100):
+    assert f(keys, 400).tobytes() == right.tobytes()
+    if f.stats().replayed:
+        break
+assert f.stats().replayed
+""",
+        UFUSE_BACKEND="deferred",
+    )
+
+
 def test_other_threads_go_on_while_a_compiler_runs(place):
     place.compiler(SLOW).program(
         f"""
