@@ -176,7 +176,7 @@ def test_what_only_a_traceback_holds_is_not_searched_for(monkeypatch):
 
     native = ufuse.jit(function)
     searched = []
-    monkeypatch.setattr(gc, "get_referrers", lambda *objects: searched.append(objects) or [])
+    monkeypatch.setattr(_core, "holders_of", lambda lazies: searched.append(lazies) or [])
     for _ in range(3):
         with pytest.raises(ValueError, match="no"):
             native(X)
@@ -199,7 +199,7 @@ def refused(xs, outs):
 )
 def test_calls_that_leave_nothing_look_for_nobody(function, out, monkeypatch):
     """Finding who holds an array takes a look at each object of the process: tens of ms, often."""
-    monkeypatch.setattr(gc, "get_referrers", lambda *_: pytest.fail("looked"))
+    monkeypatch.setattr(_core, "holders_of", lambda _: pytest.fail("looked"))
     native = ufuse.jit(function)
     for _ in range(3):
         try:

@@ -71,7 +71,7 @@ void dealloc(PyObject* self) {
 
 // The garbage collector never tracks lazy arrays themselves: they refer to no other objects. But
 // their type has Py_TPFLAGS_HAVE_GC, and so containers that hold one are tracked, and
-// gc.get_referrers finds these.
+// `holders_of` finds these.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   return 0;
@@ -106,6 +106,24 @@ py::list arrays_left_behind() {
     if (!each->real && each->array.storage->value) continue;  // never computed: interrupted
     each->left_behind = true;
     found.append(borrow(reinterpret_cast<PyObject*>(each)));
+  }
+  return found;
+}
+
+// The objects of the process that refer to one of some lazy arrays. (gc.get_referrers compares each
+// reference with each of them.)
+py::list holders_of(const py::list& lazies) {
+  std::unordered_set<PyObject*> wanted;
+  for (py::handle lazy : lazies) wanted.insert(lazy.ptr());
+  const visitproc is_wanted = [](PyObject* referred, void* set) {
+    return is_lazy(referred) && static_cast<decltype(wanted)*>(set)->contains(referred) ? 1 : 0;
+  };
+  const py::list all = py::module_::import("gc").attr("get_objects")();
+  py::list found;
+  for (py::handle object : all) {
+    const traverseproc traverse = Py_TYPE(object.ptr())->tp_traverse;
+    if (!object.is(lazies) && traverse && traverse(object.ptr(), is_wanted, &wanted) != 0)
+      found.append(object);
   }
   return found;
 }
@@ -574,6 +592,8 @@ void bind_lazy_array(py::module_& m) {
         "The lazy arrays of the active call that are alive and have not been computed.");
   m.def("arrays_left_behind", arrays_left_behind,
         "The lazy arrays of calls that have ended which are alive; each is told once.");
+  m.def("holders_of", holders_of, py::arg("lazies"),
+        "The objects of the process that refer to one of these lazy arrays.");
   m.def("replace_in_sequence", replace_in_sequence, py::arg("sequence"), py::arg("real"),
         "Put `real[id(item)]` into the places of items of a list or tuple, where that is known.");
 }

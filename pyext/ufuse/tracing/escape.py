@@ -59,9 +59,8 @@ def replace(error: BaseException | None = None) -> None:
         return
     real = {id(lazy): _core.unwrap(lazy) for lazy in lazies}
     # One pass for all of them, for it looks at every object that there is.
-    for holder in gc.get_referrers(*lazies):
-        if holder is not lazies:
-            _replace_in(holder, real)
+    for holder in _core.holders_of(lazies):
+        _replace_in(holder, real)
 
 
 def make_real_inside(objects: list[Any]) -> None:
