@@ -43,36 +43,37 @@ ir::Scalar outcome_of(const PlanForced& forced, const void* data) {
 
 // The output or argument that owns this memory, and how far into it the memory begins.
 std::optional<PlanPlace> Session::place_of(const Memory& memory) const {
-  const auto offset_in = [&](const Made& made) -> std::optional<std::int64_t> {
-    if (!memory.owner || made.owner.owner_before(memory.owner) ||
-        memory.owner.owner_before(made.owner))
-      return std::nullopt;
-    return static_cast<const char*>(memory.data) - static_cast<const char*>(made.data);
-  };
-  for (std::size_t i = 0; i < argument_memory_.size(); ++i)
-    if (const auto offset = offset_in(argument_memory_[i]))
-      return PlanPlace{static_cast<int>(i), -1, -1, *offset};
-  for (const Memory& constant : constants_)
-    if (const auto offset = offset_in({constant.owner, constant.data}))
-      return PlanPlace{-1, -1, -1, *offset, constant.data};
-  for (std::size_t r = made_.size(); r-- > 0;)
-    for (std::size_t i = 0; i < made_[r].size(); ++i)
-      if (const auto offset = offset_in(made_[r][i]))
-        return PlanPlace{-1, static_cast<int>(r), static_cast<int>(i), *offset};
+  if (!memory.owner) return std::nullopt;
+  const auto [begin, end] = owned_.equal_range(memory.owner.get());
+  for (auto it = begin; it != end; ++it) {
+    const Owned& owned = it->second;
+    if (owned.owner.owner_before(memory.owner) || memory.owner.owner_before(owned.owner))
+      continue;  // that one is gone, and another object has its address
+    PlanPlace place = owned.place;
+    place.offset = static_cast<const char*>(memory.data) - static_cast<const char*>(owned.data);
+    return place;
+  }
   return std::nullopt;
+}
+
+void Session::note_owned(const Memory& memory, const PlanPlace& place) {
+  owned_.emplace(memory.owner.get(), Owned{memory.owner, memory.data, place});
+}
+
+// The place of the next output of a run that is being recorded.
+PlanPlace Session::next_output(const PlanRun& row) const {
+  return {-1, static_cast<int>(draft_.runs.size()), static_cast<int>(row.outputs.size()), 0};
 }
 
 void Session::record_memory(const Storages& made) {
   pure_ = draft_.runs.size() < kMaxRuns;
   if (!pure_) return;
   PlanRun row;
-  std::vector<Made> owners;
   for (const auto& storage : made) {
+    note_owned(storage->memory, next_output(row));
     row.outputs.push_back({storage->layout, std::nullopt});
-    owners.push_back({storage->memory.owner, storage->memory.data});
   }
   draft_.runs.push_back(std::move(row));
-  made_.push_back(std::move(owners));
 }
 
 void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
@@ -88,7 +89,6 @@ void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
   }
   for (const ParamRow& param : run.params)
     row.params.push_back({param.dtype, param.bits, param.argument, param.number});
-  std::vector<Made> made;
   for (std::size_t i = 0; i < wants.size(); ++i) {
     const Want& want = wants[i];
     PlanOutput output{run.layouts[i], std::nullopt, {}, run.direct[i] != 0, run.alias[i]};
@@ -96,9 +96,8 @@ void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
       output.target = place_of(want.memory);
       output.held = want.layout;
       pure_ &= output.target.has_value();
-      made.push_back({});
     } else {
-      made.push_back({want.memory.owner, want.memory.data});
+      note_owned(want.memory, next_output(row));
     }
     pure_ &= output.direct || fits_new_memory(output.layout);
     row.outputs.push_back(std::move(output));
@@ -108,7 +107,6 @@ void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
     draft_.sole = {std::string(ir::op_info(graph_[*run.sole].op).name),
                    info_[run.sole->value].site};
   draft_.runs.push_back(std::move(row));
-  made_.push_back(std::move(made));
 }
 
 void Session::record_outcome(Event event, const LazyArray& array, bool truth) {

@@ -28,11 +28,20 @@ std::vector<ByteRange> written_by(const std::vector<std::shared_ptr<Storage>>& w
 
 Session::Storages Session::live() {
   Storages found;
-  for (const auto& weak : storages_) {
+  std::erase_if(listed_, [&](const std::weak_ptr<Storage>& weak) {
     auto storage = weak.lock();
-    if (storage && storage->value) found.push_back(std::move(storage));
-  }
+    const bool is_live = storage && storage->value;
+    if (storage) storage->listed = is_live;
+    if (is_live) found.push_back(std::move(storage));
+    return !is_live;
+  });
+  std::ranges::sort(found, {}, [](const auto& storage) { return storage->number; });
   return found;
+}
+
+void Session::list(const std::shared_ptr<Storage>& storage) {
+  if (std::exchange(storage->listed, true)) return;
+  listed_.push_back(storage);
 }
 
 // The nodes that computing `roots` goes through, operands first. Nodes that stand in memory are

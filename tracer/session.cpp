@@ -79,6 +79,7 @@ std::shared_ptr<Storage> Session::make_storage(const Layout& layout) {
     storages_after_sweep_ = storages_.size();
   }
   storages_.push_back(storage);
+  storage->number = made_storages_++;
   return storage;
 }
 
@@ -92,6 +93,7 @@ LazyArray Session::whole(std::shared_ptr<Storage> storage, bool scalar) {
 
 LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable) {
   const ByteRange range = byte_range(memory.data, layout);
+  looked_at_ += static_cast<std::int64_t>(storages_.size());
   for (const auto& weak : storages_) {
     const auto other = weak.lock();
     if (!other || other->role != Role::Argument || !other->memory ||
@@ -100,7 +102,7 @@ LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable)
     if (!range.overlaps(other->bytes())) continue;
     write_at_once();
   }
-  argument_memory_.push_back({memory.owner, memory.data});
+  note_owned(memory, {arguments_, -1, -1, 0});
   LazyArray array = adopt(layout, std::move(memory), writeable, Role::Argument);
   array.storage->argument = arguments_++;
   return array;
@@ -110,7 +112,6 @@ LazyArray Session::scalar_argument(DType dtype, ir::Scalar bits) {
   LazyArray array = literal(dtype, bits);
   array.storage->role = Role::Argument;
   array.storage->argument = arguments_++;
-  argument_memory_.emplace_back();
   return array;
 }
 
@@ -130,13 +131,17 @@ LazyArray Session::literal(DType dtype, ir::Scalar bits) {
 }
 
 LazyArray Session::constant(const Layout& layout, Memory memory) {
-  if (pure_) constants_.push_back(memory);
+  if (pure_) {
+    constants_.push_back(memory);
+    note_owned(memory, {-1, -1, -1, 0, memory.data});
+  }
   return adopt(layout, std::move(memory), false, Role::Captured);
 }
 
 LazyArray Session::from_result(const Result& result) {
   auto storage = make_storage(result.layout);
   storage->value = result.node;
+  list(storage);
   return whole(std::move(storage), result.scalar);
 }
 
@@ -357,6 +362,7 @@ LazyArray Session::reshaped_copy(const LazyArray& array, const Dims& shape, bool
 }
 
 std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
+  looked_at_ += static_cast<std::int64_t>(storages_.size());
   for (const auto& weak : storages_) {
     auto storage = weak.lock();
     if (!storage || !storage->memory || storage->role == Role::Captured) continue;
@@ -366,6 +372,7 @@ std::shared_ptr<Storage> Session::storage_at(const ByteRange& range) const {
 }
 
 bool Session::knows_part_of(const ByteRange& range) const {
+  looked_at_ += static_cast<std::int64_t>(storages_.size());
   return std::ranges::any_of(storages_, [&](const auto& weak) {
     const auto storage = weak.lock();
     return storage && storage->memory && storage->role != Role::Captured &&
@@ -419,6 +426,7 @@ bool Session::has_pending_warnings() const {
 bool Session::write_pending(const ByteRange& range) {
   bool shared = false;
   std::vector<LazyArray> dirty;
+  looked_at_ += static_cast<std::int64_t>(storages_.size());
   for (const auto& weak : storages_) {
     auto storage = weak.lock();
     if (!storage || !storage->memory || storage->role == Role::Captured) continue;

@@ -205,6 +205,8 @@ class Session final : public numpy_shim::Context {
   std::chrono::nanoseconds in_requests() const { return in_requests_; }
   // Bytes of the largest value that was recorded so far: NumPy would have made an array of it.
   std::int64_t largest_value() const;
+  // How many storages have been looked at to find those with certain memory.
+  std::int64_t looked_at() const { return looked_at_; }
   // The live storage whose memory holds all of this range; null: none.
   std::shared_ptr<Storage> storage_at(const ByteRange& range) const;
   // Whether some live storage's memory, but for what was captured, has a part of this range.
@@ -302,7 +304,9 @@ class Session final : public numpy_shim::Context {
   void check_assignable(const LazyArray& target, const Operand& value) const;
 
   bool tells_by_flags(NodeId node) const;
+  // Those with a value that is not in memory yet, in the order in which they were made.
   Storages live();
+  void list(const std::shared_ptr<Storage>& storage);
   std::vector<NodeId> needed(std::span<const NodeId> roots) const;
   std::vector<ByteRange> reads(const std::vector<NodeId>& cone) const;
   void close_over(Storages& wanted);
@@ -322,6 +326,8 @@ class Session final : public numpy_shim::Context {
   void overwritten(const ByteRange& range);
   void restart();
   void end();
+  void note_owned(const Memory& memory, const PlanPlace& place);
+  PlanPlace next_output(const PlanRun& row) const;
   void record_memory(const Storages& made);
   void record_run(const RecordedRun& run, std::span<const Want> wants,
                   const std::vector<bool>& given);
@@ -352,6 +358,9 @@ class Session final : public numpy_shim::Context {
   std::unordered_map<std::shared_ptr<Storage>, NodeId> literals_;
   std::vector<std::weak_ptr<Storage>> storages_;
   std::size_t storages_after_sweep_ = 0;
+  std::uint64_t made_storages_ = 0;
+  std::vector<std::weak_ptr<Storage>> listed_;  // all that have a value, and some that had
+  mutable std::int64_t looked_at_ = 0;
   // Nodes that stand in memory, as long as something pending needs them, or the operation that
   // computed them, which has asked for them before.
   std::unordered_map<std::uint32_t, Want> computed_;
@@ -368,14 +377,15 @@ class Session final : public numpy_shim::Context {
   bool computing_ = false;
   std::chrono::nanoseconds in_requests_{0};
   std::int64_t largest_before_ = 0;  // value of the graphs before this one, bytes
-  // The plan so far, and what its runs made. Owners are held weakly: a loop's arrays may die.
+  // The plan so far, and whose memory it knows: its arguments', and what its runs made. Owners are
+  // held weakly: a loop's arrays may die.
   Plan draft_;
-  struct Made {
+  struct Owned {
     std::weak_ptr<void> owner;
     const void* data;
+    PlanPlace place;
   };
-  std::vector<std::vector<Made>> made_;
-  std::vector<Made> argument_memory_;
+  std::unordered_multimap<const void*, Owned> owned_;  // by the owner's address
   std::vector<Memory> constants_;
   std::shared_ptr<const Plan> plan_;
 };

@@ -47,11 +47,13 @@ struct Storage {
   Memory memory;
   Role role = Role::Temporary;
   bool writeable = true;
-  bool undefined = false;  // np.empty: its value may be anything until it is written
-  bool spare = false;      // its memory was a dead operand's: used where the value can be written
-                           // over what it is made of, given up otherwise
-  bool shown = false;      // somebody else may hold a real array on its memory
-  int argument = -1;       // position among the session's arguments
+  bool undefined = false;    // np.empty: its value may be anything until it is written
+  bool spare = false;        // its memory was a dead operand's: used where the value can be written
+                             // over what it is made of, given up otherwise
+  bool shown = false;        // somebody else may hold a real array on its memory
+  bool listed = false;       // the session has it among those that may be pending
+  std::uint64_t number = 0;  // the session's storages in the order in which they were made
+  int argument = -1;         // position among the session's arguments
   std::optional<ir::Scalar> literal;
 
   bool is_concrete() const { return literal || (memory && !value); }

@@ -49,6 +49,7 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor, bool 
   const bool waits = storage->role == Role::Argument || !storage->shown;
   if (target.is_whole() && (storage->value || (waits && !writes_at_once_))) {
     const NodeId before = std::exchange(storage->value, value);
+    list(storage);
     storage->undefined = false;
     if (!storage->memory || !alone) return;
     try {

@@ -7,7 +7,6 @@ import builtins
 import collections
 import dataclasses
 import functools
-import gc
 import heapq
 import itertools
 import operator
@@ -17,6 +16,7 @@ import typing
 import numpy as np
 import pytest
 import ufuse
+from ufuse import _core
 
 BACKENDS = ["compiled"]
 

@@ -153,7 +153,7 @@ def test_tracing_stops_where_much_is_looked_at():
 def texts(x, rounds):
     parts = []
     for k in range(rounds):
-        parts.append("%d" % k)
+        parts.append(str(k))
         parts[-1] = parts[-1].zfill(5).replace("0", "o")
         if parts[-1].endswith(("7", "8")):
             parts[-1] = "-".join([parts[-1], "x"])

@@ -268,8 +268,10 @@ void Call::leave(std::size_t depth) {
 
 bool Call::is_slow() const {
   // Measured: recording an operation costs up to 2.5 us more than running NumPy's, and a run 10 us.
-  // Any other call costs 0.1 to 0.8 us more, and 2 us where it has to be found out what runs.
-  constexpr std::int64_t kOperation = 2'500, kRun = 10'000, kSite = 400, kResolved = 2'000;
+  // Any other call costs 0.1 to 0.8 us more, and 2 us where it has to be found out what runs; to
+  // look whether an array has certain memory 10 ns.
+  constexpr std::int64_t kOperation = 2'500, kRun = 10'000, kSite = 400, kResolved = 2'000,
+                         kLookedAt = 10;
   // Less than 50 ms is not worth stopping for. Fusing operations is taken to save at most twice the
   // time that their loops take; nothing is saved by what answers until these are compiled.
   constexpr std::int64_t kWorthIt = 50'000'000, kShare = 2;
@@ -281,7 +283,8 @@ bool Call::is_slow() const {
   // A program that waits for its loops wants all of them.
   const std::int64_t preparing = options_.waits || waits_for_loops() ? 0 : prepared_in_;
   const std::int64_t overhead = operations_ * kOperation + sites_ * kSite + resolved_ * kResolved +
-                                operands_ns() + runs + preparing + in_numpy_again_ / 2;
+                                operands_ns() + session_.looked_at() * kLookedAt + runs +
+                                preparing + in_numpy_again_ / 2;
   return overhead >= kWorthIt && overhead >= kShare * in_loops_;
 }
 
