@@ -10,6 +10,7 @@
 #include "codegen/loop/estimate.h"
 #include "codegen/loop/lower.h"
 #include "codegen/loop/passes/passes.h"
+#include "codegen/meanwhile.h"
 #include "ir/print.h"
 
 namespace ufuse::codegen {
@@ -73,6 +74,7 @@ Compiled compile(const ir::Graph& graph, const ir::LoopTable& loops, const ir::R
                  const CompileOptions& options) {
   Compiled made;
   made.report.graph = ir::print(graph, &loops);
+  made.report.numpy_ns = Uncompiled(graph).numpy_ns();
   for (const ir::Buffer& b : layouts.inputs) made.report.bytes_minimum += bytes_of(b);
   for (const ir::Buffer& b : layouts.outputs) made.report.bytes_minimum += bytes_of(b);
 

@@ -77,9 +77,11 @@ struct Compiler::State {
   }
 
   // A child has little time left, often, and ends without a word; contraction would show.
+  bool must_wait(bool always) const {
+    return always || fork_generation() != 0 || numerics != Numerics::Exact;
+  }
   bool waits(const ir::Graph& graph, bool always) const {
-    return always || fork_generation() != 0 || numerics != Numerics::Exact ||
-           Uncompiled(graph).is_worse_than_waiting();
+    return must_wait(always) || Uncompiled(graph).is_worse_than_waiting();
   }
 
   using Prepared = std::unordered_map<std::string, std::shared_ptr<const Deferred>>;
@@ -137,15 +139,16 @@ std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(
         state_->begin(graph, layouts, waits, quick ? meanwhile.prepare(graph, layouts) : nullptr);
     known = state_->keep(std::move(key), std::move(made));
   }
-  if (waits) {
+  if (state_->must_wait(always)) {
     known->await(patience);
-  } else {
-    ir::Patience shorter = patience;
-    shorter.end =
-        std::min(patience.end, std::chrono::steady_clock::now() +
-                                   std::min<std::chrono::nanoseconds>(brief, cost::kPatience));
-    known->await_load(shorter);
+    return known;
   }
+  const std::chrono::nanoseconds longest =
+      waits ? Uncompiled(graph).longest_wait()
+            : std::min<std::chrono::nanoseconds>(brief, cost::kPatience);
+  ir::Patience shorter = patience;
+  shorter.end = std::min(patience.end, std::chrono::steady_clock::now() + longest);
+  waits ? known->await(shorter) : known->await_load(shorter);
   return known;
 }
 

@@ -27,6 +27,10 @@ bool Uncompiled::is_quick() const { return interpreted_ <= cost::kInterpretedMos
 bool Uncompiled::is_worse_than_waiting() const {
   return numpy_ > worth_waiting_ || largest_ > cost::kWorthWaitingBytes;
 }
+std::chrono::nanoseconds Uncompiled::longest_wait() const {
+  if (largest_ > cost::kWorthWaitingBytes) return std::chrono::seconds(cost::kMostPatience);
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(numpy_));
+}
 
 namespace {
 

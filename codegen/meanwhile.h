@@ -1,6 +1,7 @@
 // What answers until loops are compiled, and is it worth waiting for them?
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "ir/backend.h"
@@ -16,6 +17,9 @@ class Uncompiled {
   bool is_quick() const;
   // NumPy takes longer than the compiler, or much memory.
   bool is_worse_than_waiting() const;
+  // How long one waits then: no longer than NumPy takes, but where it takes much memory.
+  std::chrono::nanoseconds longest_wait() const;
+  double numpy_ns() const { return numpy_; }
 
  private:
   double interpreted_ = 0, numpy_ = 0;  // nanoseconds

@@ -87,6 +87,7 @@ struct Report {
   std::int64_t bytes_moved =
       0;  // estimate of what the groups read and write, intermediates included
   std::int64_t bytes_minimum = 0;  // inputs read once, outputs written once
+  double numpy_ns = 0;             // estimate of what NumPy takes, an operation after the other
 };
 
 // How long a caller waits for something that is being built.

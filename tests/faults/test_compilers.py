@@ -330,7 +330,7 @@ def test_an_interrupt_while_a_compiler_runs(place, backend):
         INTERRUPT
         + f"""
 f = ufuse.jit(make(1))
-x = np.ones((4, 8_000_000)) if {backend!r} == "deferred" else small
+x = np.ones((4, 8_500_000)) if {backend!r} == "deferred" else small
 interrupt(0.7)
 try:
     f(x)
@@ -365,7 +365,7 @@ def decides(x):
         caught += 10
     return np.abs(x).sum() + caught
 
-y = np.tile(large, (1, 16))
+y = np.tile(large, (1, 17))
 expected = decides(y.copy()) + 9
 interrupt(0.7)
 result = ufuse.jit(decides)(y)

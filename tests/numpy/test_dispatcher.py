@@ -124,11 +124,33 @@ def test_calls_are_answered_by_the_faster_way(by_clock):
         if function is slow:
             assert not replayed.prefers_plain(x)
             assert calls["plain"] < 20, "it is looked at ever more rarely"
-    heavy = np.zeros(9_000_000)
-    calls["plain"] = 0
-    for _ in range(8):
-        replayed(heavy)
-    assert not calls["plain"], "it may need much memory"
+
+
+def polynomials(x, points):
+    d = x[:, None] - points
+    return ((((((d * d + 1) * d + 2) * d + 3) * d + 4) * d + 5) * d + 6).sum(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "asked"),
+    [
+        (polynomials, (np.zeros(600_000), np.arange(20.0)), False),
+        (lambda x: x + 1, (np.zeros(9_000_000),), True),
+    ],
+    ids=["whose loops win", "whose loops do not"],
+)
+def test_the_plain_function_with_large_arrays(function, arguments, asked, by_clock):
+    """It may need much memory, and is asked only where it might be faster."""
+    calls = []
+
+    def plain(*args):
+        calls.append(args)
+        return function(*args)
+
+    replayed = _core.Dispatcher(lambda *args: traced(function, *args), [], plain)
+    for _ in range(12):
+        replayed(*arguments)
+    assert bool(calls) == asked
 
 
 def test_calls_that_cannot_be_replayed_are_answered_by_the_faster_way(unwatched, by_clock):

@@ -227,8 +227,10 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   const std::uint64_t generation = state.schemas.generation();
   const Call::Recorder recorder{state.number_sites, signature, state.schemas};
   const Call::Recorder* outer = Call::set_recorder(&recorder);
+  const std::int64_t start = steady_ns();
   py::object result = py::reinterpret_steal<py::object>(
       PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+  const std::int64_t taken = steady_ns() - start;
   Call::set_recorder(outer);
   if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
@@ -252,7 +254,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
     ++state.unused;
     if (call->asked_special()) entry.error_state.add_special();
     entry.recording = std::make_unique<Recording>(*call, std::move(*results));
-    entry.heavy = call->session().largest_value() > kHeavyBytes;
+    entry.heavy = call->session().largest_value() > kHeavyBytes && !plain_could_win(*call, taken);
   } else {
     entry.numbers = {};
     for (PyObject* number : signature.numbers) entry.numbers.add_argument(number);
@@ -272,9 +274,9 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
   const std::uint64_t hash = like.hash;
   Kind& known = kind_in(state, hash);
+  const bool is_light = static_cast<std::int64_t>(like.bytes) <= kHeavyBytes && !known.heavy;
   const bool asks =
-      like.numbers || (like.hash != 0 && !like.objects &&
-                       static_cast<std::int64_t>(like.bytes) <= kHeavyBytes && !known.heavy);
+      like.numbers || (like.hash != 0 && !like.objects && (is_light || known.plain_could_win));
   const tracer::Ledger::Turn turn =
       choices().next(known.ledger, state.account, asks, known.is_building(), like.numbers);
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();

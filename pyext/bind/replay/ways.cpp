@@ -2,8 +2,20 @@
 #include "pyext/bind/replay/ways.h"
 
 #include <algorithm>
+#include <fstream>
 
 namespace ufuse::pyext {
+namespace {
+
+// Bytes that programs can have without swapping; 0 where nobody says.
+std::int64_t free_memory() {
+  std::ifstream facts("/proc/meminfo");
+  for (std::string name; facts >> name;)
+    if (std::int64_t kib = 0; name == "MemAvailable:" && facts >> kib) return kib << 10;
+  return 0;
+}
+
+}  // namespace
 
 Choices Choices::of(const std::string& who) {
   if (who == "clock") return {};
@@ -32,6 +44,20 @@ Choices& choices() {
   return one;
 }
 
+bool plain_could_win(const Call& call, std::int64_t taken) {
+  constexpr double kFaster = 3;              // than estimated
+  constexpr std::int64_t kTemporaries = 16;  // at once
+  double numpy = 0;
+  for (const Call::Run& run : call.runs()) {
+    taken -= run.prepare_to - run.prepare_from;
+    if (!run.executable) continue;
+    if (!run.executable->is_final()) return false;
+    numpy += run.executable->report().numpy_ns;
+  }
+  return kFaster * static_cast<double>(taken) > numpy &&
+         kTemporaries * call.session().largest_value() <= free_memory();
+}
+
 bool Kind::is_building() {
   std::erase_if(building, [](const auto& each) { return each->is_final(); });
   return !building.empty();
@@ -48,6 +74,7 @@ std::int64_t Kind::learn(const Call& call, std::int64_t taken) {
   ledger.ran_loops(!call.runs().empty());
   ledger.spent_in_loops(in_loops, taken - preparing);
   heavy = call.session().largest_value() > kHeavyBytes;
+  plain_could_win = pyext::plain_could_win(call, taken);
   return preparing;
 }
 

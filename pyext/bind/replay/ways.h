@@ -14,8 +14,13 @@
 namespace ufuse::pyext {
 
 // Plain NumPy may need temporaries several times as large as the largest value of a call. From this
-// size on it is not tried where loops of ufuse do the work; bytes.
+// size on it is not tried where loops of ufuse do the work, unless it could win; bytes.
 constexpr std::int64_t kHeavyBytes = std::int64_t{64} << 20;
+
+// Whether plain NumPy may be faster than the compiled loops of a traced call, which took so many
+// nanoseconds: it hardly takes less than a third of what is estimated. And whether the memory for
+// it is free.
+bool plain_could_win(const Call& call, std::int64_t taken);
 
 // Who chooses: measured times; or for tests nobody (ufuse answers always), or chance.
 struct Choices {
@@ -34,7 +39,8 @@ Choices& choices();
 // What is known of traced calls of one kind.
 struct Kind {
   tracer::Ledger ledger;
-  bool heavy = false;  // plain NumPy may need much memory for such calls
+  bool heavy = false;            // plain NumPy may need much memory for such calls
+  bool plain_could_win = false;  // all the same
   std::vector<std::shared_ptr<const ir::Executable>> building;  // loops that are being compiled
 
   bool is_building();
