@@ -139,7 +139,7 @@ def polynomials(x, points):
     ],
     ids=["whose loops win", "whose loops do not"],
 )
-def test_the_plain_function_with_large_arrays(function, arguments, asked, by_clock):
+def test_the_plain_function_with_large_arrays(function, arguments, asked, unwatched, by_clock):
     """It may need much memory, and is asked only where it might be faster."""
     calls = []
 
