@@ -108,6 +108,7 @@ struct State {
   std::unordered_map<std::uint64_t, Kind> kinds;  // by the hash of CallKind
   std::uint64_t replayed = 0, traced = 0, plainly = 0;
   tracer::Unseen unseen;
+  std::uint64_t calls() const { return replayed + traced + plainly; }
   // Calls in a row that left no recording; calls with a new signature that were not recorded.
   std::uint32_t fruitless = 0, skipped = 0;
   std::uint32_t unused = 0;  // recordings since one has answered a call
@@ -182,11 +183,14 @@ bool plain_wins(State& state, PyObject* const* args, Py_ssize_t count, PyObject*
 }
 
 PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  const std::uint64_t before = state.calls();
   const std::int64_t start = steady_ns();
   auto result = py::reinterpret_steal<py::object>(run_plain(state, args, flags, keywords));
   const std::int64_t taken = steady_ns() - start;
-  state.account.add(taken, taken);
-  if (state.unseen.is_long(taken)) {
+  // What calls of itself have taken says nothing of this one.
+  const bool is_recursive = state.calls() > before + 1;
+  if (!is_recursive) state.account.add(taken, taken);
+  if (!is_recursive && state.unseen.is_long(taken)) {
     const py::error_scope raised;
     if (!plain_wins(state, args, PyVectorcall_NARGS(flags), keywords)) state.unseen.was_wrong();
   }
