@@ -36,7 +36,7 @@ using numpy_shim::program::Walked;
 namespace {
 
 // How a loop has gone on: what the code around it does next (ufuse/source/heads.py).
-enum class Way : long { Ended, Broke, Returned, Raised, Resumed };
+enum class Way : long { Ended, Broke, Returned, Raised, Resumed, AsWritten };
 
 // What Python's rounds of a loop have taken before it is compiled, in all its runs.
 constexpr std::int64_t kWorthCompiling = 5'000'000;
@@ -79,6 +79,7 @@ struct HeadObject {
   std::int64_t countdown, rounds, all_rounds, counted;
   std::int64_t weight;  // it is counted for so many runs
   bool enters;          // the program runs the rest
+  bool as_written;      // the rest of a traced loop goes on as it stands in the source
   std::shared_ptr<Version> version;
   std::int64_t begun;            // when a trial began, else 0
   bool is_pythons, is_programs;  // the trial; whether the program began
@@ -226,9 +227,22 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   return goes_on_real(head, call.stop(Reason::NativeLoop));
 }
 
+// Where tracing has stopped, and the loop cannot go on natively, there is no more use for its call
+// sites, which take longer than what stands between them.
+bool goes_on_as_written(HeadObject& head) {
+  if (Call::active() || !Call::stopped() || !is_at_traced_code()) return false;
+  head.as_written = true;
+  look_again_after(head, kMostRounds);
+  return true;
+}
+
 // Looks whether the program can run the rest.
 bool look(HeadObject& head) {
   LoopState& loop = loop_state(head.loop);
+  if (head.as_written) {
+    look_again_after(head, kMostRounds);
+    return false;
+  }
   const std::int64_t now = steady_ns();
   if (head.counted != 0) {
     loop.python_ns += head.weight * (now - head.counted);
@@ -244,8 +258,12 @@ bool look(HeadObject& head) {
   head.counted = now;
   if (loop.is_closed || head.is_pythons ||
       (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
-    look_again_after(head, kMostRounds);
-    return false;
+    if (Call* call = Call::active(); call && is_at_traced_code()) {
+      if (!goes_on_real(head, call->stop_at_slow_loop())) return false;
+    } else {
+      look_again_after(head, kMostRounds);
+    }
+    return goes_on_as_written(head);
   }
   if (Call* call = Call::active(); call && !stops_tracing(head, loop, *call, rounds) &&
                                    !goes_on_real(head, call->stop_at_slow_loop()))
@@ -254,7 +272,7 @@ bool look(HeadObject& head) {
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
   const auto version = loop.version_for(entered_with(head, variables), variables, locals.names);
-  if (version == nullptr) return false;
+  if (version == nullptr) return goes_on_as_written(head);
   if (!version->kernel) {
     if (eager) version->build.wait();
     if (version->build.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
@@ -631,6 +649,21 @@ class Run {
   py::object value_;
 };
 
+// What the code around the loop gets where it goes on as written: the variables as they are, and
+// the head for the rest of the rounds.
+py::object rest_as_written(PyObject* self, const LoopState& loop) {
+  const Locals locals;
+  py::tuple made(loop.assigned.size() + 2);
+  std::size_t i = 0;
+  for (const int variable : loop.assigned) {
+    const py::object value = locals.get(loop.names[static_cast<std::size_t>(variable)]);
+    made[i++] = value ? value : borrow(unbound);
+  }
+  made[i] = py::int_(static_cast<long>(Way::AsWritten));
+  made[i + 1] = borrow(self);
+  return made;
+}
+
 PyObject* run_loop(PyObject*, PyObject* self) {
   if (Py_TYPE(self) != head_type) Py_RETURN_NONE;  // a plain iterator
   HeadObject& head = *head_of(self);
@@ -642,7 +675,11 @@ PyObject* run_loop(PyObject*, PyObject* self) {
     }
     Py_RETURN_NONE;
   }
-  return guard([&] { return Run(head, loop).result().release().ptr(); });
+  return guard([&] {
+    py::object left = head.as_written ? rest_as_written(self, loop) : Run(head, loop).result();
+    head.enters &= !head.as_written;
+    return left.release().ptr();
+  });
 }
 
 // The end of a loop whose program is compared with Python. Both ways end here with the same code
@@ -801,10 +838,12 @@ bool is_short_run(const LoopState& loop, PyObject* iterable) {
 
 }  // namespace
 
-// Where no program can run the loop, there is no head between Python and its iterator.
+// Where no program can run the loop, there is no head between Python and its iterator; but while a
+// call is traced there is, for tracing may stop in the loop.
 PyObject* make_head(PyObject* loop, PyObject* iterable) {
   LoopState& state = loop_state(loop);
   const bool is_while = state.text.statement.kind == numpy_shim::program::Statement::Kind::While;
+  const bool is_traced = (Call::active() || Call::stopped()) && is_at_traced_code();
   const bool is_tested = program_tests().eager && !state.is_closed;
   const bool is_tried = is_while || is_tested || state.may_become_native();
   const bool is_plain = PyRange_Check(iterable) || PyArray_CheckExact(iterable) ||
@@ -814,7 +853,7 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   if (!is_while && (!is_tried || (!is_plain && !walk))) {
     if (!is_plain && state.why_not.empty())
       state.why_not = "it goes over something else than a range, an array or a list of numbers";
-    return PyObject_GetIter(iterable);
+    if (!is_traced) return PyObject_GetIter(iterable);
   }
   const bool is_short = !is_while && !walk && is_short_run(state, iterable);
   if (is_short && ++state.short_runs % kShortRuns != 0) return PyObject_GetIter(iterable);

@@ -3,7 +3,8 @@
 Each loop that can be read (``reading``) goes over a *head*, which hands out what the loop's own
 iterable would, and counts the rounds. Once they have taken long enough, and the loop has been
 compiled for the types that its variables have, the head ends the rounds of Python's, the program
-does the rest, and the variables get what it leaves.
+does the rest, and the variables get what it leaves. Of code with call sites in which tracing has
+stopped, a loop that cannot go on natively goes on as it stands in the source.
 
 Where a program exits in the middle of a round, ``continuation`` gives the function that goes on
 from there to the end of the round: the same statements once more, in the order in which they are
@@ -26,7 +27,7 @@ from . import reading
 from .text import UNREADABLE, Definition, NoSource, compiled, nested, source_of
 
 # How a loop has gone on natively, or a round to its end.
-_ENDED, _BROKE, _RETURNED, _RAISED, _RESUMED = range(5)
+_ENDED, _BROKE, _RETURNED, _RAISED, _RESUMED, _AS_WRITTEN = range(6)
 # What stands for objects until the code object is made.
 _RUN, _UNBOUND, _LOCALS = b"\0ufuse: run", b"\0ufuse: unbound", b"\0ufuse: locals"
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -81,15 +82,18 @@ class Loops:
         """What ``_core.Loop`` takes of each."""
         return tuple(text[:4] for text in self.texts)
 
-    def put_heads(self, definition: Definition) -> None:
-        """Change the loops in the function, which may have been changed inside meanwhile."""
+    def put_heads(self, definition: Definition, is_traced: bool = False) -> None:
+        """Change the loops in the function, which may have been changed inside meanwhile.
+
+        ``is_traced``: it has call sites, and each of its loops stands in it once more without.
+        """
         if self.texts:
-            _Heads(self._numbers, self.texts).inside(definition)
+            _Heads(self._numbers, self.texts, is_traced).inside(definition)
 
 
 class _Heads:
-    def __init__(self, numbers: dict[int, int], texts: list[reading.Text]) -> None:
-        self._numbers, self._texts = numbers, texts
+    def __init__(self, numbers: dict[int, int], texts: list[reading.Text], is_traced: bool) -> None:
+        self._numbers, self._texts, self._is_traced = numbers, texts, is_traced
 
     def inside(self, node: Any) -> None:
         for name in ("body", "orelse", "finalbody"):
@@ -110,11 +114,25 @@ class _Heads:
                 made.append(each)
             else:
                 assert isinstance(each, (ast.For, ast.While))
-                made += _with_head(each, self._texts[number].assigned, number)
+                text = self._texts[number]
+                written = _as_written(text, number) if self._is_traced else []
+                made += _with_head(each, text.assigned, number, written)
         return made
 
 
-def _with_head(loop: reading.Loop, assigned: tuple[str, ...], number: int) -> list[ast.stmt]:
+def _as_written(text: reading.Text, number: int) -> list[ast.stmt]:
+    """The rest of a loop's rounds as they stand in the source, where it goes on so."""
+    loop, way = copy.deepcopy(text.statements[0]), f".way{number}"
+    assert isinstance(loop, (ast.For, ast.While))
+    if isinstance(loop, ast.For):
+        loop.iter = ast.copy_location(_name(f".value{number}"), loop.iter)
+    loop.orelse = [_assign(way, ast.Constant(_ENDED))]
+    return [_if(way, _AS_WRITTEN, [loop])]
+
+
+def _with_head(
+    loop: reading.Loop, assigned: tuple[str, ...], number: int, written: list[ast.stmt]
+) -> list[ast.stmt]:
     """The statements that stand in the place of a loop."""
     head, ran, way, value = (f".{name}{number}" for name in ("head", "ran", "way", "value"))
     over = loop.iter if isinstance(loop, ast.For) else ast.Constant(None)
@@ -128,6 +146,7 @@ def _with_head(loop: reading.Loop, assigned: tuple[str, ...], number: int) -> li
     left.append(_if(way, _RESUMED, [ast.Continue()]))
     left.append(_if(way, _RETURNED, [ast.Return(_name(value))]))
     left.append(_if(way, _RAISED, [ast.Raise(_name(value), None)]))
+    left += written
     after: list[ast.stmt] = [
         _assign(ran, ast.Call(ast.Constant(_RUN), [_name(head)], [])),
         _assign(way, ast.Constant(_ENDED)),

@@ -548,7 +548,7 @@ def _with_places(
             loops = heads.Loops(source.definition, code)
         sites.visit(source.tree)
         if loops is not None:
-            loops.put_heads(source.definition)
+            loops.put_heads(source.definition, is_traced=True)
         made = _compiled(source, code)
     rows = () if loops is None else loops.rows()
     return made, tuple(sorted(sites.chains)), tuple(facts.at_offsets_of(made)), rows
