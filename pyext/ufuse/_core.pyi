@@ -286,6 +286,7 @@ class Loop:
         variables: tuple[str, ...],
         outside: tuple[str, ...],
         assigned: tuple[str, ...],
+        why_not: str,
         resume: Callable[[dict[str, Any], int], FunctionType],
         read_function: Callable[[FunctionType], tuple[Any, ...] | None],
     ) -> None: ...

@@ -152,9 +152,50 @@ def two_loops(x, n):
     return second
 
 
+def tries(x, n):
+    seen = []
+    for k in range(n):
+        try:
+            if k % 4 == 1:
+                continue
+            seen.append(x[note(k) % 9])
+        except IndexError as error:
+            seen.append(str(error))
+            if k > n - 6:
+                break
+        else:
+            seen.append(f"{k:03d}")
+        finally:
+            seen.append(-k)
+    return seen
+
+
+def manages(x, n):
+    total = x * 0
+    while len(str(total[0])) and n:
+        with np.errstate(all="ignore"), contextlib.suppress(ZeroDivisionError):
+            total = total + x * note(n)
+            n -= 1
+            1 / (n % 5)
+            total = total * 1.5
+    else:
+        n = "done"
+    return total, n
+
+
+def forgets(x, n):
+    for k in range(n):
+        match k % 3:
+            case 0:
+                first = x[note(k) % 7]
+            case 1:
+                del first
+    return k, "first" in locals()
+
+
 FUNCTIONS = [
     *(over_range, over_a_list, over_items, over_an_array, over_pairs, while_true, while_else),
-    *(nested, unbound, raises, returns, changed_list, two_loops),
+    *(nested, unbound, raises, returns, changed_list, two_loops, tries, manages, forgets),
 ]
 
 
@@ -173,7 +214,7 @@ def test_the_rest_is_as_written(function, operations, soon):
         check(function, X, ROUNDS)
 
 
-NEVER_NATIVE = [over_items, while_true]
+NEVER_NATIVE = [over_items, while_true, changed_list, tries]
 
 
 @pytest.mark.parametrize("function", NEVER_NATIVE, ids=lambda f: f.__name__)

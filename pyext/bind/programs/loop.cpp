@@ -36,8 +36,9 @@ PyTypeObject* loop_type = nullptr;
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guard([&]() -> PyObject* {
     PyObject *tree, *variables, *outside, *assigned, *resume, *read_function;
-    if (!PyArg_ParseTuple(args, "OOOOOO", &tree, &variables, &outside, &assigned, &resume,
-                          &read_function))
+    const char* why_not;
+    if (!PyArg_ParseTuple(args, "OOOOsOO", &tree, &variables, &outside, &assigned, &why_not,
+                          &resume, &read_function))
       throw py::error_already_set();
     auto state = std::make_unique<LoopState>();
     state->text.variables = read_names(variables);
@@ -51,6 +52,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
                                                  state->text.variables.begin()));
     state->resume = borrow(resume);
     state->read_function = borrow(read_function);
+    if (*why_not != '\0') state->close(why_not);
     PyObject* self = type->tp_alloc(type, 0);
     if (self == nullptr) throw py::error_already_set();
     reinterpret_cast<LoopObject*>(self)->state = state.release();

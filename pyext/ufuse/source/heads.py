@@ -32,8 +32,13 @@ _ENDED, _BROKE, _RETURNED, _RAISED, _RESUMED, _AS_WRITTEN = range(6)
 _RUN, _UNBOUND, _LOCALS = b"\0ufuse: run", b"\0ufuse: unbound", b"\0ufuse: locals"
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _HEAD = b"\0ufuse: head %d"
+# Where code of functions is told apart by its place in the text, none may stand there twice.
+_SCOPES = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
 # What is kept of a loop for other processes: as `_core.Loop` takes it.
-Row = tuple[Any, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+Row = tuple[Any, tuple[str, ...], tuple[str, ...], tuple[str, ...], str]
 Names = tuple[frozenset[str], frozenset[str]]
 
 
@@ -44,7 +49,8 @@ def _names(code: types.CodeType) -> Names:
 
 
 class Loops:
-    """The loops of a function that can be read, outermost first.
+    """The loops of a function, outermost first; of those that cannot be read, the ones without
+    functions and comprehensions inside.
 
     Parameters
     ----------
@@ -68,10 +74,12 @@ class Loops:
                 self._read(loop)
 
     def _read(self, loop: reading.Loop) -> None:
+        written, text = copy.deepcopy(loop), None
         try:
-            text = reading.read(copy.deepcopy(loop), *self._names)
-        except reading.Unreadable:
-            text = None
+            text = reading.read(written, *self._names)
+        except reading.Unreadable as error:
+            if not any(isinstance(each, _SCOPES) for each in ast.walk(loop)):
+                text = reading.unread(written, str(error))
         if text is not None:
             self._numbers[id(loop)] = len(self.texts)
             self.texts.append(text)
@@ -80,7 +88,7 @@ class Loops:
 
     def rows(self) -> tuple[Row, ...]:
         """What ``_core.Loop`` takes of each."""
-        return tuple(text[:4] for text in self.texts)
+        return tuple((*text[:4], text.why_not) for text in self.texts)
 
     def put_heads(self, definition: Definition, is_traced: bool = False) -> None:
         """Change the loops in the function, which may have been changed inside meanwhile.
@@ -110,7 +118,7 @@ class _Heads:
                 continue
             self.inside(each)
             number = self._numbers.get(id(each))
-            if number is None:
+            if number is None or (self._texts[number].why_not and not self._is_traced):
                 made.append(each)
             else:
                 assert isinstance(each, (ast.For, ast.While))

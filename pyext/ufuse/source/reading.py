@@ -59,6 +59,8 @@ class Text(NamedTuple):
         By number.
     ways : tuple of tuple of Step
         From the loop to each of them.
+    why_not : str
+        Why the loop is not read, if so. Then there is nothing in the text but the statement.
     """
 
     tree: Any
@@ -67,6 +69,7 @@ class Text(NamedTuple):
     assigned: tuple[str, ...]
     statements: tuple[ast.stmt, ...]
     ways: tuple[tuple[Step, ...], ...]
+    why_not: str = ""
 
 
 _BINARY = {
@@ -343,6 +346,17 @@ def read(loop: Loop, local: frozenset[str], fixed: frozenset[str]) -> Text:
     reader = _Reader(local, fixed)
     tree = reader.statement(loop)
     return _text(reader, tree)
+
+
+def unread(loop: Loop, why_not: str) -> Text:
+    """The text of a loop that is not read."""
+    empty: Loop = ast.While(ast.Constant(True), [ast.Pass()], [])
+    if isinstance(loop, ast.For):
+        empty = ast.For(ast.Name("_"), ast.Name("_"), [ast.Pass()], [])
+    for each in (empty, *empty.body):
+        each.lineno = loop.lineno
+    text = read(empty, frozenset("_"), frozenset())
+    return text._replace(assigned=(), statements=(loop,), why_not=why_not)
 
 
 def read_function(definition: ast.FunctionDef | ast.Lambda, local: frozenset[str]) -> Text:
