@@ -31,6 +31,8 @@ struct Account {
     regret = std::max<std::int64_t>(0, regret + taken - plainly);
   }
 
+  // Whether a call of the function runs.
+  bool is_open() const { return open_ > 0; }
   // While one of these stands, a call of the function runs.
   class Open {
    public:

@@ -63,6 +63,7 @@ struct Calls {
   std::vector<std::shared_ptr<Call>> stopped;  // whose functions still run
   std::shared_ptr<Call> last;
   const Call::Recorder* recorder = nullptr;
+  const void* owner = nullptr;
   Calls() = default;
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
@@ -103,6 +104,7 @@ Memory memory_of(PyObject* owner, void* data) {
 Call::Call()
     : session_(*this, loop_table(), 0),
       recorder_(calls.recorder),
+      owner_(std::exchange(calls.owner, nullptr)),
       patience_(codegen::Compiler::longest_wait()) {
   session_.version = numpy().version;
   look_at_error_state();
@@ -252,6 +254,13 @@ void Call::close() {
   calls.last = shared_from_this();
 }
 
+void Call::set_owner(const void* owner) { calls.owner = owner; }
+
+bool Call::is_slow_for(const void* owner) {
+  return std::ranges::any_of(
+      calls.stopped, [&](const auto& call) { return call->owner_ == owner && call->is_too_slow_; });
+}
+
 Call* Call::stopped() { return calls.stopped.empty() ? nullptr : calls.stopped.back().get(); }
 
 std::size_t Call::depth() { return calls.stack.size(); }
@@ -313,10 +322,10 @@ std::optional<std::vector<py::object>> Call::stop(Reason reason) {
   // Copies of the caller's containers are in use until the end of the function.
   if (!copies_.empty() || in_untraced_code_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
-  stopped_before_loops_ =
-      reason == Reason::SlowTracing && std::ranges::any_of(runs_, [](const Run& run) {
-        return run.executable && !run.executable->is_final();
-      });
+  is_too_slow_ = reason == Reason::SlowTracing;
+  stopped_before_loops_ = is_too_slow_ && std::ranges::any_of(runs_, [](const Run& run) {
+                            return run.executable && !run.executable->is_final();
+                          });
   session_.mark_impure();
   record(tracer::Event::Kind::Flush, reason);
   session_.abort();

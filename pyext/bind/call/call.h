@@ -131,6 +131,10 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void leave(std::size_t depth);
   // The call of the innermost function that still runs although tracing has stopped; null: none.
   static Call* stopped();
+  // Whose function the next call of this thread is traced for; null: nobody's.
+  static void set_owner(const void* owner);
+  // Whether tracing a call of theirs that still runs on this thread has stopped because it is slow.
+  static bool is_slow_for(const void* owner);
   // Whether it is on this thread's stack, perhaps below calls that were made inside it.
   bool is_open() const;
   // Whether tracing has stopped at a time when loops of the call were being compiled: with them it
@@ -335,6 +339,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   std::int64_t redone_ = 0;          // how many these are
   std::int64_t in_numpy_again_ = 0;  // the same time, but for the first ones
   bool stopped_before_loops_ = false;
+  bool is_too_slow_ = false;  // tracing has stopped because of that
+  const void* const owner_;
   Copies copies_;
   std::unordered_map<PyObject*, std::pair<py::object, py::object>> made_;
   std::chrono::nanoseconds patience_;  // how long it may still wait for compilers

@@ -112,6 +112,19 @@ struct State {
   // Calls in a row that left no recording; calls with a new signature that were not recorded.
   std::uint32_t fruitless = 0, skipped = 0;
   std::uint32_t unused = 0;  // recordings since one has answered a call
+  // Tracing has stopped in a call that made calls of the function itself; how many of such calls
+  // there have been since.
+  bool is_slow_recursion = false;
+  std::uint32_t inner = 0;
+
+  // Whether a call that one of the function has made is left to the plain function. What that one
+  // has found out, those inside it need not find out again; few of them are looked at all the same.
+  bool is_slow_inside() {
+    constexpr std::uint32_t kLookEach = 1 << 15;
+    if (!plain || choices().by != Choices::Clock) return false;
+    is_slow_recursion |= Call::is_slow_for(this);
+    return is_slow_recursion && ++inner % kLookEach != 0;
+  }
 
   // Goes on with the counts and costs of the function's dispatcher until now.
   void take_over(const State& before) {
@@ -150,9 +163,13 @@ struct DispatcherObject {
   State* state;
 };
 
-py::object run_traced(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+// A new reference; null where it raises.
+PyObject* run_traced(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   ++state.traced;
-  return steal(PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+  Call::set_owner(&state);
+  PyObject* result = PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords);
+  Call::set_owner(nullptr);
+  return result;
 }
 
 // A new reference; null where it raises.
@@ -227,13 +244,11 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   Entry entry(signature);
   entry.error_state = ErrorState::now();
   const std::shared_ptr<Call> before = Call::last();
-  ++state.traced;
   const std::uint64_t generation = state.schemas.generation();
   const Call::Recorder recorder{state.number_sites, signature, state.schemas};
   const Call::Recorder* outer = Call::set_recorder(&recorder);
   const std::int64_t start = steady_ns();
-  py::object result = py::reinterpret_steal<py::object>(
-      PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+  auto result = py::reinterpret_steal<py::object>(run_traced(state, args, flags, keywords));
   const std::int64_t taken = steady_ns() - start;
   Call::set_recorder(outer);
   if (!result) throw py::error_already_set();
@@ -274,7 +289,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
 // measured to be faster, or where tracing found no loops to run.
 py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags,
                           PyObject* keywords) {
-  if (!state.plain) return run_traced(state, args, flags, keywords);
+  if (!state.plain) return steal(run_traced(state, args, flags, keywords));
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
   const std::uint64_t hash = like.hash;
   Kind& known = kind_in(state, hash);
@@ -285,10 +300,9 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
       choices().next(known.ledger, state.account, asks, known.is_building(), like.numbers);
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
   const std::int64_t start = steady_ns();
-  state.traced += !turn.plain;
-  const auto result = py::reinterpret_steal<py::object>(
-      turn.plain ? run_plain(state, args, flags, keywords)
-                 : PyObject_Vectorcall(state.trace.ptr(), args, flags, keywords));
+  const auto result =
+      py::reinterpret_steal<py::object>(turn.plain ? run_plain(state, args, flags, keywords)
+                                                   : run_traced(state, args, flags, keywords));
   const std::int64_t taken = steady_ns() - start;
   // The function may have been called again inside, and may have raised.
   if (const auto found = state.kinds.find(hash); found != state.kinds.end()) {
@@ -396,6 +410,8 @@ py::object go_elsewhere(State& state, const Signature& signature, Replay& replay
 // Answers a call that is no part of another one.
 PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   if (state.unseen.takes_next()) return run_unseen(state, args, flags, keywords);
+  if (state.account.is_open() && state.is_slow_inside())
+    return run_plain(state, args, flags, keywords);
   const tracer::Account::Open open(state.account);
   if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
   const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
@@ -490,7 +506,7 @@ PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
         state.read(args, count, keywords))
       trace(state, args, flags, keywords, &kept);
     else
-      run_traced(state, args, flags, keywords);
+      steal(run_traced(state, args, flags, keywords));
     return py::bool_(kept).release().ptr();
   });
 }
