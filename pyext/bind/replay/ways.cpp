@@ -2,17 +2,21 @@
 #include "pyext/bind/replay/ways.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cstdio>
 
 namespace ufuse::pyext {
 namespace {
 
 // Bytes that programs can have without swapping; 0 where nobody says.
 std::int64_t free_memory() {
-  std::ifstream facts("/proc/meminfo");
-  for (std::string name; facts >> name;)
-    if (std::int64_t kib = 0; name == "MemAvailable:" && facts >> kib) return kib << 10;
-  return 0;
+  std::FILE* facts = std::fopen("/proc/meminfo", "r");
+  if (facts == nullptr) return 0;
+  long long kib = 0;
+  char line[128];
+  while (std::fgets(line, sizeof line, facts) != nullptr)
+    if (std::sscanf(line, "MemAvailable: %lld kB", &kib) == 1) break;
+  std::fclose(facts);
+  return kib << 10;
 }
 
 }  // namespace
