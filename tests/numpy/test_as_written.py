@@ -248,3 +248,63 @@ def test_tracebacks_show_the_lines_of_the_source():
         trace = trace.tb_next
     assert trace.tb_lineno == lines.__code__.co_firstlineno + 4
     assert trace.tb_frame.f_code.co_name == "lines"
+
+
+KINDS = set()
+
+
+def size(row):
+    """Plain Python where tracing has stopped, which sees what it is given."""
+    KINDS.add(type(row))
+    return memoryview(row).nbytes
+
+
+def rows(x):
+    out = {}
+    for row in x:
+        out[str(len(out))] = size(row) + row.sum()
+    return out
+
+
+def numbered(x):
+    out = {}
+    for k, row in enumerate(x * 2):
+        out[str(k)] = size(row) + row.sum()
+    return out
+
+
+def zipped(x):
+    out = {}
+    for a, b in zip(x, x[::-1], strict=True):
+        out[str(len(out))] = size(a) + size(b) + (a * b).sum()
+    return out
+
+
+def turned(x):
+    out = {}
+    for row in reversed(x):
+        out[str(len(out))] = size(row) + row.sum()
+    return out
+
+
+def mapped(x):
+    out = {}
+    for row in map(np.sqrt, x):
+        out[str(len(out))] = size(row) + row.sum()
+    return out
+
+
+def listed(x):
+    out, made = {}, [row * 2 for row in x]
+    for row in made:
+        out[str(len(out))] = size(row) + row.sum()
+    return out
+
+
+@pytest.mark.parametrize("operations", [1, 2, 5, 9, 30])
+@pytest.mark.parametrize("function", [rows, numbered, zipped, turned, mapped, listed])
+def test_what_the_rest_goes_over_is_real(function, operations, soon):
+    KINDS.clear()
+    with _core.most_operations(operations):
+        check(function, np.arange(90.0).reshape(30, 3))
+    assert {np.ndarray} == KINDS
