@@ -129,22 +129,23 @@ std::shared_ptr<const ir::Executable> Compiler::prepare(const ir::Graph& graph,
 std::shared_ptr<const ir::Executable> Compiler::prepare_or_defer(
     const ir::Graph& graph, const ir::RunArgs& layouts, ir::Backend& meanwhile, bool always,
     const ir::Patience& patience, std::chrono::nanoseconds brief) {
-  const bool waits = state_->waits(graph, always);
+  const Uncompiled uncompiled(graph);
+  const bool must_wait = state_->must_wait(always);
+  const bool waits = must_wait || uncompiled.is_worse_than_waiting();
   std::string key = request_key(graph, layouts);
   auto known = state_->find(key);
   if (known && !waits) return known;
   if (!known) {
-    const bool quick = Uncompiled(graph).is_quick();
-    auto made =
-        state_->begin(graph, layouts, waits, quick ? meanwhile.prepare(graph, layouts) : nullptr);
+    auto made = state_->begin(graph, layouts, waits,
+                              uncompiled.is_quick() ? meanwhile.prepare(graph, layouts) : nullptr);
     known = state_->keep(std::move(key), std::move(made));
   }
-  if (state_->must_wait(always)) {
+  if (must_wait) {
     known->await(patience);
     return known;
   }
   const std::chrono::nanoseconds longest =
-      waits ? Uncompiled(graph).longest_wait()
+      waits ? uncompiled.longest_wait()
             : std::min<std::chrono::nanoseconds>(brief, cost::kPatience);
   ir::Patience shorter = patience;
   shorter.end = std::min(patience.end, std::chrono::steady_clock::now() + longest);

@@ -381,6 +381,22 @@ int ask(void* context) {
   return static_cast<int>(asked.rounds);
 }
 
+// What the code around the loop gets: the variables that the loop assigns, how it has gone on, and
+// a value. `variable(number)` gives a variable's; unset: it has none.
+template <class Get>
+py::object handed_back(const LoopState& loop, const Get& variable, Way way,
+                       const py::object& value) {
+  const std::size_t count = loop.assigned.size();
+  py::tuple made(count + 2);
+  for (std::size_t i = 0; i < count; ++i) {
+    const py::object assigned = variable(static_cast<std::size_t>(loop.assigned[i]));
+    made[i] = assigned ? assigned : borrow(unbound);
+  }
+  made[count] = py::int_(static_cast<long>(way));
+  made[count + 1] = value;
+  return made;
+}
+
 class Run {
  public:
   Run(HeadObject& head, LoopState& loop)
@@ -395,20 +411,11 @@ class Run {
     if (version_.program.uses_lists) lists_.emplace();
   }
 
-  // The variables that the loop assigns, how it has gone on, and a value.
   py::object result() {
     while (step()) {
     }
-    const auto count = static_cast<Py_ssize_t>(loop_.assigned.size());
-    py::tuple made(count + 2);
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      const py::object& value =
-          variables_[static_cast<std::size_t>(loop_.assigned[static_cast<std::size_t>(i)])];
-      made[static_cast<std::size_t>(i)] = value ? value : borrow(unbound);
-    }
-    made[static_cast<std::size_t>(count)] = py::int_(static_cast<long>(way_));
-    made[static_cast<std::size_t>(count + 1)] = value_ ? value_ : py::none();
-    return made;
+    return handed_back(
+        loop_, [&](std::size_t i) { return variables_[i]; }, way_, value_ ? value_ : py::none());
   }
 
  private:
@@ -649,19 +656,12 @@ class Run {
   py::object value_;
 };
 
-// What the code around the loop gets where it goes on as written: the variables as they are, and
-// the head for the rest of the rounds.
+// Where the loop goes on as written: the variables as they are, and the head for the rest of the
+// rounds.
 py::object rest_as_written(PyObject* self, const LoopState& loop) {
   const Locals locals;
-  py::tuple made(loop.assigned.size() + 2);
-  std::size_t i = 0;
-  for (const int variable : loop.assigned) {
-    const py::object value = locals.get(loop.names[static_cast<std::size_t>(variable)]);
-    made[i++] = value ? value : borrow(unbound);
-  }
-  made[i] = py::int_(static_cast<long>(Way::AsWritten));
-  made[i + 1] = borrow(self);
-  return made;
+  return handed_back(
+      loop, [&](std::size_t i) { return locals.get(loop.names[i]); }, Way::AsWritten, borrow(self));
 }
 
 PyObject* run_loop(PyObject*, PyObject* self) {

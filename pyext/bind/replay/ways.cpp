@@ -51,6 +51,7 @@ Choices& choices() {
 bool plain_could_win(const Call& call, std::int64_t taken) {
   constexpr double kFaster = 3;              // than estimated
   constexpr std::int64_t kTemporaries = 16;  // at once
+  const std::int64_t needed = kTemporaries * call.session().largest_value();
   double numpy = 0;
   for (const Call::Run& run : call.runs()) {
     taken -= run.prepare_to - run.prepare_from;
@@ -58,8 +59,9 @@ bool plain_could_win(const Call& call, std::int64_t taken) {
     if (!run.executable->is_final()) return false;
     numpy += run.executable->report().numpy_ns;
   }
+  // Asking for the free memory takes longer than many a small call.
   return kFaster * static_cast<double>(taken) > numpy &&
-         kTemporaries * call.session().largest_value() <= free_memory();
+         (needed <= kHeavyBytes || needed <= free_memory());
 }
 
 bool Kind::is_building() {
