@@ -1,15 +1,22 @@
-// What do the tests of the Jit share? A folder of their own, kernels of a few lines, and stand-ins
-// for a compiler.
+// What do the tests of the Jit share? A folder of their own, kernels of a few lines, stand-ins for
+// a compiler, and processes of their own.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "codegen/jit/jit.h"
@@ -85,6 +92,55 @@ inline std::vector<std::filesystem::path> files_in(const std::filesystem::path& 
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
     if (entry.path().string().ends_with(ending)) found.push_back(entry.path());
   return found;
+}
+
+// Thrown, in a forked child, by what does not hold there.
+struct DoesNotHold : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Runs `body` in a forked child. Empty if it returned true; else how the child ended, and what its
+// exception said. A child that hangs is killed.
+template <class Body>
+std::string failure_in_child(const Body& body) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child < 0) return "no child";
+  if (child == 0) {
+    int status = 1;
+    try {
+      if (body()) status = 0;
+    } catch (const std::exception& error) {
+      const std::string words = error.what();
+      if (write(ends[1], words.data(), std::min<std::size_t>(words.size(), 4000)) < 0) status = 2;
+    }
+    _exit(status);
+  }
+  close(ends[1]);
+  std::string end = "hung";
+  for (int i = 0; i < 2000 && end == "hung"; ++i) {
+    int status;
+    const pid_t got = waitpid(child, &status, WNOHANG);
+    if (got < 0)
+      end = "was lost";
+    else if (got == child && WIFSIGNALED(status))
+      end = "was killed by signal " + std::to_string(WTERMSIG(status));
+    else if (got == child)
+      end = WEXITSTATUS(status) == 0 ? "" : "ended with " + std::to_string(WEXITSTATUS(status));
+    else
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (end == "hung") {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  } else if (!end.empty()) {
+    char words[4000];
+    const ssize_t size = read(ends[0], words, sizeof words);
+    if (size > 0) end += ": " + std::string(words, static_cast<std::size_t>(size));
+  }
+  close(ends[0]);
+  return end.empty() ? end : "the child " + end;
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

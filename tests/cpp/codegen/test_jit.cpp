@@ -28,21 +28,6 @@ CompileError failure_of(Jit& jit, const std::string& source) {
   return CompileError("nothing failed");
 }
 
-// Runs `body` in a forked child and gives its answer; a child that hangs is killed and fails.
-template <class Body>
-bool holds_in_child(const Body& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body() ? 0 : 1);
-  for (int i = 0; i < 2000; ++i) {
-    int status;
-    if (waitpid(child, &status, WNOHANG) == child) return status == 0;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return false;
-}
-
 TEST_CASE("jit: a kernel is compiled once, then found in memory") {
   const TemporaryFolder folder;
   Jit jit(config(folder / "cache"));
@@ -319,23 +304,19 @@ TEST_CASE("jit: too many that wait are sent away, and may come again") {
 enum class Lost { Ignored, Collected };
 
 template <class Body>
-bool holds_without_status(Lost how, const Body& body) {
-  return holds_in_child([&] {
-    std::atomic<bool> stop{false};
-    std::thread collector;
+std::string failure_without_status(Lost how, const Body& body) {
+  return failure_in_child([&] {
+    std::jthread collector;
     if (how == Lost::Ignored)
       signal(SIGCHLD, SIG_IGN);
     else
-      collector = std::thread([&] {
-        while (!stop) {
+      collector = std::jthread([](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
           if (waitpid(-1, nullptr, WNOHANG) <= 0)
             std::this_thread::sleep_for(std::chrono::microseconds(20));
         }
       });
-    const bool holds = body();
-    stop = true;
-    if (collector.joinable()) collector.join();
-    return holds;
+    return body();
   });
 }
 
@@ -343,27 +324,27 @@ TEST_CASE("process: how programs ended is known where nobody could know") {
   const Environment environment = Environment::now();
   for (const Lost how : {Lost::Ignored, Lost::Collected}) {
     CAPTURE(static_cast<int>(how));
-    const auto ends = [&](std::vector<Argv> programs, Finished::Kind kind, int status) {
-      return holds_without_status(how, [&] {
-        const Finished run = run_pipeline(programs, environment, milliseconds(20'000));
-        return run.kind == kind && run.status == status;
+    const auto failure = [&](const std::vector<Argv>& programs, Finished::Kind kind, int status,
+                             const std::string& output = "",
+                             milliseconds timeout = milliseconds(20'000)) {
+      return failure_without_status(how, [&] {
+        const Finished run = run_pipeline(programs, environment, timeout);
+        if (run.kind == kind && run.status == status && contains(run.output, output)) return true;
+        throw DoesNotHold("kind " + std::to_string(run.kind) + ", status " +
+                          std::to_string(run.status) + ", output " + run.output);
       });
     };
-    CHECK(ends({{"true"}}, Finished::Ok, 0));
-    CHECK(ends({{"false"}}, Finished::Failed, 1));
-    CHECK(ends({{"sh", "-c", "kill -9 $$"}}, Finished::Failed, 128 + 9));
-    CHECK(ends({{"sh", "-c", "echo $0 $1; exit 3", "a b", "$(c)"}, {"cat"}}, Finished::Failed, 3));
-    CHECK(ends({{"sh", "-c", "echo; kill -11 $$"}, {"cat"}}, Finished::Failed, 128 + 11));
-    CHECK(ends({{"/no/such/program"}}, Finished::NotStarted, 0));
-    CHECK(holds_without_status(how, [&] {
-      const Finished run = run_pipeline({{"printf", "%s|", "a b", "'\"$x", ""}, {"cat"}},
-                                        environment, milliseconds(20'000));
-      return run.output == "a b|'\"$x||";
-    }));
-    CHECK(holds_without_status(how, [&] {
-      return run_pipeline({{"sleep", "50"}}, environment, milliseconds(200)).kind ==
-             Finished::TimedOut;
-    }));
+    CHECK(failure({{"true"}}, Finished::Ok, 0) == "");
+    CHECK(failure({{"false"}}, Finished::Failed, 1) == "");
+    CHECK(failure({{"sh", "-c", "kill -9 $$"}}, Finished::Failed, 128 + 9) == "");
+    const std::vector<Argv> with_words = {{"sh", "-c", "echo $0 $1; exit 3", "a b", "$(c)"},
+                                          {"cat"}};
+    CHECK(failure(with_words, Finished::Failed, 3, "a b $(c)\n") == "");
+    CHECK(failure({{"sh", "-c", "echo; kill -11 $$"}, {"cat"}}, Finished::Failed, 128 + 11) == "");
+    CHECK(failure({{"/no/such/program"}}, Finished::NotStarted, 0) == "");
+    CHECK(failure({{"printf", "%s|", "a b", "'\"$x", ""}, {"cat"}}, Finished::Ok, 0,
+                  "a b|'\"$x||") == "");
+    CHECK(failure({{"sleep", "50"}}, Finished::TimedOut, 0, "", milliseconds(200)) == "");
   }
 }
 
@@ -381,17 +362,17 @@ TEST_CASE("jit: what a compiler left that did not succeed is never used") {
   for (const Lost how : {Lost::Ignored, Lost::Collected})
     for (const std::string& compiler : {wrong, half}) {
       CAPTURE(compiler);
-      CHECK(holds_without_status(how, [&] {
-        JitConfig settings = config(folder / "cache");
-        settings.compiler = compiler;
-        Jit jit(settings);
-        return contains(failure_of(jit, add_kernel(1)).what(), "the C++ compiler");
-      }));
-      CHECK(holds_without_status(how, [&] {
-        JitConfig settings = config(folder / "cache");
-        Jit jit(settings);
-        return adds(*jit.get(add_kernel(1)).kernel, 1, 1);
-      }));
+      CHECK(failure_without_status(how, [&] {
+              JitConfig settings = config(folder / "cache");
+              settings.compiler = compiler;
+              Jit jit(settings);
+              return contains(failure_of(jit, add_kernel(1)).what(), "the C++ compiler");
+            }) == "");
+      CHECK(failure_without_status(how, [&] {
+              JitConfig settings = config(folder / "cache");
+              Jit jit(settings);
+              return adds(*jit.get(add_kernel(1)).kernel, 1, 1);
+            }) == "");
       std::filesystem::remove_all(folder / "cache");
     }
 }
@@ -434,18 +415,18 @@ TEST_CASE("jit: a forked child goes on") {
   for (const auto& build : busy) build.wait();
 #endif
   for (int round = 0; round < 5; ++round) {
-    CHECK(holds_in_child([&] {
-      return adds(*kernel, 9) && jit.get(add_kernel(9)).origin == Origin::Disk &&
-             adds(*jit.get(add_kernel(12)).kernel, 12) &&
-             adds(*jit.get_async(add_kernel(20 + round)).get().kernel, 20 + round);
-    }));
+    CHECK(failure_in_child([&] {
+            return adds(*kernel, 9) && jit.get(add_kernel(9)).origin == Origin::Disk &&
+                   adds(*jit.get(add_kernel(12)).kernel, 12) &&
+                   adds(*jit.get_async(add_kernel(20 + round)).get().kernel, 20 + round);
+          }) == "");
   }
   for (int i = 10; i < 14; ++i)
     CHECK(adds(*busy[static_cast<std::size_t>(i - 10)].get().kernel, i));
-  CHECK(holds_in_child([&] {
-    const Jit own(config(folder / "cache"));
-    return true;  // destroyed in the child
-  }));
+  CHECK(failure_in_child([&] {
+          const Jit own(config(folder / "cache"));
+          return true;  // destroyed in the child
+        }) == "");
 }
 
 TEST_CASE("jit: two processes with one cache") {

@@ -155,24 +155,20 @@ TEST_CASE("cache: the least recently used entries make room") {
 TEST_CASE("cache: a full disk keeps nothing and breaks nothing") {
   const TemporaryFolder folder;
   REQUIRE(EntryStore(folder / "cache", kMuch).put("old", "sound"));
-  const pid_t child = fork();
-  if (child == 0) {  // in a process that may write 4 KiB per file
-    signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{4096, 4096};
-    setrlimit(RLIMIT_FSIZE, &small);
-    EntryStore store(folder / "cache", kMuch);
-    bool right = !store.put("old", std::string(10'000, 'x')) && store.read("old") == "sound" &&
-                 files_in(folder / "cache", "").size() == 1;
-    try {
-      Jit(config(folder / "cache")).get(add_kernel(1) + "//" + std::string(5000, '-'));
-      right = false;
-    } catch (const CompileError&) {
-    }
-    _exit(right ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK(status == 0);
+  CHECK(failure_in_child([&] {  // that may write 4 KiB per file
+          signal(SIGXFSZ, SIG_IGN);
+          const rlimit small{4096, 4096};
+          setrlimit(RLIMIT_FSIZE, &small);
+          EntryStore store(folder / "cache", kMuch);
+          bool right = !store.put("old", std::string(10'000, 'x')) &&
+                       store.read("old") == "sound" && files_in(folder / "cache", "").size() == 1;
+          try {
+            Jit(config(folder / "cache")).get(add_kernel(1) + "//" + std::string(5000, '-'));
+            right = false;
+          } catch (const CompileError&) {
+          }
+          return right;
+        }) == "");
 }
 
 TEST_CASE("cache: temporary files of killed processes go") {
@@ -372,25 +368,22 @@ TEST_CASE("jit: what is loaded is what was asked for") {
 
 TEST_CASE("jit: without /proc kernels are loaded from files") {
   const TemporaryFolder folder;
-  const pid_t child = fork();
-  if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        mount("none", "/proc", "tmpfs", 0, nullptr) != 0)
-      _exit(2);  // not allowed here
-    bool right = true;
-    for (const Origin origin : {Origin::Compiled, Origin::Disk}) {
-      Jit jit(config(folder / "cache"));
-      for (int i = 0; i < 2; ++i) {
-        const Built built = jit.get(add_kernel(i));
-        right = right && built.origin == origin && adds(*built.kernel, i, 1);
-      }
-    }
-    _exit(right ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK((status == 0 || WEXITSTATUS(status) == 2));
+  CHECK(failure_in_child([&] {
+          if (unshare(CLONE_NEWNS) != 0 ||
+              mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+              mount("none", "/proc", "tmpfs", 0, nullptr) != 0)
+            return true;  // not allowed here
+          for (const Origin origin : {Origin::Compiled, Origin::Disk}) {
+            Jit jit(config(folder / "cache"));
+            for (int i = 0; i < 2; ++i) {
+              const Built built = jit.get(add_kernel(i));
+              if (built.origin != origin || !adds(*built.kernel, i, 1))
+                throw DoesNotHold("kernel " + std::to_string(i) + ", from " +
+                                  std::to_string(static_cast<int>(built.origin)));
+            }
+          }
+          return true;
+        }) == "");
 }
 
 TEST_CASE("jit: the next process finds its kernels on disk") {
