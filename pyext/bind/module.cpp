@@ -13,6 +13,7 @@
 #include "pyext/bind/signals.h"
 #include "pyext/bind/sites/attributes.h"
 #include "pyext/bind/sites/frames.h"
+#include "pyext/bind/sites/jitted.h"
 #include "pyext/bind/sites/others.h"
 #include "pyext/bind/sites/site.h"
 #include "pyext/bind/sites/spread.h"
@@ -56,6 +57,7 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::operator_function("add");  // imports their module before there are threads
   ufuse::pyext::bind_session(m);
   ufuse::pyext::bind_primitives(m);
+  ufuse::pyext::bind_jitted(m);
   ufuse::pyext::bind_caller(m);
   ufuse::pyext::bind_site(m);
   ufuse::pyext::bind_spread(m);

@@ -27,7 +27,6 @@ from ._core import InternalError, ndarray
 from .compare import Mismatch
 from .function import Function
 from .jit import disabled, jit
-from .source import names
 from .threads import get_num_threads, set_num_threads
 from .tracing import callees, escape, handlers, loops, methods
 from .tracing.watchers import plain_for_ever
@@ -59,7 +58,7 @@ _core.set_backend(environment.backend())
 _core.choose_by(environment.choices())
 _core.set_callees(callees.stand_in)
 _core.set_plain_callees(loops.of_helper)
-_core.set_jitted(names.Jitted)
+_core.set_drop_heads(loops.drop_heads)
 _core.set_frame_counters(tuple(handlers.FRAME_COUNTERS))
 _core.set_others(callees.is_other)
 _core.set_harmless(callees.is_harmless_code)

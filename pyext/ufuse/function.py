@@ -26,9 +26,8 @@ from typing import (
 )
 
 from . import _core, pickling
-from ._core import is_a
+from ._core import Jitted, is_a
 from .source import carried
-from .source.names import Jitted
 from .source.text import names_used
 from .tracing import callees, loops, tracebacks, twin
 from .tracing.parameters import Parameters, parameters
@@ -118,6 +117,7 @@ def _unbound(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
             return function, args, keywords
 
 
+@_core.call_as_base
 class Function(Jitted, Generic[P, R]):
     """A function that runs as fused native loops; made by ``ufuse.jit``.
 
@@ -219,7 +219,7 @@ class Function(Jitted, Generic[P, R]):
         """A jitted copy of the original; itself where the original, a function, is its own copy."""
         if original is self.__wrapped__:
             return self
-        made = object.__new__(type(self))
+        made = Jitted.__new__(type(self))
         options, _, own, _ = self.__getstate__()
         made.__setstate__((options, original, copied(own), ()))
         return made
@@ -371,12 +371,9 @@ class Function(Jitted, Generic[P, R]):
             self._forget_plan()
         return self._args + args, {**self._keywords, **kwargs}
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # in C: a Python frame would be counted by warnings and ``sys._getframe``
 
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
-
-    else:  # in C: a Python frame of ours would be counted by warnings and ``sys._getframe``
-        __call__ = _core.instance_method(_core.call_jitted)
 
     def answering(self) -> Callable[..., Any]:
         """What answers a call that is made now."""

@@ -19,6 +19,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ._core import Jitted
 from .source import carried
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _behind_door(door: types.FunctionType) -> Function:
     if made is None:
         from .function import Function
 
-        made = object.__new__(Function if contents is None else contents[0])
+        made = Jitted.__new__(Function if contents is None else contents[0])
         _behind[door] = weakref.ref(made)
     if contents is not None and not vars(made):
         made.__class__ = contents[0]

@@ -4,6 +4,7 @@ The dispatcher alone, without twins and guards of the package; test_replay.py as
 jitted functions.
 """
 
+import threading
 import warnings
 
 import numpy as np
@@ -264,6 +265,36 @@ def test_calls_without_loops_to_run_are_plain(by_clock):
     for _ in range(24):
         assert_same(tracing(huge), huge.argsort())
     assert not tracing.prefers_plain(huge)
+
+
+def test_calls_inside_a_plain_one_are_plain(by_clock):
+    """The function's calls of itself; a call that another thread makes meanwhile is looked at."""
+    calls = {"traced": 0, "plain": 0}
+    others = []
+
+    def trace(x, depth=0):
+        calls["traced"] += 1
+        return traced(lambda x: x.argsort(), x)
+
+    def plain(x, depth=0):
+        calls["plain"] += 1
+        if depth:
+            return tracing(x[1:], depth - 1)
+        if others:
+            thread = threading.Thread(target=tracing, args=(others.pop(),))
+            thread.start()
+            thread.join()
+        return x.argsort()
+
+    tracing = _core.Dispatcher(trace, None, plain)
+    huge = np.linspace(1, 0, 200_000)
+    for _ in range(40):
+        tracing(huge, 9)
+    assert calls["traced"] == 3, "the first, the 16th and the 32nd call"
+    assert calls["plain"] == 370
+    others.append(np.ones((3, 3)))
+    tracing(huge, 9)
+    assert calls["traced"] == 4
 
 
 def test_ledgers_survive_recursion_and_exceptions(by_clock):

@@ -52,6 +52,8 @@ constexpr std::int64_t kShortRuns = 16;
 // What zip and the like go over is asked less and less often where it is never worth a head.
 constexpr std::uint32_t kMostSkipped = 4096;
 constexpr std::int64_t kBeginning = 10'000;  // ns: to look and to begin a program
+// ns: what a head takes, and what it adds to a round of a `while`.
+constexpr std::int64_t kHeadCost = 80, kRoundCost = 20;
 constexpr std::int64_t kMostRounds = 1 << 20;
 // A program asks after so long whether it is to go on, or after so many rounds; then signals are
 // handled where that was so long ago.
@@ -79,6 +81,7 @@ struct HeadObject {
   std::int64_t countdown, rounds, all_rounds, counted;
   std::int64_t weight;  // it is counted for so many runs
   bool enters;          // the program runs the rest
+  bool is_traced;       // it is in code with call sites
   bool as_written;      // the rest of a traced loop goes on as it stands in the source
   std::shared_ptr<Version> version;
   std::int64_t begun;            // when a trial began, else 0
@@ -405,6 +408,7 @@ class Run {
         kept_(head.version),
         version_(*kept_),
         frame_(version_.program, version_.layout) {
+    loop.wasted = 0;
     const Locals locals;
     names_ = locals.names;
     variables_ = variables_in(locals, loop);
@@ -721,6 +725,11 @@ void destroy(PyObject* self) {
           return 0;
         },
         0);
+  if (head.over == HeadObject::While && !head.is_traced && head.version == nullptr) {
+    LoopState& loop = loop_state(head.loop);
+    const std::int64_t rounds = head.all_rounds + head.rounds - head.countdown;
+    if (rounds < kFirstLook || loop.is_decided()) loop.wasted += kHeadCost + kRoundCost * rounds;
+  }
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   Py_CLEAR(head.loop);
@@ -836,6 +845,12 @@ bool is_short_run(const LoopState& loop, PyObject* iterable) {
   return rounds >= 0 && rounds <= kBeginning / round;
 }
 
+// What Python would go over, where a head is of no use.
+PyObject* iterator_in_vain(PyObject* loop, PyObject* iterable) {
+  loop_state(loop).wasted += kHeadCost;
+  return drop_if_useless(loop) ? PyObject_GetIter(iterable) : nullptr;
+}
+
 }  // namespace
 
 // Where no program can run the loop, there is no head between Python and its iterator; but while a
@@ -853,15 +868,17 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   if (!is_while && (!is_tried || (!is_plain && !walk))) {
     if (!is_plain && state.why_not.empty())
       state.why_not = "it goes over something else than a range, an array or a list of numbers";
-    if (!is_traced) return PyObject_GetIter(iterable);
+    if (!is_traced) return iterator_in_vain(loop, iterable);
   }
   const bool is_short = !is_while && !walk && is_short_run(state, iterable);
-  if (is_short && ++state.short_runs % kShortRuns != 0) return PyObject_GetIter(iterable);
+  if (is_short && ++state.short_runs % kShortRuns != 0) return iterator_in_vain(loop, iterable);
+  if (is_while && !drop_if_useless(loop)) return nullptr;
   auto* self = reinterpret_cast<HeadObject*>(head_type->tp_alloc(head_type, 0));
   if (self == nullptr) return nullptr;
   new (&self->version) std::shared_ptr<Version>;
   new (&self->walk) std::unique_ptr<Walk>(std::move(walk));
   self->weight = is_short ? kShortRuns : 1;
+  self->is_traced = is_traced;
   Py_INCREF(loop);
   self->loop = loop;
   if (const Call* call = Call::active()) self->operations = call->operations();

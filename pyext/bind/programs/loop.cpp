@@ -21,6 +21,11 @@ namespace {
 constexpr std::size_t kMostVersions = 8;
 constexpr int kMostChanges = 64;
 
+// What heads may cost for nothing, about what it takes to make the code without them. Others of the
+// same function go as well that have cost a good part of it.
+constexpr std::int64_t kMostWasted = 1'000'000, kGoodPart = 8;
+PyObject* the_drop_heads = nullptr;  // loops.drop_heads
+
 // Of functions that live as long as their loops.
 std::unordered_set<PyObject*>& continuation_codes() {
   static auto* codes = new std::unordered_set<PyObject*>;
@@ -92,8 +97,16 @@ PyObject* facts(PyObject* self, void*) {
 PyMethodDef kMethods[] = {
     {"head", make_head, METH_O, "What the loop goes over in the place of an iterable, or of None."},
     {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef kAttributes[] = {{"facts", facts, nullptr, "What has become of the loop.", nullptr},
-                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyObject* get_resume(PyObject* self, void*) { return Py_NewRef(loop_state(self).resume.ptr()); }
+PyObject* get_is_useless(PyObject* self, void*) {
+  return PyBool_FromLong(loop_state(self).is_useless());
+}
+
+PyGetSetDef kAttributes[] = {
+    {"facts", facts, nullptr, "What has become of the loop.", nullptr},
+    {"resume", get_resume, nullptr, "As it was given.", nullptr},
+    {"is_useless", get_is_useless, nullptr, "Whether its heads only cost time.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
 
@@ -110,6 +123,20 @@ py::object LoopState::continuation(const py::object& globals, int statement) {
     continuation_codes().insert(PyFunction_GET_CODE(known.ptr()));
   }
   return known;
+}
+
+bool LoopState::is_useless() const {
+  const bool is_building = !versions.empty() && !is_ready;
+  return wasted > kMostWasted / kGoodPart && !is_building && !program_tests().eager;
+}
+
+bool drop_if_useless(PyObject* loop) {
+  LoopState& state = loop_state(loop);
+  if (state.wasted <= kMostWasted || state.is_dropped || !state.is_useless()) return true;
+  state.is_dropped = true;
+  PyObject* const done = PyObject_CallOneArg(the_drop_heads, loop);
+  Py_XDECREF(done);
+  return done != nullptr;
 }
 
 void LoopState::close(const std::string& why) {
@@ -213,6 +240,9 @@ void bind_loop(py::module_& m) {
   const py::object type = steal(PyType_FromSpec(&spec));
   loop_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   m.attr("Loop") = type;
+  bind_hand_over(
+      m, "set_drop_heads", "handler", the_drop_heads,
+      "handler(loop) is called where the functions of a loop should do without its head.");
   bind_head(m);
 }
 

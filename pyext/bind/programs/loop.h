@@ -79,9 +79,19 @@ struct LoopState {
     if (is_closed) return false;
     return refused.empty() || !versions.empty() || ++looked_for % kLookEach == 0;
   }
+  // Whether it is known if there is a program.
+  bool is_decided() const {
+    return is_closed || is_ready || (versions.empty() && !refused.empty());
+  }
   std::uint32_t looked_for = 0, short_runs = 0;
   // For so many runs it is not asked what zip and the like go over; and for how many the last time.
   std::uint32_t unwalked = 0, skips_walks = 0;
+  // What heads have cost since a program last ran, though no program could run, or none begin
+  // before the loop was over; in nanoseconds, estimated.
+  std::int64_t wasted = 0;
+  bool is_dropped = false;  // the functions do without its heads
+  // Whether heads have cost a good part of that which is too much.
+  bool is_useless() const;
   // The program for variables of these types, if there is one or one may be made. Why not otherwise
   // is remembered.
   void close(const std::string& why);
@@ -104,6 +114,9 @@ void hide_loops();
 // `_core.Loop` objects.
 LoopState& loop_state(PyObject* loop);
 void bind_loop(py::module_& m);
+// Has the functions of a loop do without its heads, where these have taken too long for nothing.
+// False where a signal's handler has raised.
+bool drop_if_useless(PyObject* loop);
 // `_core.Loop.head`: what a `for` or `while` goes over.
 PyObject* make_head(PyObject* loop, PyObject* iterable);
 void bind_head(py::module_& m);

@@ -9,7 +9,7 @@
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/boxes.h"
 #include "pyext/bind/programs/text.h"
-#include "pyext/bind/sites/site.h"
+#include "pyext/bind/sites/jitted.h"
 
 namespace ufuse::pyext {
 

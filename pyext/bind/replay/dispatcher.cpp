@@ -14,6 +14,7 @@
 #include <new>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "codegen/runtime/threads.h"
 #include "pyext/bind/call/call.h"
@@ -116,6 +117,7 @@ struct State {
   // there have been since.
   bool is_slow_recursion = false;
   std::uint32_t inner = 0;
+  PyThreadState* plain_in = nullptr;  // the thread in which the plain function is answering a call
 
   // Whether a call that one of the function has made is left to the plain function. What that one
   // has found out, those inside it need not find out again; few of them are looked at all the same.
@@ -124,6 +126,12 @@ struct State {
     if (!plain || choices().by != Choices::Clock) return false;
     is_slow_recursion |= Call::is_slow_for(this);
     return is_slow_recursion && ++inner % kLookEach != 0;
+  }
+
+  // Whether this is a call that the function makes of itself while the plain function answers one:
+  // what that takes is compared with tracing the whole, and is to be plain Python's time.
+  bool is_plain_inside() const {
+    return plain_in != nullptr && choices().by == Choices::Clock && plain_in == PyThreadState_Get();
   }
 
   // Goes on with the counts and costs of the function's dispatcher until now.
@@ -176,7 +184,9 @@ PyObject* run_traced(State& state, PyObject* const* args, std::size_t flags, PyO
 PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   ++state.plainly;
   codegen::Threads::leave_cores();
+  PyThreadState* const before = std::exchange(state.plain_in, PyThreadState_Get());
   PyObject* result = PyObject_Vectorcall(state.plain.ptr(), args, flags, keywords);
+  state.plain_in = before;
   if (result == nullptr) hide_loops();
   return result;
 }
@@ -409,6 +419,7 @@ py::object go_elsewhere(State& state, const Signature& signature, Replay& replay
 
 // Answers a call that is no part of another one.
 PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  if (state.is_plain_inside()) return run_plain(state, args, flags, keywords);
   if (state.unseen.takes_next()) return run_unseen(state, args, flags, keywords);
   if (state.account.is_open() && state.is_slow_inside())
     return run_plain(state, args, flags, keywords);

@@ -14,8 +14,6 @@
 namespace ufuse::pyext {
 namespace {
 
-PyObject* the_jitted = nullptr;  // ufuse.source.names.Jitted
-
 PyObject* call_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) < 3) throw py::type_error("call_numpy needs func, reason and pure");
@@ -123,73 +121,7 @@ PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// Removes the package's own frames from the traceback of the error that is set: it begins at the
-// caller's line and goes on with the user's functions.
-void drop_own_frames() {
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  PyErr_NormalizeException(&type, &value, &trace);
-  const py::object kind = steal(type), error = steal(value);
-  const py::object frames = trace ? steal(trace) : py::object(py::none());
-  const py::object users =
-      py::module_::import("ufuse.tracing.tracebacks").attr("without_ours")(frames);
-  PyException_SetTraceback(error.ptr(), users.ptr());
-  PyErr_Restore(kind.inc_ref().ptr(), error.inc_ref().ptr(),
-                users.is_none() ? nullptr : users.inc_ref().ptr());
-}
-
-// Who is told of calls; see ufuse/tracing/watchers.py.
-PyObject* watchers() {
-  static PyObject* const list = PyList_New(0);
-  return list;
-}
-
-// A call of ufuse.jit.Function that asks it what is to answer.
-py::object call_answering(PyObject* function, PyObject* const* args, std::size_t count,
-                          PyObject* keywords) {
-  static PyObject* const joins = PyUnicode_InternFromString("_is_joined");
-  static PyObject* const joined = PyUnicode_InternFromString("joined");
-  static PyObject* const answering = PyUnicode_InternFromString("answering");
-  const auto asked = [&] { return steal(PyObject_CallMethodNoArgs(function, answering)); };
-  if (steal(PyObject_GetAttr(function, joins)).ptr() != Py_True)
-    return steal(PyObject_Vectorcall(asked().ptr(), args, count, keywords));
-  py::tuple rest(count);
-  for (std::size_t i = 0; i < count; ++i) rest[i] = borrow(args[i]);
-  py::dict named;
-  const Py_ssize_t names = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  for (Py_ssize_t i = 0; i < names; ++i)
-    named[PyTuple_GET_ITEM(keywords, i)] = borrow(args[static_cast<Py_ssize_t>(count) + i]);
-  const py::tuple both =
-      steal(PyObject_CallMethodObjArgs(function, joined, rest.ptr(), named.ptr(), nullptr));
-  return steal(PyObject_Call(asked().ptr(), py::object(both[0]).ptr(), py::object(both[1]).ptr()));
-}
-
-// A call of ufuse.jit.Function. There is no Python frame between the caller and what answers.
-PyObject* call_jitted(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guard([&]() -> PyObject* {
-    static PyObject* const at_once = PyUnicode_InternFromString("_at_once");
-    if (count < 1) throw py::type_error("call_jitted needs a function");
-    const auto rest = static_cast<std::size_t>(count - 1);
-    try {
-      const py::object runs = steal(PyObject_GetAttr(args[0], at_once));
-      const py::object result =
-          runs.is_none() || PyList_GET_SIZE(watchers()) > 0
-              ? call_answering(args[0], args + 1, rest, keywords)
-              : steal(PyObject_Vectorcall(runs.ptr(), args + 1, rest, keywords));
-      return result.inc_ref().ptr();
-    } catch (py::error_already_set& error) {
-      error.restore();
-    }
-    drop_own_frames();
-    return nullptr;
-  });
-}
-
 PyMethodDef kFunctions[] = {
-    {"call_jitted", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_jitted)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "call_jitted(function, /, *args, **kwargs): function._at_once, or else "
-     "function.answering(), called with (*args, **kwargs)."},
     {"call_numpy", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_numpy)),
      METH_VARARGS | METH_KEYWORDS,
      "call_numpy(func, reason, pure, /, *args, **kwargs): numpy_call with the arguments in a row."},
@@ -268,17 +200,8 @@ py::object into_array(const py::object& result) {
   return made;
 }
 
-py::object function_of_jitted(PyObject* object) {
-  auto* jitted = reinterpret_cast<PyTypeObject*>(the_jitted);
-  if (jitted == nullptr || !PyObject_TypeCheck(object, jitted)) return {};
-  static PyObject* const name = PyUnicode_InternFromString("_plain");
-  py::object function = steal(PyObject_GetAttr(object, name));
-  return PyFunction_Check(function.ptr()) ? function : py::object();
-}
-
 void bind_caller(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
-  m.attr("watchers") = borrow(watchers());
   m.def("numpy_methods", numpy_methods,
         "The methods of arrays that run as NumPy's own calls, by name, for the lazy array.");
   m.def(
@@ -286,10 +209,6 @@ void bind_caller(py::module_& m) {
       [](py::handle callable) { return steal(PyInstanceMethod_New(callable.ptr())); },
       py::arg("callable"), "Any callable as a method of a type.");
   m.def("implement", implement, "NumPy 1's implement_array_function.");
-  bind_hand_over(
-      m, "set_jitted", "type", the_jitted,
-      "The type of jitted functions; their `_plain` is the function that a call of theirs "
-      "with the same arguments calls, or None.");
 }
 
 }  // namespace ufuse::pyext

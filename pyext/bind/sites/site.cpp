@@ -14,6 +14,7 @@
 #include "pyext/bind/lazy/lazy_ops.h"
 #include "pyext/bind/sites/attributes.h"
 #include "pyext/bind/sites/frames.h"
+#include "pyext/bind/sites/jitted.h"
 #include "pyext/bind/sites/others.h"
 #include "pyext/bind/stack.h"
 

@@ -7,9 +7,6 @@ namespace ufuse::pyext {
 
 // args[0](*args[1:count], **keywords) at a call site; null where it raised.
 PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords);
-// The function of Python's that a call of a jitted one calls with the same arguments; unset where
-// the object is no such one.
-py::object function_of_jitted(PyObject* object);
 // The results of a ufunc that was called with `out=...` (an Ellipsis): arrays in the place of
 // scalars.
 py::object into_array(const py::object& result);

@@ -90,13 +90,17 @@ class Loops:
         """What ``_core.Loop`` takes of each."""
         return tuple((*text[:4], text.why_not) for text in self.texts)
 
-    def put_heads(self, definition: Definition, is_traced: bool = False) -> None:
+    def put_heads(
+        self, definition: Definition, is_traced: bool = False, without: frozenset[int] = frozenset()
+    ) -> None:
         """Change the loops in the function, which may have been changed inside meanwhile.
 
         ``is_traced``: it has call sites, and each of its loops stands in it once more without.
+        ``without``: the numbers of loops that stay as they are.
         """
-        if self.texts:
-            _Heads(self._numbers, self.texts, is_traced).inside(definition)
+        numbers = {of: number for of, number in self._numbers.items() if number not in without}
+        if numbers:
+            _Heads(numbers, self.texts, is_traced).inside(definition)
 
 
 class _Heads:
@@ -193,8 +197,8 @@ def _if(name: str, value: int, body: list[ast.stmt]) -> ast.stmt:
     return ast.If(ast.Compare(_name(name), [ast.Eq()], [ast.Constant(value)]), body, [])
 
 
-def places(code: types.CodeType, rows: tuple[Row, ...]) -> dict[bytes, Any]:
-    """What goes into the places of a code object: its heads, and what is done with them.
+def loops(code: types.CodeType, rows: tuple[Row, ...]) -> tuple[_core.Loop, ...]:
+    """The loops of a code object.
 
     Parameters
     ----------
@@ -203,19 +207,29 @@ def places(code: types.CodeType, rows: tuple[Row, ...]) -> dict[bytes, Any]:
     rows : tuple of Row
         As ``Loops.rows`` gave them.
     """
-    if not rows:
-        return {}
+    resumes = (functools.partial(continuation, weakref.ref(code), i) for i in range(len(rows)))
+    return tuple(
+        _core.Loop(*row, resume, read_function) for row, resume in zip(rows, resumes, strict=True)
+    )
+
+
+def places(of: tuple[_core.Loop, ...]) -> dict[bytes, Any]:
+    """What goes into the places of a code object: the heads of its loops, and what is done with
+    them."""
     made: dict[bytes, Any] = {_RUN: _core.run_loop, _UNBOUND: _core.unbound}
-    for number, row in enumerate(rows):
-        resume = functools.partial(continuation, weakref.ref(code), number)
-        made[_HEAD % number] = _core.Loop(*row, resume, read_function).head
-    return made
+    return {**made, **{_HEAD % number: loop.head for number, loop in enumerate(of)}}
 
 
-def loops_of(code: types.CodeType) -> list[Any]:
+def loops_of(code: types.CodeType) -> list[_core.Loop]:
     """The ``_core.Loop`` objects in a code object that was made so."""
     owners = (getattr(each, "__self__", None) for each in code.co_consts)
     return [each for each in owners if isinstance(each, _core.Loop)]
+
+
+def code_of(loop: _core.Loop) -> types.CodeType | None:
+    """The original code that a loop is in; None where that is gone."""
+    resume = loop.resume
+    return resume.args[0]() if isinstance(resume, functools.partial) else None
 
 
 # ---- Where Python goes on in the middle of a round ----

@@ -10,12 +10,12 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ufuse import _core
-from ufuse._core import is_a
+from ufuse._core import Jitted, is_a
 
 from .facts import Row
 
@@ -51,16 +51,6 @@ def is_strict(module: Any) -> bool:
         return False
     top = module.partition(".")[0].lstrip("_").removeprefix("py")
     return top in STRICT_MODULES or top in ("blake2", "md5", "sha1", "sha2", "sha3")
-
-
-class Jitted:
-    """The base of jitted functions, by which all others know one."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
 
 def is_python_ufunc(ufunc: np.ufunc) -> bool:

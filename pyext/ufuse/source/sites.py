@@ -531,7 +531,7 @@ def instrumented(function: types.FunctionType, hooks: Hooks) -> Instrumented:
         known = _with_places(function, hooks)
         kept.put(code, variant, known)
     made, chains, facts, loops = known
-    places = heads.places(code, loops)
+    places = heads.places(heads.loops(code, loops))
     filled = _filled(made, code, {**places, **dict(zip(_PLACES, hooks, strict=True))})
     return Instrumented(filled, frozenset(chains), Facts(*facts))
 
@@ -592,7 +592,19 @@ class _Calls(ast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _stays
 
 
-def looped(function: types.FunctionType, called: frozenset[Chain]) -> types.CodeType:
+class Looped(NamedTuple):
+    """The code of a function whose loops may go on natively, and all its loops, by number."""
+
+    code: types.CodeType
+    loops: tuple[_core.Loop, ...]
+
+
+def looped(
+    function: types.FunctionType,
+    called: frozenset[Chain],
+    before: Looped | None = None,
+    without: frozenset[int] = frozenset(),
+) -> Looped:
     """The code of a function as it is, whose loops may go on natively.
 
     Parameters
@@ -602,6 +614,10 @@ def looped(function: types.FunctionType, called: frozenset[Chain]) -> types.Code
     called : frozenset of tuple of str
         Functions that it calls, whose loops may do so as well: ``plain_site(f, *args, **kwargs)``
         stands there. ``("", "step")``: each ``x.step``.
+    before : Looped, optional
+        What was made of it before: the loops are those.
+    without : frozenset of int
+        The numbers of loops that stay as they are.
 
     Raises
     ------
@@ -609,7 +625,9 @@ def looped(function: types.FunctionType, called: frozenset[Chain]) -> types.Code
         Where the source is not known for certain.
     """
     code = function.__code__
-    variant = " ".join(["loops", *sorted(map(".".join, called))])
+    variant = " ".join(
+        ["loops", *map(str, sorted(without)), *sorted(".".join(chain) for chain in called)]
+    )
     known = kept.read(code, variant)
     if known is None:
         source = source_of(function)
@@ -621,14 +639,15 @@ def looped(function: types.FunctionType, called: frozenset[Chain]) -> types.Code
                     [calls.visit(each) for each in body] if is_a(body, list) else calls.visit(body)
                 )
                 source.definition.body = made
-            loops.put_heads(source.definition)
+            loops.put_heads(source.definition, without=without)
             known = _compiled(source, code), loops.rows()
         kept.put(code, variant, known)
     made, rows = known
-    places = {**heads.places(code, rows), _PLAIN_SITE: _core.plain_site}
+    of = heads.loops(code, rows) if before is None else before.loops
+    places = {**heads.places(of), _PLAIN_SITE: _core.plain_site}
     filled = _with_constants(made, code, made.co_consts, places)
     _made.set(filled, True)
-    return filled
+    return Looped(filled, of)
 
 
 def is_made(code: types.CodeType) -> bool:

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ufuse import _core, copies
-from ufuse._core import is_a
-from ufuse.source.names import Jitted
+from ufuse._core import Jitted, is_a
 from ufuse.source.sites import PerCode, chain_of
 from ufuse.source.text import NoSource, names_used, source_of
 from ufuse.tracing import callees

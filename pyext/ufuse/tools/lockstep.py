@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ufuse import _core, compare, copies
-from ufuse._core import is_a
+from ufuse._core import Jitted, is_a
 from ufuse.source import sites
-from ufuse.source.names import Jitted
 from ufuse.source.text import NoSource
 from ufuse.tracing import tree, twin
 from ufuse.tracing.run import Options, run

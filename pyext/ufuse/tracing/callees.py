@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ufuse import _core
-from ufuse._core import is_a
+from ufuse._core import Jitted, is_a
 from ufuse.source import names
 from ufuse.source.text import NoSource
 
@@ -253,7 +253,7 @@ def _is_users(module: str) -> bool:
 
 def is_code(value: Any) -> bool:
     """Whether a value is a module or a callable, which is guarded; anything else is data."""
-    return is_a(value, _CODE) or is_a(value, names.Jitted)
+    return is_a(value, _CODE) or is_a(value, Jitted)
 
 
 def is_dispatcher(value: Any) -> bool:
@@ -322,7 +322,7 @@ def _found(value: Any) -> Any:
     if is_dispatcher(value):
         found = _of_dispatcher(value, getattr(value, "_implementation", None))
         return Handled(value, found) if is_a(found, types.FunctionType) else found
-    if is_a(value, names.Jitted):
+    if is_a(value, Jitted):
         return value._inner()
     if is_a(value, StandIn):
         return value

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from ufuse import _core
 from ufuse._core import is_a
 from ufuse.source import heads, sites
 from ufuse.source.text import NoSource
@@ -28,8 +29,33 @@ _methods: weakref.WeakKeyDictionary[type, frozenset[str]] = weakref.WeakKeyDicti
 # When it was looked, in seconds, and the functions with loops that were found.
 _called: sites.PerCode[tuple[float, frozenset[sites.Chain]]] = sites.PerCode()
 _GOOD_FOR = 1.0  # seconds
-# The codes that were made of each original code, by the functions that have call sites.
-_codes: sites.PerCode[dict[frozenset[sites.Chain], types.CodeType]] = sites.PerCode()
+
+
+class _Made:
+    """What was made of a code object, and the functions that run it."""
+
+    def __init__(self, looped: sites.Looped) -> None:
+        self.looped = looped
+        # Whose originals, which their variables may lead to, are not kept.
+        self.functions: weakref.WeakKeyDictionary[
+            types.FunctionType, weakref.ref[types.FunctionType]
+        ] = weakref.WeakKeyDictionary()
+
+    def redo(self, code: types.CodeType, called: frozenset[sites.Chain]) -> None:
+        """Make it anew, without the heads that were of no use."""
+        before = self.looped
+        without = frozenset(i for i, loop in enumerate(before.loops) if loop.is_useless)
+        for original in (of() for of in self.functions.values()):
+            if original is not None and original.__code__ is code:
+                self.looped = sites.looped(original, called, before, without)
+                break
+        for function in self.functions:
+            if function.__code__ is before.code:
+                function.__code__ = self.looped.code
+
+
+# What was made of each original code, by the functions that have call sites.
+_codes: sites.PerCode[dict[frozenset[sites.Chain], _Made]] = sites.PerCode()
 
 
 def looped(function: types.FunctionType) -> types.FunctionType | None:
@@ -48,9 +74,13 @@ def looped(function: types.FunctionType) -> types.FunctionType | None:
         if made is None:
             _codes.set(function.__code__, made := {})
         if called not in made:
-            made[called] = sites.looped(function, called)
-        code = made[called]
-    return twin.with_code(function, code) if called or heads.loops_of(code) else None
+            made[called] = _Made(sites.looped(function, called))
+        found = made[called]
+        if not called and not heads.loops_of(found.looped.code):
+            return None
+        result = twin.with_code(function, found.looped.code)
+        found.functions[result] = weakref.ref(function)
+    return result
 
 
 def _called_by(function: types.FunctionType) -> frozenset[sites.Chain]:
@@ -85,21 +115,39 @@ def of_helper(function: types.FunctionType) -> types.FunctionType | None:
     return None
 
 
+def drop_heads(loop: _core.Loop) -> None:
+    """Have the functions of a loop do without its head, for ``_core.set_drop_heads``."""
+    code = heads.code_of(loop)
+    if code is None:
+        return
+    with _by_python_otherwise(), locking.tables:
+        for called, made in (_codes.get(code) or {}).items():
+            if loop in made.looped.loops:
+                made.redo(code, called)
+
+
 def _looped_if_possible(function: types.FunctionType) -> types.FunctionType | None:
-    try:
+    with _by_python_otherwise():
         return looped(function)
+    return None
+
+
+@contextlib.contextmanager
+def _by_python_otherwise() -> Iterator[None]:
+    """Where it cannot be done the user's function runs as it is, or as it did."""
+    try:
+        yield
     except NoSource:
-        return None
-    except Exception as error:  # of ours: the user's function runs as it is
+        pass
+    except Exception as error:  # of ours
         if tracebacks.is_of_handler(error.__traceback__):
             raise
-        return None
 
 
 def codes_with_heads(function: types.FunctionType) -> Iterator[types.CodeType]:
     """The codes of a function in which loops may go on natively, as far as there are some."""
     yield from twin.codes_known(function)
-    yield from (_codes.get(function.__code__) or {}).values()
+    yield from (made.looped.code for made in (_codes.get(function.__code__) or {}).values())
 
 
 def functions_around(function: types.FunctionType) -> list[types.FunctionType]:

@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ufuse import _core
-from ufuse._core import is_a
+from ufuse._core import Jitted, is_a
 from ufuse.source import sites
-from ufuse.source.names import Jitted, is_fixed, is_pure
+from ufuse.source.names import is_fixed, is_pure
 from ufuse.source.scan import Scan, scan
 from ufuse.source.text import NoSource
 

@@ -1,0 +1,14 @@
+// `_core.Jitted`, the base of jitted functions: see jitted.cpp.
+#pragma once
+
+#include "pyext/bind/common.h"
+
+namespace ufuse::pyext {
+
+// The function of Python's that a call of a jitted one calls with the same arguments; unset where
+// the object is no such one.
+py::object function_of_jitted(PyObject* object);
+
+void bind_jitted(py::module_& m);
+
+}  // namespace ufuse::pyext
