@@ -57,10 +57,12 @@ std::uint64_t hash_value(const Node& node) {
   if (node.combine || node.bounds != Bounds::Signed)
     h.add(both(node.combine ? static_cast<std::uint64_t>(*node.combine) + 1 : 0,
                static_cast<std::uint64_t>(node.bounds)));
+  if (node.kept_apart != 0) h.add(node.kept_apart);
   return h.value();
 }
 
 NodeId Graph::add(Node&& node) {
+  node.kept_apart = apart_ != 0 && may_raise(*this, node) ? apart_ : 0;
   const std::uint64_t hash = hash_value(node);
   if (!heads_.empty())
     for (std::uint32_t i = heads_[head_of(hash)]; i != kNone; i = links_[i].next)

@@ -77,6 +77,7 @@ struct Node {
   std::int64_t chunk = 0;      // Order::Pairwise
   std::optional<Op> combine;   // a row of ops.def; unset: none
   Bounds bounds = Bounds::Signed;
+  std::uint16_t kept_apart = 0;  // see Graph::keep_apart; means nothing else
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -87,6 +88,8 @@ class Graph {
   // The existing node when an equal one is there.
   NodeId add(Node&& node);
   NodeId add(const Node& node) { return add(Node(node)); }
+  // From now on: nodes that may raise a flag are equal only to those made under the same number.
+  void keep_apart(std::uint16_t number) { apart_ = number; }
   const Node& operator[](NodeId id) const { return nodes_[id.value]; }
   std::size_t size() const { return nodes_.size(); }
   NodeId at(std::size_t i) const { return NodeId{static_cast<std::uint32_t>(i)}; }
@@ -99,6 +102,7 @@ class Graph {
   void index(std::uint64_t hash, std::uint32_t node);
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  std::uint16_t apart_ = 0;
   std::vector<Node> nodes_;
   // A hash table of the nodes: chains that begin at a head and go on by `next`. There are as many
   // heads as some power of two.

@@ -83,10 +83,12 @@ std::int64_t Session::told(NodeId number) {
 
 Result Session::true_positions(NodeId mask) {
   const std::size_t first = graph_.size();
+  mask = known_mask(mask);
   const NodeId count = numpy_shim::count_of(graph_, mask);
   note_nodes(first);
   const Result rows = numpy_shim::nonzero(*this, mask, told(count));
   note_nodes(first);
+  note_mask(mask);
   return rows;
 }
 
@@ -144,6 +146,7 @@ LazyArray Session::gather(const LazyArray& x, const numpy_shim::Selection& selec
 void Session::assign_at(const LazyArray& x, const numpy_shim::Selection& selection,
                         const Operand& value) {
   check_assignable(x, value);
+  if (assign_picked(x, selection, value)) return;
   const LazyArray target = view(x, selection.view);
   LazyArray selected = target;
   selected.layout.shape = numpy_shim::shape_of(selection);

@@ -385,6 +385,7 @@ void Session::run(std::vector<Want>& wants, bool recorded) {
 void Session::overwritten(const ByteRange& range) {
   for (InputRow& row : inputs_) row.stale |= range.overlaps(row.bytes());
   std::erase_if(computed_, [&](const auto& entry) { return range.overlaps(entry.second.bytes()); });
+  std::erase_if(stood_, [&](const auto& entry) { return range.overlaps(entry.second.bytes); });
 }
 
 void Session::prune_computed() {
@@ -429,6 +430,7 @@ std::int64_t Session::largest_value() const {
 void Session::restart() {
   largest_before_ = largest_value();
   graph_ = {};
+  set_report_mask(current_.report_mask);
   info_.clear();
   repeats_.clear();
   raised_.clear();
@@ -443,6 +445,8 @@ void Session::restart() {
   params_.clear();
   literals_.clear();
   computed_.clear();
+  masks_.clear();
+  stood_.clear();
   sites_.clear();
   recorded_ns_ = 0;
 }

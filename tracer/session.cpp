@@ -40,7 +40,7 @@ std::uint64_t key_of(const void* data, const Layout& layout) {
 }  // namespace
 
 Session::Session(Host& host, ir::LoopTable& loops, std::uint8_t report_mask)
-    : host_(host), loops_(loops) {
+    : host_(host), loops_(loops), first_mask_(report_mask) {
   current_.report_mask = report_mask;
 }
 
@@ -50,8 +50,13 @@ Session::~Session() {
     if (const auto storage = weak.lock()) storage->session = nullptr;
 }
 
+// A number that was used a few operations ago is the same one: so are operations with it then.
 NodeId Session::param(DType dtype, ir::Scalar bits, int number) {
-  params_.push_back({dtype, bits, -1, number});
+  constexpr std::size_t kRecent = 8;
+  const ParamRow row{dtype, bits, -1, number};
+  for (std::size_t i = params_.size(); i > 0 && i + kRecent > params_.size(); --i)
+    if (params_[i - 1] == row) return ir::param(graph_, static_cast<std::uint32_t>(i - 1), dtype);
+  params_.push_back(row);
   return ir::param(graph_, static_cast<std::uint32_t>(params_.size() - 1), dtype);
 }
 

@@ -75,7 +75,11 @@ class Session final : public numpy_shim::Context {
   void enter(Site site, bool scalar_operator = false);
   // NumPy's own line for what follows: a method whose body is Python inside NumPy.
   void set_site(Site site) { current_.site = site; }
-  void set_report_mask(std::uint8_t mask) { current_.report_mask = mask; }
+  // The same operation in another error state warns of other things: it is another node then.
+  void set_report_mask(std::uint8_t mask) {
+    current_.report_mask = mask;
+    graph_.keep_apart(static_cast<std::uint16_t>(mask == first_mask_ ? 0 : 1 + mask));
+  }
   std::uint8_t report_mask() const { return current_.report_mask; }
   const Site& site() const { return current_.site; }
 
@@ -227,6 +231,7 @@ class Session final : public numpy_shim::Context {
     DType dtype;
     ir::Scalar bits;
     int argument = -1, number = -1;
+    friend bool operator==(const ParamRow&, const ParamRow&) = default;
   };
   const InputRow& input_row(std::uint32_t id) const { return inputs_[id]; }
   const ParamRow& param_row(std::uint32_t id) const { return params_[id]; }
@@ -300,6 +305,19 @@ class Session final : public numpy_shim::Context {
   ir::Bounds check_positions(NodeId positions, std::int64_t extent);
   std::int64_t told(NodeId number);
   Result true_positions(NodeId mask);
+  // An equal mask that stands in memory and whose positions are known, or the mask itself.
+  NodeId known_mask(NodeId mask) const;
+  void note_mask(NodeId mask);
+  void note_place(NodeId node, int depth);
+  bool are_equal(NodeId fresh, NodeId known, int depth) const;
+  // Whether values are computed from what the mask picks, and from numbers, by operations that can
+  // be done for whole arrays; adds these.
+  bool is_picked(NodeId values, NodeId mask, std::set<std::uint32_t>& operations) const;
+  // An array of the mask's shape, in which the values stand where it is true.
+  NodeId unpicked(NodeId values, NodeId mask, std::unordered_map<std::uint32_t, NodeId>& made);
+  // x[selection] = value, where that can be done for the whole of x. False: it cannot.
+  bool assign_picked(const LazyArray& x, const numpy_shim::Selection& selection,
+                     const Operand& value);
   void store(const LazyArray& target, NodeId value, Storage* donor = nullptr, bool alone = true);
   void check_assignable(const LazyArray& target, const Operand& value) const;
 
@@ -337,6 +355,7 @@ class Session final : public numpy_shim::Context {
   Host& host_;
   ir::LoopTable& loops_;
   ir::Graph graph_;
+  const std::uint8_t first_mask_;  // what was reported when the call began
   NodeInfo current_;
   std::vector<NodeInfo> info_;  // one per node
   std::vector<Repeat> repeats_;
@@ -351,6 +370,14 @@ class Session final : public numpy_shim::Context {
   bool has_several_outputs_ = false;  // the graph has calls of np.divmod or its like
   std::unordered_map<std::uint32_t, std::int64_t> told_;  // values of nodes, on which sizes depend
   std::set<std::pair<std::uint32_t, std::int64_t>> within_;  // positions and extents
+  // Masks whose positions are known, the last ones; and where they and their operands stood then.
+  std::vector<NodeId> masks_;
+  struct Stood {
+    std::weak_ptr<void> owner;
+    ByteRange bytes;
+    Layout layout;
+  };
+  std::unordered_map<std::uint32_t, Stood> stood_;
   std::vector<InputRow> inputs_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> input_index_;
   std::vector<ParamRow> params_;

@@ -163,6 +163,26 @@ def test_comparisons_warn_of_nothing(dtype, known, value):
     check(called, *given)
 
 
+def test_equal_operations_in_two_error_states():
+    def reported_first(x):
+        a = np.sqrt(x)
+        with np.errstate(invalid="ignore"):
+            b = np.sqrt(x)
+        return a, b, np.sqrt(x)
+
+    def ignored_first(x):
+        with np.errstate(invalid="ignore"):
+            a = np.sqrt(x) * 1e300
+        return a, np.sqrt(x) * 1e300
+
+    for function in (reported_first, ignored_first):
+        check(function, np.linspace(-1, 1e200, 9))
+        with np.errstate(invalid="raise"):
+            check(function, np.linspace(-1, 1, 9))
+        with np.errstate(all="ignore"):
+            check(function, np.linspace(-1, 1e200, 9))
+
+
 def test_warnings_and_their_lines():
     def f(x):
         a = x / 0

@@ -18,6 +18,11 @@ PyObject* term_value(const NumberHistory::Term& term, const std::vector<py::obje
                           : term.constant.ptr();
 }
 
+bool is_same(const NumberHistory::Term& a, const NumberHistory::Term& b) {
+  if (a.number >= 0 || b.number >= 0 || !a.constant || !b.constant) return a.number == b.number;
+  return same_number(a.constant.ptr(), b.constant.ptr());
+}
+
 }  // namespace
 
 int NumberHistory::add_argument(PyObject* value) {
@@ -32,8 +37,16 @@ bool NumberHistory::are(std::span<PyObject* const> given) const {
 
 std::optional<int> NumberHistory::add_result(binaryfunc binary, unaryfunc unary, Term a, Term b,
                                              PyObject* value) {
-  if (steps_.size() >= kMaxSteps) return std::nullopt;
   const auto kind = unary ? Step::Kind::Unary : Step::Kind::Binary;
+  auto made = static_cast<int>(arguments_);
+  for (const Step& step : steps_) {
+    if (step.type == nullptr) continue;  // it has no result
+    if (step.kind == kind && step.binary == binary && step.unary == unary &&
+        step.type == Py_TYPE(value) && is_same(step.a, a) && is_same(step.b, b))
+      return made;
+    ++made;
+  }
+  if (steps_.size() >= kMaxSteps) return std::nullopt;
   steps_.push_back({kind, binary, unary, 0, std::move(a), std::move(b), Py_TYPE(value), false});
   values_.push_back(borrow(value));
   return static_cast<int>(values_.size() - 1);

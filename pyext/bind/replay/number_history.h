@@ -32,8 +32,8 @@ class NumberHistory {
   bool are(std::span<PyObject* const> given) const;
   PyObject* value(int number) const { return values_[static_cast<std::size_t>(number)].ptr(); }
 
-  // binary(a, b), or unary(a) where that is set, gave `value`: the number of the result; unset
-  // where there are too many.
+  // binary(a, b), or unary(a) where that is set, gave `value`: the number of the result, one for
+  // all operations that are the same; unset where there are too many.
   std::optional<int> add_result(binaryfunc binary, unaryfunc unary, Term a, Term b,
                                 PyObject* value);
   // The program saw a number's value, whether it is true, or how it compares.
