@@ -173,6 +173,14 @@ def mask_and_count(x, step, parts):
     return low, mask, np.sum(mask)
 
 
+@case(lambda: (numbers(100_000), 1.0))
+def wrapped_around(x, length):
+    """What a mask picks is computed for the whole array: there is no list of positions."""
+    distance = x * 2
+    distance[distance > length / 2] -= length
+    return distance
+
+
 @case(lambda: (numbers(2000, 500),))
 def column_extremes(x):
     """Extremes along the first axis: accumulators beside the lanes, four rows at a time."""
