@@ -27,7 +27,8 @@ Dims all_axes(const Dims& shape) {
   return axes;
 }
 
-NodeId integer(ir::Graph& g, std::int64_t value, const Dims& shape) {
+// The shape is a copy: one in the graph moves when nodes are added.
+NodeId integer(ir::Graph& g, std::int64_t value, Dims shape) {
   const ir::Scalar bits{{static_cast<std::uint64_t>(value)}};
   return ir::broadcast_to(g, ir::constant(g, DType::Int64, bits), shape);
 }

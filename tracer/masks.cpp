@@ -184,7 +184,8 @@ bool Session::assign_picked(const LazyArray& x, const numpy_shim::Selection& sel
         return false;
   std::unordered_map<std::uint32_t, NodeId> made;
   const NodeId whole = unpicked(value.node, mask, made);
-  for (const std::uint32_t operation : operations) info_[operation].computed = true;
+  for (const std::uint32_t operation : operations)
+    info_[operation].computed = info_[operation].moved = true;
   assign_where(x, packed(graph_, mask), packed(graph_, whole));
   return true;
 }

@@ -414,7 +414,7 @@ void Session::tell() {
       told.push_back({repeat.position, repeat.site, message});
   }
   for (auto& [node, raised] : raised_) {
-    if (std::exchange(raised.told, true)) continue;
+    if (std::exchange(raised.told, true) || info_[node].moved) continue;
     for (const std::string& message : raised.messages)
       told.push_back({node, info_[node].site, message});
   }

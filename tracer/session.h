@@ -33,6 +33,7 @@ struct NodeInfo {
   std::uint8_t report_mask = 0;  // the flags that the error state of that line reports
   bool scalar_operator = false;  // np.float64's own operator, whose warnings say "scalar add"
   bool computed = false;         // some request has been through it
+  bool moved = false;            // another node, made in its place, tells what it first warned of
   bool named_at = false;         // ufunc.at whose warnings name the ufunc, as those of one axis do
 };
 

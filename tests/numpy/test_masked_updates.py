@@ -272,13 +272,35 @@ def test_warnings_come_in_order():
     check(f, np.linspace(1, 2, 40), np.linspace(-1, 1, 40), m)
 
 
-def test_what_nobody_reads_warns_once():
-    def f(x, m):
-        x[m] = x[m] / 0
-        x[m] = 1
-        return x
+def not_read(x, m):
+    x[m] = x[m] / 0
+    x[m] = 1
+    return x
 
-    check(f, np.linspace(1, 2, 40), np.arange(40) % 2 == 0)
+
+def read_as_well(x, m):
+    t = x[m] / 0
+    x[m] = t * 2
+    return x, t
+
+
+def read_later(x, m):
+    x[m] = np.sqrt(x[m]) * 2
+    y = x * 3
+    y[m] = np.sqrt(x[m]) * 2
+    return x, y
+
+
+def done_again(x, m):
+    y = x.copy()
+    y[m] = np.sqrt(x[m]) * y[m]
+    x[m] = np.sqrt(x[m]) / x[m]
+    return x, y, np.sqrt(x[m])
+
+
+@pytest.mark.parametrize("function", [not_read, read_as_well, read_later, done_again])
+def test_each_operation_warns_once(function):
+    check(function, np.linspace(-1, 2, 40), np.arange(40) % 2 == 0)
 
 
 def test_unsafe_casts():

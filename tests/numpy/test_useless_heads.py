@@ -26,7 +26,7 @@ def letters(text):
             kept += letter
     else:
         kept += text
-    for i in range(500):
+    for i in range(3000):
         total += i
     return kept, total
 
