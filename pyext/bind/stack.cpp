@@ -12,8 +12,14 @@
 namespace ufuse::pyext {
 namespace {
 
-// Computing a request takes up to this; of a small stack a part is kept.
-constexpr std::size_t kKept = std::size_t{256} << 10, kPart = 4;
+// Computing a request takes up to this, and several times as much where a sanitizer has put guards
+// around each variable; of a small stack a part is kept.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kKept = std::size_t{2} << 20;
+#else
+constexpr std::size_t kKept = std::size_t{256} << 10;
+#endif
+constexpr std::size_t kPart = 4;
 
 // The address below which no further call begins; 0 where the stack's place is not known.
 std::uintptr_t lowest_of_this_thread() {
