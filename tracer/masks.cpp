@@ -3,7 +3,8 @@
 // false, f is handed ones, of which no operation raises a floating-point flag, so that its warnings
 // are those of what was picked.
 #include <algorithm>
-#include <numeric>
+#include <span>
+#include <utility>
 
 #include "ir/build.h"
 #include "numpy_shim/assign.h"
@@ -39,24 +40,25 @@ NodeId mask_of(const Graph& g, NodeId positions, std::int64_t axis) {
   return g[rows].inputs[0];
 }
 
-// The mask at whose true elements a gather reads an array of the mask's shape.
-NodeId mask_of(const Graph& g, const Node& gather) {
-  const std::size_t axes = g[gather.inputs[0]].shape.size();
-  if (gather.ints.size() != axes) return {};
+// The mask of an array's shape whose true elements are at these positions, one for each of `axes`;
+// unset: there is none.
+NodeId mask_of(const Graph& g, const Dims& shape, const Dims& axes,
+               std::span<const NodeId> positions) {
+  if (axes.size() != shape.size()) return {};
   NodeId mask;
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    const auto number = static_cast<std::int64_t>(axis);
-    const NodeId found = mask_of(g, gather.inputs[axis + 1], number);
-    if (!found || gather.ints[axis] != number || (axis > 0 && found != mask)) return {};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const NodeId found = mask_of(g, positions[i], axes[i]);
+    const bool in_order = axes[i] == static_cast<std::int64_t>(i);
+    if (!found || !in_order || (i > 0 && found != mask)) return {};
     mask = found;
   }
-  return mask && g[mask].shape == g[gather.inputs[0]].shape ? mask : NodeId{};
+  return mask && g[mask].shape == shape ? mask : NodeId{};
 }
 
+// The same number for all elements.
 bool is_number(const Graph& g, const Node& node) {
-  const Dims& shape = node.op == Op::Broadcast ? g[node.inputs[0]].shape : node.shape;
   return node.op == Op::Broadcast &&
-         std::ranges::all_of(shape, [](std::int64_t extent) { return extent == 1; });
+         std::ranges::all_of(g[node.inputs[0]].shape, [](std::int64_t n) { return n == 1; });
 }
 
 NodeId ones(Graph& g, ir::DType dtype, const Dims& shape) {
@@ -118,7 +120,9 @@ bool Session::is_picked(NodeId values, NodeId mask, std::set<std::uint32_t>& ope
   const NodeInfo& info = info_[values.value];
   if (is_number(graph_, node) || operations.contains(values.value)) return true;
   if (info.computed) return false;
-  if (node.op == Op::Gather) return mask_of(graph_, node) == mask;
+  if (node.op == Op::Gather)
+    return mask_of(graph_, graph_[node.inputs[0]].shape, node.ints,
+                   std::span(node.inputs).subspan(1)) == mask;
   const bool is_inline = ir::kind_of(node.op) == ir::NodeKind::Elementwise || node.op == Op::Cast;
   if (!is_inline || call_records_.contains(values.value) || output_casts_.contains(values.value) ||
       operations.size() == kMostOperations)
@@ -160,20 +164,16 @@ NodeId Session::unpicked(NodeId values, NodeId mask,
 
 bool Session::assign_picked(const LazyArray& x, const numpy_shim::Selection& selection,
                             const Operand& value) {
-  const std::size_t axes = x.layout.shape.size();
-  if (!selection.only_arrays || selection.arrays.size() != axes || value.weak ||
-      value.layout.shape != selection.index_shape || selection.index_shape.size() != 1)
+  if (!selection.only_arrays || value.weak || value.layout.shape != selection.index_shape ||
+      selection.index_shape.size() != 1)
     return false;
-  NodeId mask;
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    const NodeId positions = selection.arrays[axis].positions.node;
-    const NodeId found = mask_of(graph_, positions, static_cast<std::int64_t>(axis));
-    if (!found || (axis > 0 && found != mask)) return false;
-    mask = found;
-  }
+  ir::NodeIds positions;
+  for (const numpy_shim::IndexArray& array : selection.arrays)
+    positions.push_back(array.positions.node);
+  const NodeId mask = mask_of(graph_, x.layout.shape, selection.axes, positions);
   const ir::DType from = value.layout.dtype, to = x.layout.dtype;
   std::set<std::uint32_t> operations;
-  if (graph_[mask].shape != x.layout.shape || (from != to && ir::cast_may_raise(from, to)) ||
+  if (!mask || (from != to && ir::cast_may_raise(from, to)) ||
       !is_picked(value.node, mask, operations))
     return false;
   // Warnings come in the order of the nodes.
