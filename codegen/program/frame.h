@@ -19,7 +19,7 @@ namespace ufuse::codegen {
 // address, and kNew), whether it is a view, and then its lengths and its strides in bytes.
 struct FrameLayout {
   // int (*)(void*) and its argument: for how many rounds of loops it need not be asked again;
-  // negative: the program ends.
+  // negative: the program exits.
   static constexpr std::size_t kAsk = 0, kAsked = 1;
   static constexpr std::size_t kChances = 2, kNewArrays = 3;
   static constexpr std::uint64_t kNew = 1;

@@ -127,8 +127,7 @@ class Printer {
   static std::string whose(const Step& s) { return s.of_numpy ? "numpy " : ""; }
 
   void exit(std::size_t i) {
-    static constexpr std::array kKinds = {"leave before", "exhausted", "broke", "returned in",
-                                          "interrupted in"};
+    static constexpr std::array kKinds = {"leave before", "exhausted", "broke", "returned in"};
     const Exit& e = p_.exits[i];
     line("exit " + std::to_string(i) + ": " + kKinds[static_cast<std::size_t>(e.kind)] +
          (e.at_round ? " a round of" : "") + " statement " + std::to_string(e.statement));

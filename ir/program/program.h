@@ -93,11 +93,10 @@ struct Rounds {
 
 struct Exit {
   enum class Kind : std::uint8_t {
-    Leave,        // Python goes on before `statement`
-    Exhausted,    // the loop has ended: Python goes on with its `else`
-    Broke,        // by `break`
-    Returned,     // the function returns `value`
-    Interrupted,  // a signal's handler has raised
+    Leave,      // Python goes on before `statement`
+    Exhausted,  // the loop has ended: Python goes on with its `else`
+    Broke,      // by `break`
+    Returned,   // the function returns `value`
   };
   Kind kind = Kind::Leave;
   int statement = 0;

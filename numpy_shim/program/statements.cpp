@@ -175,8 +175,8 @@ void Writer::outermost(const Statement& s, const Begin& begin, const End& end) {
     jumps_.push_back({nesting_, true, {}, {}, 0});
     bool ends = true;
     loop.body = written([&] {
-      poll(s);
       enter_statement(s);
+      poll();
       begin();
       ends = statements(s.body);
     });
@@ -420,9 +420,10 @@ Steps Writer::one_round(const Statement& s, const Rounds& rounds, int outside, b
   if (own) rounds_.push_back(rounds);
   bool ends = true;
   Steps body = written([&] {
-    enter_statement(s);
-    poll(s);
-    between_rounds(s, begin);
+    between_rounds(s, [&] {
+      poll();
+      begin();
+    });
     ends = statements(s.body);
   });
   if (own) rounds_.pop_back();
@@ -461,8 +462,8 @@ std::optional<Env> Writer::while_rounds(const Statement& s, int outside) {
       jumps_.push_back({nesting_, false, {}, {}, outside, once});
       ends = true;
       Steps body = written([&] {
-        poll(s);
         enter_statement(s);
+        poll();
         if (is_never_false(s.value)) {
           ends = statements(s.body);
           return;

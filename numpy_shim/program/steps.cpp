@@ -127,11 +127,12 @@ void Writer::leave(int exit) {
   emit(std::move(step));
 }
 
-// At a round's beginning: where a signal's handler raises, the round has not begun.
-void Writer::poll(const Statement& s) {
+// At a round's beginning, which Python does where a signal's handler has raised or something has
+// changed.
+void Writer::poll() {
   Step step;
   step.kind = Step::Kind::Poll;
-  step.exit = exit(Exit::Kind::Interrupted, scope_.instance == 0 ? s.number : statement_->number);
+  step.exit = exit();
   emit(std::move(step));
 }
 

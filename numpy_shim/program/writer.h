@@ -428,7 +428,7 @@ class Writer {
   void guard(Reg truth);
   void finite(Reg result, std::vector<Reg> inputs);
   void leave(int exit);
-  void poll(const Statement& s);
+  void poll();
   int exit();  // for what the statement at hand cannot do
   int exit(Exit::Kind kind, int statement, const Where& value = {});
   [[noreturn]] void fail(const std::string& why) const;

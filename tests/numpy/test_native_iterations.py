@@ -213,7 +213,7 @@ CASES = [
     *((inside, pair[0][:4], pair[1][:4]) for pair in PAIRS),
     *((counted_from, X[:5], start) for start in (5, 2**63 - 2, np.int64(4), True, 2.5, 2**70)),
     (counted_from, A, -3),
-    *((backwards, n) for n in (0, 5, 17)),
+    *((backwards, n) for n in (17, 5, 0)),
     (grow, [1, 2, 3], [4, 5]),
     (grow, [1.0], [2.0, 3.0]),
     (grow, [1, 2], [1, 2, 3, 4]),

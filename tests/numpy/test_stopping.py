@@ -207,6 +207,185 @@ def test_what_the_caller_holds(operations):
     assert not [each for each in gc.get_objects() if tree.is_lazy(each)]
 
 
+def layer(params, x, name):
+    return np.tanh(x * params[name]) + params["b"]
+
+
+def in_a_dict(params, x):
+    for k in range(3):
+        x = layer(params, x, "w")
+        params["w"] = params["w"] * 0.5 + k
+        params["b"] += x
+    return x, params
+
+
+def in_a_list(params, x):
+    for k in range(3):
+        params[0] = params[k % len(params)] * x
+        params.append(params[0] + k)
+        x = x + params[-1].sum()
+    del params[1]
+    return x, params[0]
+
+
+def in_nested_ones(params, x):
+    layers = params["layers"]
+    for k in range(2):
+        for weights, bias in layers:
+            x = np.tanh(x * weights + bias)
+        layers[k] = (x, layers[k][1] * 2)
+        layers[k][1][0] = k
+    return x, layers is params["layers"], params
+
+
+def in_tuples(pair, x):
+    first, second = pair
+    for _ in range(3):
+        first = first * second + x
+        x = x + pair[1]
+    return first, x, pair, pair[0] is first
+
+
+def by_closures(params, x):
+    def step(y):
+        params["n"] = y * params["w"]
+        return [np.exp(-np.abs(y * params[k])) for k in ("w", "n")]
+
+    for _ in range(3):
+        x = sum(step(x))
+    return x, params
+
+
+def kept_elsewhere(params, x):
+    state = {"params": params, "x": x * 2}
+    for k in range(3):
+        state["params"]["w"] = state["x"] * k
+        state["x"] = state["x"] + params["w"]
+    return state["params"] is params, state
+
+
+def while_it_is_changed(params, x):
+    params["w"] += layer(params, x, "w")
+    for name in params:
+        params[name] = params[name] + x
+        params[name] *= layer(params, x, name)
+    for name, value in list(params.items()):
+        params[name + name] = value * 2
+    return x
+
+
+def by_names(x, **params):
+    for k in range(3):
+        params["w"] = params["w"] * x + k
+        x = layer(params, x, "w")
+    return x, params
+
+
+def fails_there(params, x):
+    for k in range(4):
+        params["w"] = params["w"] * x
+        params["b"] = params["b"][k:] + x
+    return params
+
+
+class Trained:
+    def __init__(self, params):
+        self.params = params
+
+    def step(self, x):
+        self.params["w"] = self.params["w"] - 0.1 * x
+        return layer(self.params, x, "b")
+
+
+def in_an_attribute(params, x):
+    model = Trained(params)
+    for _ in range(3):
+        x = model.step(x)
+    return x, model.params is params
+
+
+def a_dict():
+    return {"w": X * 2, "b": X + 1}
+
+
+OF_CONTAINERS = [
+    (in_a_dict, a_dict),
+    (in_a_list, lambda: [X + 1, X * 2]),
+    (in_nested_ones, lambda: {"layers": [(X * 2, X + 1), (X - 1, X * 0.5)], "n": X}),
+    (in_tuples, lambda: (X * 2, X + 1)),
+    (by_closures, a_dict),
+    (kept_elsewhere, a_dict),
+    (while_it_is_changed, a_dict),
+    (fails_there, a_dict),
+    (in_an_attribute, a_dict),
+]
+
+
+def outcome_of(call, given, x):
+    """What a call gives, and what it leaves in its arguments; whether it gives these themselves."""
+    try:
+        result = call(given, x)
+    except ValueError as error:
+        result = str(error)
+    places = [each is given for each in result] if type(result) is tuple else result is given
+    return described((result, given, x, places))
+
+
+def described(value):
+    if isinstance(value, np.ndarray | np.generic):
+        return type(value), value.dtype, value.shape, value.tobytes()
+    if isinstance(value, list | tuple):
+        return type(value), [described(each) for each in value]
+    if isinstance(value, dict):
+        return [(name, described(each)) for name, each in value.items()]
+    return value
+
+
+@pytest.mark.parametrize("operations", [*range(1, 12), 14, 18, 25])
+@pytest.mark.parametrize(("function", "make"), OF_CONTAINERS, ids=lambda f: f.__name__)
+def test_arguments_with_arrays_in_them(function, make, operations):
+    right = outcome_of(function, make(), X.copy())
+    with _core.most_operations(operations):
+        assert outcome_of(ufuse.jit(function), make(), X.copy()) == right
+    gc.collect()
+    assert not [each for each in gc.get_objects() if tree.is_lazy(each)]
+
+
+@pytest.mark.parametrize("operations", [1, 3, 6])
+def test_arguments_by_name_with_arrays_in_them(operations):
+    def call(given, x):
+        return jitted(x, **given)
+
+    jitted = by_names
+    right = outcome_of(call, a_dict(), X.copy())
+    jitted = ufuse.jit(by_names)
+    with _core.most_operations(operations):
+        assert outcome_of(call, a_dict(), X.copy()) == right
+
+
+@pytest.mark.parametrize("function", [in_a_dict, in_a_list, in_tuples, by_closures, in_nested_ones])
+def test_calls_with_containers_stop(function, unwatched):
+    """Not only are the answers right."""
+    make = dict(OF_CONTAINERS)[function]
+    with _core.most_operations(3):
+        found = ufuse.jit(function).explain(make(), X.copy())
+    assert "slow_tracing" in {note.reason for note in found.notes}
+
+
+def test_a_long_loop_with_a_dict_of_arrays_stops():
+    def train(params, x):
+        for k in range(3_000):
+            i = k % 7
+            params["w"][i] = params["w"][i] * 0.999 + x[i] * params["b"][i]
+        return params["w"].sum()
+
+    right = outcome_of(train, a_dict(), X.copy())
+    jitted = ufuse.jit(train)
+    assert outcome_of(jitted, a_dict(), X.copy()) == right
+    found = ufuse.jit(train).explain(a_dict(), X.copy())
+    assert {note.reason for note in found.notes} & {"slow_tracing", "native_loop"}
+
+
 def test_long_loops_over_elements_stop():
     """Where it is slow, by itself, and is said."""
 

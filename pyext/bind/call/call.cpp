@@ -310,19 +310,25 @@ std::optional<std::vector<py::object>> Call::stop_if_slow() {
   return is_enough ? stop(Reason::SlowTracing) : std::nullopt;
 }
 
-std::optional<std::vector<py::object>> Call::stop_at_slow_site() {
+std::optional<std::vector<py::object>> Call::stop_at_slow_site(std::span<PyObject* const> given) {
   constexpr std::int64_t kLookEach = 4'096;
-  return ++sites_ % kLookEach == 0 && is_slow() ? stop(Reason::SlowTracing) : std::nullopt;
+  return ++sites_ % kLookEach == 0 && is_slow() ? stop(Reason::SlowTracing, given) : std::nullopt;
 }
 
 std::optional<std::vector<py::object>> Call::stop_at_slow_loop() {
   return is_slow() ? stop(Reason::SlowTracing) : std::nullopt;
 }
 
-std::optional<std::vector<py::object>> Call::stop(Reason reason) {
-  // Copies of the caller's containers are in use until the end of the function.
-  if (!copies_.empty() || in_untraced_code_ || is_busy()) return {};
+std::optional<std::vector<py::object>> Call::stop(Reason reason, std::span<PyObject* const> given) {
+  if (in_untraced_code_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
+  // The caller's containers take the places of their copies. These may be where they cannot be
+  // replaced, in an iterator for example.
+  if (!copies_.empty()) {
+    References found = references_of_running_code(copies_, given);
+    holders_.count(found);
+    if (!copies_.are_all_found(found)) return {};
+  }
   is_too_slow_ = reason == Reason::SlowTracing;
   stopped_before_loops_ = is_too_slow_ && std::ranges::any_of(runs_, [](const Run& run) {
                             return run.executable && !run.executable->is_final();
@@ -336,7 +342,8 @@ std::optional<std::vector<py::object>> Call::stop(Reason reason) {
   calls.recorder = nullptr;
   close();
   show_containers();
-  return make_variables_real();
+  copies_.retire();
+  return make_variables_real(copies_);
 }
 
 py::object Call::add_argument(PyObject* object) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -147,7 +148,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // operation that asks may have been handed some of them.
   std::optional<std::vector<py::object>> stop_if_slow();
   // The same, asked before each other call, and at the heads of loops.
-  std::optional<std::vector<py::object>> stop_at_slow_site();
+  // `given`: the arguments of a call, which its caller's frame holds for nothing else.
+  std::optional<std::vector<py::object>> stop_at_slow_site(std::span<PyObject* const> given);
   std::optional<std::vector<py::object>> stop_at_slow_loop();
   // The same, where traced code asks what stands for an operand, or for what it changes.
   std::optional<std::vector<py::object>> stop_at_slow_operand() {
@@ -160,7 +162,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // It had to be found out what runs for a callable.
   void count_resolved() { ++resolved_; }
   // The same where a loop goes on natively, whatever recording has cost.
-  std::optional<std::vector<py::object>> stop(Reason reason);
+  std::optional<std::vector<py::object>> stop(Reason reason, std::span<PyObject* const> given = {});
   // How many operations have been recorded.
   std::int64_t operations() const { return operations_; }
   // For tests: tracing stops after so many operations, fast or slow; below zero: as described

@@ -107,19 +107,45 @@ bool Copies::stands_for_original(PyObject* copy) const {
 std::vector<py::object> Copies::changed() const {
   std::vector<py::object> found;
   for (const Row& row : rows_)
-    if (row.is_changed()) found.push_back(row.copy);
+    if (!retired_ && row.is_changed()) found.push_back(row.copy);
   return found;
 }
+
+References Copies::references_inside() const {
+  References found;
+  for (const Row& row : rows_)
+    for (const Items& items : {items_of(row.copy.ptr()), row.ours})
+      for (const auto& item : items)
+        if (by_copy_.contains(item.second.ptr())) ++found[item.second.ptr()];
+  return found;
+}
+
+void Copies::note_references() {
+  if (rows_.empty()) return;
+  References inside = references_inside();
+  for (Row& row : rows_) row.held_to_the_end = Py_REFCNT(row.copy.ptr()) - inside[row.copy.ptr()];
+}
+
+bool Copies::are_all_found(const References& elsewhere) const {
+  References found = references_inside();
+  for (const auto& [object, count] : elsewhere) found[object] += count;
+  return std::ranges::all_of(rows_, [&](const Row& row) {
+    return Py_REFCNT(row.copy.ptr()) <= row.held_to_the_end + found[row.copy.ptr()];
+  });
+}
+
+void Copies::retire() { retired_ = true; }
 
 void Copies::clear() {
   by_copy_.clear();
   by_original_.clear();
+  retired_ = false;
   const auto rows = std::exchange(rows_, {});  // objects that die may run Python code
 }
 
 void Copies::update_originals() {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (!rows_[i].is_changed()) continue;
+    if (retired_ || !rows_[i].is_changed()) continue;
     // Computing may run code that calls this function again.
     Items ours = items_of(rows_[i].copy.ptr()), theirs;
     for (const auto& [key, value] : ours) {

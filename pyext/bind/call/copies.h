@@ -11,6 +11,9 @@
 
 namespace ufuse::pyext {
 
+// How many references to objects there are in certain places.
+using References = std::unordered_map<PyObject*, Py_ssize_t>;
+
 class Copies {
  public:
   // `copy` is used in the place of `original`, a list, dict or tuple.
@@ -29,6 +32,12 @@ class Copies {
   // Changes the originals as the copies were changed.
   void update_originals();
   bool empty() const { return rows_.empty(); }
+  // All that holds a copy now, apart from other copies, holds it until the call ends.
+  void note_references();
+  // Whether nothing but that and other copies holds a copy, and what `elsewhere` counts.
+  bool are_all_found(const References& elsewhere) const;
+  // The function goes on with the originals: no changes are taken over any more.
+  void retire();
   // Forgets all copies; when the call has ended.
   void clear();
   // Changes the copies as the originals were changed. `traced(object)` gives what traced code uses
@@ -36,14 +45,15 @@ class Copies {
   template <class Traced>
   void update_copies(Traced traced) {
     for (Row& row : rows_)
-      if (!row.is_as_given()) row.take_over(traced);
+      if (!retired_ && !row.is_as_given()) row.take_over(traced);
   }
 
  private:
   using Items = std::vector<std::pair<py::object, py::object>>;  // keys, unset in lists, and values
   struct Row {
     py::object copy, original;
-    Items ours, theirs;  // what both held when they were the same
+    Items ours, theirs;              // what both held when they were the same
+    Py_ssize_t held_to_the_end = 0;  // references, see note_references
 
     bool is_changed() const;
     bool is_as_given() const;
@@ -57,9 +67,12 @@ class Copies {
   };
   static Items items_of(PyObject* container);
   static void fill(PyObject* container, const Items& items);
+  // How many references to copies there are in other copies.
+  References references_inside() const;
 
   std::vector<Row> rows_;
   std::unordered_map<PyObject*, std::size_t> by_copy_, by_original_;
+  bool retired_ = false;
 };
 
 }  // namespace ufuse::pyext

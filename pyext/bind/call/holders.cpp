@@ -98,8 +98,8 @@ void Holders::add_if_lazy(PyObject* object) {
 void Holders::forget_dead() {
   // Without one of them, nobody else may refer to one inside it.
   for (bool found = true; found;) {
-    std::unordered_map<PyObject*, Py_ssize_t> ours;
-    for (const Holder& holder : holders_) ++ours[holder.container.ptr()];
+    References ours;
+    count(ours);
     std::vector<Holder> dead;  // whose destructors may add holders
     std::erase_if(holders_, [&](Holder& holder) {
       PyObject* container = holder.container.ptr();

@@ -22,6 +22,10 @@ class Holders {
   void add(PyObject* container, PyObject* key = nullptr);
   // An object that untraced code is about to get: noted if a lazy array is, or may be, in it.
   void add_if_lazy(PyObject* object);
+  // Adds the references that this has to objects.
+  void count(References& found) const {
+    for (const Holder& holder : holders_) ++found[holder.container.ptr()];
+  }
   // The lazy arrays there.
   py::list lazies() const;
   // Containers that nobody else refers to any more are forgotten, and what is in them with them.

@@ -129,6 +129,7 @@ py::object insist(py::handle function, const py::object& argument,
 void run_twin(py::handle steps, const py::args& args, const py::kwargs& kwargs) {
   {
     const py::tuple begun = steps.attr("begin")(args, kwargs);
+    Call::active()->copies().note_references();
     const auto part = [&](Py_ssize_t i) { return PyTuple_GET_ITEM(begun.ptr(), i); };
     steps.attr("result") = steal(PyObject_Call(part(0), part(1), part(2)));
   }

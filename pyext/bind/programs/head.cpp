@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "codegen/runtime/abi.h"
@@ -359,12 +360,15 @@ std::int64_t turn_each() {
   return static_cast<std::int64_t>(2e9 * std::clamp(interval, 0.0, kMost));
 }
 
-// What a program asks from time to time (FrameLayout::kAsk).
+// What a program asks from time to time (FrameLayout::kAsk). Other threads and handlers of signals
+// may change what the program has read once, as a flag that ends a `while`.
 struct Asked {
+  const std::function<bool()>& is_as_entered;
   std::int64_t last = steady_ns(), signals = last, turn = last;
   std::int64_t rounds = 8;
   std::int64_t turn_each = 0;  // not known yet
   ListAccess* lists = nullptr;
+  bool has_raised = false;
 };
 int ask(void* context) {
   auto& asked = *static_cast<Asked*>(context);
@@ -378,7 +382,8 @@ int ask(void* context) {
       { const WithoutGil others_turn; }
       asked.turn = steady_ns();
     }
-    if (handles_signals() && handler_raises()) return -1;
+    asked.has_raised = handles_signals() && handler_raises();
+    if (asked.has_raised || !asked.is_as_entered()) return -1;
     asked.last = asked.signals = steady_ns();
   }
   return static_cast<int>(asked.rounds);
@@ -430,6 +435,7 @@ class Run {
     const Exit& exit = version_.program.exits[launch()];
     version_.native_ns += steady_ns() - start;
     read(exit);
+    if (has_raised_) return raise();
     switch (exit.kind) {
       case Exit::Kind::Exhausted:
         return end(Way::Ended);
@@ -438,8 +444,6 @@ class Run {
       case Exit::Kind::Returned:
         value_ = frame_.get(exit.value, entered_);
         return end(Way::Returned);
-      case Exit::Kind::Interrupted:
-        return raise();
       case Exit::Kind::Leave:
         return leave(exit, start);
     }
@@ -465,6 +469,7 @@ class Run {
 
   void fill() {
     frame_.forget_new_arrays();
+    outside_.clear();
     if (lists_) lists_->begin();
     std::vector<PyObject*> items;
     if (head_.over == HeadObject::Walked) head_.walk->add_items(items);
@@ -476,6 +481,7 @@ class Run {
         case Input::From::Outside: {
           const py::object value = version_.world->value(input.index, variables_);
           held_.push_back(value);
+          outside_.emplace_back(input.index, value.ptr());
           put(input, value);
           break;
         }
@@ -515,8 +521,23 @@ class Run {
     for (std::size_t i = 0; i < over.parts.size(); ++i) put(over.parts[i], walk.parts[i]);
   }
 
+  // Whether what was handed in is still what stands outside.
+  bool is_as_entered() const {
+    try {
+      const auto is_same = [&](const auto& each) {
+        return version_.world->value(each.first, entered_).ptr() == each.second;
+      };
+      return std::ranges::all_of(outside_, is_same) &&
+             version_.world->is_current(entered_, given_of);
+    } catch (const std::exception&) {
+      PyErr_Clear();
+      return false;
+    }
+  }
+
   std::size_t launch() {
-    Asked asked;
+    const std::function<bool()> same = [this] { return is_as_entered(); };
+    Asked asked{.is_as_entered = same};
     if (lists_) {
       asked.lists = &*lists_;
       frame_.words()[version_.layout.lists] = reinterpret_cast<std::uint64_t>(&lists_->functions());
@@ -533,6 +554,7 @@ class Run {
     args.loops = loops.data();
     args.threads.count = 1;
     const std::size_t exit = (*version_.kernel)(args);
+    has_raised_ = asked.has_raised;
     if (lists_) lists_->take_back();
     return exit;
   }
@@ -546,9 +568,8 @@ class Run {
     const auto& rounds = version_.program.head;
     if (!rounds) return;
     // Of a round that has begun Python does the rest.
-    const bool within = exit.kind != Exit::Kind::Interrupted &&
-                        exit.kind != Exit::Kind::Exhausted &&
-                        exit.statement != loop_.text.statement.number;
+    const bool within =
+        exit.kind != Exit::Kind::Exhausted && exit.statement != loop_.text.statement.number;
     const bool begun = within || exit.kind == Exit::Kind::Broke;
     const std::int64_t done = frame_.integer(rounds->position) + (begun ? 1 : 0);
     if (head_.over == HeadObject::Range) {
@@ -654,8 +675,10 @@ class Run {
   Frame frame_;
   Names names_;
   Variables variables_, entered_;
-  std::vector<py::object> held_;
+  std::vector<py::object> held_;                    // from outside, in all runs
+  std::vector<std::pair<int, PyObject*>> outside_;  // what the program has got now, by number
   std::optional<ListAccess> lists_;
+  bool has_raised_ = false;  // a signal's handler, in the last run
   Way way_ = Way::Ended;
   py::object value_;
 };

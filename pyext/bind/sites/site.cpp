@@ -16,6 +16,7 @@
 #include "pyext/bind/sites/frames.h"
 #include "pyext/bind/sites/jitted.h"
 #include "pyext/bind/sites/others.h"
+#include "pyext/bind/sites/variables.h"
 #include "pyext/bind/stack.h"
 
 namespace ufuse::pyext {
@@ -37,6 +38,11 @@ struct Choice {
 // jitted one; null: there is none. Borrowed from it.
 PyObject* function_behind(PyObject* f) {
   return PyFunction_Check(f) ? f : function_of_jitted(f).ptr();
+}
+
+// How many arguments of a call have names.
+std::size_t count_of(PyObject* keywords) {
+  return keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
 }
 
 // What runs for one object. Of a function it is good for its present code and default values.
@@ -253,8 +259,7 @@ PyObject* call_back(PyObject* f, Py_ssize_t called, PyObject* const* args, std::
   if (partial == nullptr)
     partial = py::object(py::module_::import("functools").attr("partial")).release().ptr();
   std::vector<py::object> replaced;
-  const std::size_t size =
-      count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0);
+  const std::size_t size = count + count_of(keywords);
   std::vector<PyObject*> given;
   given.reserve(size);
   for (std::size_t i = 0; i < size; ++i) {
@@ -316,7 +321,7 @@ class KnownArguments {
  public:
   KnownArguments(Call& call, bool all, PyObject* const* args, std::size_t count, PyObject* keywords)
       : args_(args) {
-    const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+    const std::size_t named = count_of(keywords);
     for (std::size_t i = 0; i < count + named; ++i) {
       if (!Call::may_know(args[i])) continue;
       py::object lazy =
@@ -341,7 +346,7 @@ void note_kept(PyObject* f, PyObject* const* args, std::size_t count, PyObject* 
   PyObject* owner = PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : nullptr;
   if (Py_TYPE(f) == &PyMethodDescr_Type && count > 0) owner = *args++, --count;
   if (owner == nullptr || PyTuple_CheckExact(owner) || !Holders::may_hold(owner)) return;
-  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  const std::size_t named = count_of(keywords);
   const std::span given{args, count + named};
   if (std::ranges::all_of(given, holds_nothing)) return;
   for (PyObject* each : given) Call::active()->before_put(each);
@@ -389,7 +394,7 @@ void note_called(Call& call, PyObject* f, PyObject* runs, PyObject* const* args,
 // The arguments of a call, behind others.
 std::vector<PyObject*> behind(std::vector<PyObject*> first, PyObject* const* args,
                               std::size_t count, PyObject* keywords) {
-  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+  const std::size_t named = count_of(keywords);
   first.insert(first.end(), args, args + count + named);
   return first;
 }
@@ -633,14 +638,16 @@ static void note_untraced(PyObject* f, PyObject* const* args, std::size_t count)
 }
 
 // The call of `f` after tracing has stopped. On Python's stack there may be lazy arrays still: `x`
-// in `f(x, g(y))`, where it stopped in g.
-static PyObject* call_with_real(PyObject* f, PyObject* const* args, std::size_t count,
-                                PyObject* keywords) {
-  const std::size_t named = keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0;
-  const std::span given{args, count + named};
-  if (std::ranges::none_of(given, is_lazy)) return call_plain(f, args, count, keywords);
+// in `f(x, g(y))`, where it stopped in g; and copies of the caller's containers, where it stopped
+// at this call.
+static PyObject* call_with_real(const Copies& copies, PyObject* f, PyObject* const* args,
+                                std::size_t count, PyObject* keywords) {
+  const std::span given{args, count + count_of(keywords)};
+  if (std::ranges::none_of(
+          given, [&](PyObject* each) { return is_lazy(each) || copies.original_of(each) != each; }))
+    return call_plain(f, args, count, keywords);
   std::vector<py::object> real;
-  for (PyObject* each : given) real.push_back(is_lazy(each) ? real_of(each) : borrow(each));
+  for (PyObject* each : given) real.push_back(copies.real(each));
   std::vector<PyObject*> pointers;
   for (const py::object& each : real) pointers.push_back(each.ptr());
   return call_plain(f, pointers.data(), count, keywords);
@@ -651,28 +658,33 @@ PyObject* site(PyObject* const* args, std::size_t count, PyObject* keywords) {
   PyObject* f = args[0];
   ++args, --count;
   Call* call = Call::active();
-  const auto stopped = call ? call->stop_at_slow_site() : std::nullopt;
+  const std::size_t given = count + count_of(keywords);
+  const auto stopped = call ? call->stop_at_slow_site({args, given}) : std::nullopt;
   if (stopped) call = nullptr;
   if (call == nullptr) {
-    if (Call::stopped() == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
+    const Call* const ended = Call::stopped();
+    if (ended == nullptr) return PyObject_Vectorcall(f, args, count, keywords);
     const Choice choice = counts_frames(f) ? choice_of(f) : Choice{};
     PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
-    return call_with_real(runs, args, count, keywords);
+    return call_with_real(ended->copies(), runs, args, count, keywords);
   }
   const KnownArguments known(*call, keeps_arguments(f), args, count, keywords);
   args = known.args();
   if (PyMethod_Check(f)) return call_method(f, args, count, keywords);
   if (PyType_Check(f) && keywords == nullptr && count == 1)
     if (py::object result = result_of_class(f, args[0])) return result.release().ptr();
-  if (const py::object made = instrumented(*call, f))
+  if (const py::object made = instrumented(*call, f)) {
+    const Passed passed(args, given);
     return PyObject_Vectorcall(made.ptr(), args, count, keywords);
-  const std::size_t given =
-      count + (keywords ? static_cast<std::size_t>(PyTuple_GET_SIZE(keywords)) : 0);
+  }
   if (is_among_texts(f, {args, given})) return PyObject_Vectorcall(f, args, count, keywords);
   const Choice choice = choice_of(f);
   PyObject* runs = choice.way == Way::StandIn ? choice.stand_in.ptr() : f;
   note_called(*call, f, runs, args, given);
-  if (choice.way == Way::StandIn) return PyObject_Vectorcall(runs, args, count, keywords);
+  if (choice.way == Way::StandIn) {
+    const Passed passed(args, PyFunction_Check(runs) ? given : 0);
+    return PyObject_Vectorcall(runs, args, count, keywords);
+  }
   note_untraced(f, args, given);
   if (choice.way == Way::CallsBack) return call_back(f, choice.called, args, count, keywords);
   if (PyObject_TypeCheck(f, &PyUFunc_Type) && are_others_asked({args, count}))

@@ -16,29 +16,51 @@ py::object code_of(PyFrameObject* frame) {
   return steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
 }
 
-// The plain number of a recorded one, the real array of a lazy one whose call has ended; unset for
-// any other object.
-py::object real_for(PyObject* value) {
+// The plain number of a recorded one, the real array of a lazy one whose call has ended, the
+// original of a copy; unset for any other object.
+py::object real_for(PyObject* value, const Copies& copies) {
   if (is_number(value)) return borrow(as_number(value)->value);
-  if (!is_lazy(value) || as_lazy(value)->array.storage->session != nullptr) return {};
+  if (!is_lazy(value)) {
+    PyObject* original = copies.original_of(value);
+    return original == value ? py::object() : borrow(original);
+  }
+  if (as_lazy(value)->array.storage->session != nullptr) return {};
   return unwrap(value);
 }
 
-void replace_in(PyFrameObject* frame, const py::object& code) {
+// Calls visit(name, value) for each variable of a function that runs; what it gives, if that is
+// set, is the new value.
+template <class Visit>
+void each_variable(PyFrameObject* frame, const py::object& code, const Visit& visit) {
   if ((reinterpret_cast<PyCodeObject*>(code.ptr())->co_flags & CO_OPTIMIZED) == 0) return;
   const py::object variables = steal(PyFrame_GetLocals(frame));
   const py::list items = steal(PyMapping_Items(variables.ptr()));
+  bool any_new = false;
   for (py::handle item : items) {
     PyObject* name = PyTuple_GET_ITEM(item.ptr(), 0);
-    const py::object real = real_for(PyTuple_GET_ITEM(item.ptr(), 1));
-    if (real && PyObject_SetItem(variables.ptr(), name, real.ptr()) < 0)
+    const py::object now = visit(name, PyTuple_GET_ITEM(item.ptr(), 1));
+    any_new |= static_cast<bool>(now);
+    if (now && PyObject_SetItem(variables.ptr(), name, now.ptr()) < 0)
       throw py::error_already_set();
   }
 #if PY_VERSION_HEX < 0x030D0000
-  PyFrame_LocalsToFast(frame, 0);
+  if (any_new) PyFrame_LocalsToFast(frame, 0);
   PyDict_Clear(variables.ptr());  // a copy of the variables, which would keep old values alive
 #endif
 }
+
+template <class Visit>
+void each_running_code(const Visit& visit) {
+  auto frame = borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* running = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    if (const py::object code = code_of(running); is_traced(code.ptr())) visit(running, code);
+    frame =
+        py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(running)));
+  }
+}
+
+thread_local const Passed* passed_last = nullptr;
 
 // A signal's handler may raise in the middle of it. Its exception is the user's, and leaves when
 // all is replaced.
@@ -63,15 +85,35 @@ bool is_at_traced_code() {
   return frame != nullptr && is_traced(code_of(frame).ptr());
 }
 
-std::vector<py::object> make_variables_real() {
+Passed::Passed(PyObject* const* args, std::size_t count)
+    : args_(args, count), before_(std::exchange(passed_last, this)) {}
+Passed::~Passed() { passed_last = before_; }
+
+References references_of_running_code(const Copies& copies, std::span<PyObject* const> given) {
+  References found;
+#if PY_VERSION_HEX < 0x030E0000  // from then on the references on Python's stack are not counted
+  const auto count = [&](PyObject* object) {
+    if (copies.original_of(object) != object) ++found[object];
+    return py::object();
+  };
+  each_running_code([&](PyFrameObject* frame, const py::object& code) {
+    const py::object outer = code.attr("co_freevars");  // held by the frame that they come from
+    each_variable(frame, code, [&](PyObject* name, PyObject* value) {
+      return PySequence_Contains(outer.ptr(), name) == 0 ? count(value) : py::object();
+    });
+  });
+  for (PyObject* object : given) count(object);
+  for (const Passed* passed = passed_last; passed != nullptr; passed = passed->before_)
+    for (PyObject* object : passed->args_) count(object);
+#endif
+  return found;
+}
+
+std::vector<py::object> make_variables_real(const Copies& copies) {
   std::vector<py::object> lazies = lazies_of_ended_calls();
-  auto frame = borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  while (frame) {
-    auto* running = reinterpret_cast<PyFrameObject*>(frame.ptr());
-    if (const py::object code = code_of(running); is_traced(code.ptr())) replace_in(running, code);
-    frame =
-        py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(running)));
-  }
+  each_running_code([&](PyFrameObject* frame, const py::object& code) {
+    each_variable(frame, code, [&](PyObject*, PyObject* value) { return real_for(value, copies); });
+  });
   const Unwatched replacing;
   replace_all(lazies);
   return lazies;

@@ -151,14 +151,16 @@ def _with_head(
     begin = _assign(head, ast.Call(ast.Constant(_HEAD % number), [over], []))
     names = [*assigned, way, value]
     unpacked = ast.Tuple([_name(each, ast.Store()) for each in names], ast.Store())
-    left: list[ast.stmt] = [ast.Assign([unpacked], _name(ran))]
+    # What Python's own loop would not keep alive is let go.
+    gone = ast.Constant(None)
+    left: list[ast.stmt] = [ast.Assign([unpacked], _name(ran)), _assign(ran, gone)]
     for each in assigned:
         is_unbound = ast.Compare(_name(each), [ast.Is()], [ast.Constant(_UNBOUND)])
         left.append(ast.If(is_unbound, [ast.Delete([_name(each, ast.Del())])], []))
     left.append(_if(way, _RESUMED, [ast.Continue()]))
     left.append(_if(way, _RETURNED, [ast.Return(_name(value))]))
     left.append(_if(way, _RAISED, [ast.Raise(_name(value), None)]))
-    left += written
+    left += [*written, _assign(value, gone)]
     after: list[ast.stmt] = [
         _assign(ran, ast.Call(ast.Constant(_RUN), [_name(head)], [])),
         _assign(way, ast.Constant(_ENDED)),
@@ -173,7 +175,10 @@ def _with_head(
         test = ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), loop.test), end, []), loop.test)
         rounds = ast.For(_name(way, ast.Store()), _name(head), [test, *loop.body], after)
     again = ast.While(ast.Constant(True), [rounds, ast.Break()], [])
-    return [_placed(each, loop) for each in (begin, again)]
+    # Not `head = None`: up to Python 3.11 an error in the statement that follows would be said to be
+    # in this line, if it begins with a variable that has no value.
+    end_of_head = ast.Delete([_name(head, ast.Del())])
+    return [_placed(each, loop) for each in (begin, again, end_of_head)]
 
 
 def _placed(made: ast.stmt, loop: ast.stmt) -> ast.stmt:
