@@ -15,12 +15,18 @@ Uncompiled::Uncompiled(const ir::Graph& graph)
                          static_cast<double>(graph.size() / (2 * cost::kMostNodes))) {
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const ir::Node& node = graph[graph.at(i)];
-    const bool many = reach_of(node.op) == Reach::Many;
-    const auto elements =
-        static_cast<double>(element_count(many ? graph[node.inputs[0]].shape : node.shape));
+    const Reach reach = reach_of(node.op);
+    const auto size = static_cast<double>(ir::size_of(node.dtype));
+    const auto results = static_cast<double>(element_count(node.shape));
+    const double elements = reach == Reach::Many
+                                ? static_cast<double>(element_count(graph[node.inputs[0]].shape))
+                                : results;
     interpreted_ += cost::kInterpretedNode + cost::kInterpretedElement * elements;
-    numpy_ += cost::kNumPyNode + cost::kNumPyElement * elements;
-    largest_ = std::max(largest_, elements * static_cast<double>(ir::size_of(node.dtype)));
+    largest_ = std::max(largest_, elements * size);
+    numpy_ += cost::kNumPyNode;
+    if (reach == Reach::None || reach == Reach::Mapped) continue;  // it is there, or a view
+    numpy_ += cost::kNumPyElement * elements;
+    if (results * size > cost::kFreshBytes) numpy_ += cost::kFreshByte * results * size;
   }
 }
 bool Uncompiled::is_quick() const { return interpreted_ <= cost::kInterpretedMost; }

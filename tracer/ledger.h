@@ -182,8 +182,9 @@ class Ledger {
   // many.
   static constexpr std::uint64_t kFirstLook = 16, kLongestGap = 1 << 14;
   static constexpr std::int64_t kLoopShare = 4;
-  // Ours is the rule: what it takes does not depend on how fast Python runs.
-  static constexpr std::int64_t kClose = 20;
+  // Ours is the rule: what it takes does not depend on how fast Python runs. But where most of it is
+  // Python's or NumPy's work, plain is: ours has to be clearly faster.
+  static constexpr std::int64_t kClose = 20, kClear = 50;
   // What timing a slower plain function may cost: a sum, and a share of what ours has taken.
   static constexpr std::int64_t kAsking = 50'000'000, kAskingShare = 20;
 
@@ -197,7 +198,8 @@ class Ledger {
   bool plain_is_faster() const {
     if (!plain_.known()) return false;
     if (!ours_.known()) return last_ > plain_.best();
-    return plain_.best() < ours_.best() - ours_.best() / kClose;
+    const std::int64_t ours = ours_.best(), plain = plain_.best();
+    return overhead_ ? plain - plain / kClear < ours : plain < ours - ours / kClose;
   }
   bool affords_asking(std::int64_t more) const {
     return asked_ + more <= kAsking + ours_spent_ / kAskingShare;
