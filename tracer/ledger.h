@@ -182,8 +182,8 @@ class Ledger {
   // many.
   static constexpr std::uint64_t kFirstLook = 16, kLongestGap = 1 << 14;
   static constexpr std::int64_t kLoopShare = 4;
-  // Ours is the rule: what it takes does not depend on how fast Python runs. But where most of it is
-  // Python's or NumPy's work, plain is: ours has to be clearly faster.
+  // Ours is the rule: what it takes does not depend on how fast Python runs. But where most of it
+  // is Python's or NumPy's work, plain is: ours has to be clearly faster.
   static constexpr std::int64_t kClose = 20, kClear = 50;
   // What timing a slower plain function may cost: a sum, and a share of what ours has taken.
   static constexpr std::int64_t kAsking = 50'000'000, kAskingShare = 20;

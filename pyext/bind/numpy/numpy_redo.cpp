@@ -52,6 +52,14 @@ std::vector<std::string> WarningLog::take() {
 
 namespace {
 
+// Whether an array owns its memory, and nobody else has a reference to the array.
+bool is_own_array(PyObject* object, const Layout& layout) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  return PyArray_CheckExact(object) && Py_REFCNT(object) == 1 &&
+         PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA | NPY_ARRAY_BEHAVED) &&
+         layout_of(array) == layout;
+}
+
 class NumpyEvaluation {
  public:
   // Counts first how often each value is needed, so that it can be freed after its last use.
@@ -237,6 +245,24 @@ class NumpyEvaluation {
     return made;
   }
 
+  // In its place NumPy may put the result of a ufunc: an operand that nobody needs any more, as for
+  // temporaries in the user's own expressions. New memory often takes longer than the arithmetic.
+  // Unset: there is none, or the result is small.
+  py::object spare(NodeId id, const Node& node) const {
+    constexpr npy_intp kLarge = 1 << 18;  // bytes
+    for (const NodeId operand : operands_of(id)) {
+      const auto value = values_.find(operand.value);
+      if (uses_.at(operand.value) != 1 || value == values_.end()) continue;
+      auto* array = reinterpret_cast<PyArrayObject*>(value->second.ptr());
+      const Layout layout = layout_of(array);
+      if (layout.dtype == node.dtype && layout.shape == node.shape &&
+          numpy_shim::is_c_contiguous(layout) && PyArray_NBYTES(array) >= kLarge &&
+          is_own_array(value->second.ptr(), layout))
+        return value->second;
+    }
+    return {};
+  }
+
   static py::object as_array(py::object object) {
     return PyArray_Check(object.ptr()) ? object : steal(PyArray_FROM_O(object.ptr()));
   }
@@ -301,9 +327,11 @@ class NumpyEvaluation {
       return as_array(
           numpy().module.attr("where")(operand(node, 0), operand(node, 1), operand(node, 2)));
     const std::string name(ir::op_info(node.op).name);
+    const py::object place = spare(id, node);
     const Operands given = ufunc_operands(id, node, py::make_tuple(descr_of(node.dtype)));
     if (const py::object function = scalar_operator(id, node, name))
       return as_array(function(*scalars(given.values)));
+    if (place) given.kwargs["out"] = place;
     return as_array(numpy().module.attr(name.c_str())(*given.values, **given.kwargs));
   }
 
@@ -443,14 +471,6 @@ void keep_from(std::span<const tracer::Want> wants, std::vector<py::object>& val
       break;
     }
   }
-}
-
-// Whether an array owns its memory, and nobody else has a reference to the array.
-bool is_own_array(PyObject* object, const Layout& layout) {
-  auto* array = reinterpret_cast<PyArrayObject*>(object);
-  return PyArray_CheckExact(object) && Py_REFCNT(object) == 1 &&
-         PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA | NPY_ARRAY_BEHAVED) &&
-         layout_of(array) == layout;
 }
 
 void note(Session& session, const std::vector<NumpyEvaluation::Raised>& raised) {

@@ -14,7 +14,6 @@ left. File name and lines are those of the source everywhere.
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import inspect
 import types
@@ -24,7 +23,7 @@ from typing import Any
 from ufuse import _core
 
 from . import reading
-from .text import UNREADABLE, Definition, NoSource, compiled, nested, source_of
+from .text import UNREADABLE, Definition, NoSource, compiled, copied, nested, source_of
 
 # How a loop has gone on natively, or a round to its end.
 _ENDED, _BROKE, _RETURNED, _RAISED, _RESUMED, _AS_WRITTEN = range(6)
@@ -74,7 +73,7 @@ class Loops:
                 self._read(loop)
 
     def _read(self, loop: reading.Loop) -> None:
-        written, text = copy.deepcopy(loop), None
+        written, text = copied(loop), None
         try:
             text = reading.read(written, *self._names)
         except reading.Unreadable as error:
@@ -134,11 +133,11 @@ class _Heads:
 
 def _as_written(text: reading.Text, number: int) -> list[ast.stmt]:
     """The rest of a loop's rounds as they stand in the source, where it goes on so."""
-    loop, way = copy.deepcopy(text.statements[0]), f".way{number}"
+    loop, way = text.statements[0], f".way{number}"
     assert isinstance(loop, (ast.For, ast.While))
     if isinstance(loop, ast.For):
         loop.iter = ast.copy_location(_name(f".value{number}"), loop.iter)
-    loop.orelse = [_assign(way, ast.Constant(_ENDED))]
+    loop.orelse = [_placed(_assign(way, ast.Constant(_ENDED)), loop)]
     return [_if(way, _AS_WRITTEN, [loop])]
 
 
@@ -171,22 +170,31 @@ def _with_head(
     if isinstance(loop, ast.For):
         rounds = ast.For(loop.target, _name(head), loop.body, after)
     else:
-        end = [*copy.deepcopy(loop.orelse), ast.Break()]
-        test = ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), loop.test), end, []), loop.test)
+        end = [*copied(loop.orelse), ast.Break()]
+        test = _placed(ast.If(ast.UnaryOp(ast.Not(), loop.test), end, []), loop.test)
         rounds = ast.For(_name(way, ast.Store()), _name(head), [test, *loop.body], after)
     again = ast.While(ast.Constant(True), [rounds, ast.Break()], [])
-    # Not `head = None`: up to Python 3.11 an error in the statement that follows would be said to be
-    # in this line, if it begins with a variable that has no value.
+    # Not `head = None`: up to Python 3.11 an error in the statement that follows would be said to
+    # be in this line, if it begins with a variable that has no value.
     end_of_head = ast.Delete([_name(head, ast.Del())])
     return [_placed(each, loop) for each in (begin, again, end_of_head)]
 
 
-def _placed(made: ast.stmt, loop: ast.stmt) -> ast.stmt:
-    """The statement, with the loop's first line where it has none of its own."""
-    for node in ast.walk(made):
-        if isinstance(node, (ast.expr, ast.stmt)) and not hasattr(node, "lineno"):
-            node.lineno = node.end_lineno = loop.lineno
-            node.col_offset = node.end_col_offset = loop.col_offset
+def _placed(made: ast.stmt, at: ast.stmt | ast.expr, inside: bool = False) -> ast.stmt:
+    """The statement, with the line of ``at`` where it has none of its own.
+
+    ``inside``: the user's own statements may have such ones in them.
+    """
+    waiting: list[ast.AST] = [made]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.expr, ast.stmt)):
+            if not hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = at.lineno
+                node.col_offset = node.end_col_offset = at.col_offset
+            elif not inside:
+                continue
+        waiting.extend(ast.iter_child_nodes(node))
     return made
 
 
@@ -291,7 +299,7 @@ def continuation(
         body.append(ast.If(is_unbound, [ast.Delete([_name(name, ast.Del())])], []))
     body += rest.statements(number)
     at = text.statements[max(number, ~number)]
-    definition.body = [_placed(each, at) for each in body]
+    definition.body = [_placed(each, at, inside=True) for each in body]
     made = list(nested(compiled(source.tree, code)))[source.position]
     filled = {_UNBOUND: _core.unbound, _LOCALS: locals}
     constants = tuple(
@@ -329,7 +337,7 @@ class _Rest:
             left = self._rounds(loop, [])
         for step in reversed(self._text.ways[number]):
             first = step.position if left is None else step.position + 1
-            left = [*(left or []), *copy.deepcopy(step.block[first:])]
+            left = [*(left or []), *copied(step.block[first:])]
             if step.owner is self._text.statements[0]:
                 break
             if isinstance(step.owner, (ast.For, ast.While)) and step.block is step.owner.body:
@@ -340,7 +348,7 @@ class _Rest:
         """The rest of a round of an inner loop, and the rounds after it."""
         number = self._numbers[id(loop)]
         broken = f".broken{number}"
-        rest = copy.deepcopy(loop)
+        rest = copied(loop)
         if isinstance(rest, ast.For):
             rest.iter = ast.copy_location(_name(f".rest{number}"), rest.iter)
         return [

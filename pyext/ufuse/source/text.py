@@ -37,6 +37,19 @@ _TRAILING_LINES = 400
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
+def copied(tree: Any) -> Any:
+    """A copy of a syntax tree, or of a list of them."""
+    if isinstance(tree, list):
+        return [copied(each) for each in tree]
+    if not isinstance(tree, ast.AST) or not tree._fields:
+        return tree
+    made = type(tree).__new__(type(tree))
+    attributes = vars(made)
+    for name, value in vars(tree).items():
+        attributes[name] = copied(value) if isinstance(value, (ast.AST, list)) else value
+    return made
+
+
 class NoSource(Exception):
     """There is no source, or it is not the code; the message says which."""
 
