@@ -76,6 +76,7 @@ struct Over {
     Zip,        // parts, side by side
   };
   Kind kind = Kind::Range;
+  bool strict = false;  // Zip: parts of different lengths are an error of Python's
   Reg count = kNone, start = kNone, step = kNone;
   ArrayReg array = kNone;
   Reg list = kNone;

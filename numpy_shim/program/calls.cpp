@@ -261,6 +261,7 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   const char* second = is_new || is_array_of ? "dtype" : name == "concatenate" ? "axis" : "";
   if (is_reduction(name) && !given.empty()) return reduction(name, given[0], behind_first(all));
   if (name == "norm" && !given.empty()) return norm(given[0], behind_first(all));
+  if (is_position(name) && !given.empty()) return positions(name, given[0], behind_first(all));
   if (const auto named = all.keywords.find(second);
       given.size() == 1 && named != all.keywords.end()) {
     all.places.push_back(named->second);
@@ -273,8 +274,6 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
   if (name == "where" && given.size() == 3) return chosen(given[0], given[1], given[2]);
-  const bool is_position = name == "argmin" || name == "argmax";
-  if (is_position && given.size() == 1) return position_of_extreme(name == "argmax", given[0]);
   if (name == "copy" && given.size() == 1) return array_of("array", given);
   if (name == "full" && given.size() == 2) return full(given[0], given[1]);
   if (name == "concatenate" || name == "hstack" || name == "vstack") return stacked(name, given);
@@ -326,13 +325,12 @@ DType Writer::dtype_given(const Value& v) {
 Value Writer::method(const Value& array, const std::string& name, const Expr& e) {
   const std::size_t count = e.parts.size() - 1;
   if (name == "copy" && count == 0) return copied(array);
-  if (is_reduction(name)) {
+  if (is_reduction(name) || is_position(name)) {
     Value base = array;
     for (std::size_t i = 1; i < e.parts.size(); ++i) base = before(base, e.parts[i]);
-    return reduction(name, base, arguments(e));
+    const Arguments given = arguments(e);
+    return is_position(name) ? positions(name, base, given) : reduction(name, base, given);
   }
-  const bool is_position = name == "argmin" || name == "argmax";
-  if (is_position && count == 0) return position_of_extreme(name == "argmax", array);
   if (name == "dot" && count == 1) {
     const Value left = before(array, e.parts[1]);
     return product("dot", left, value(e.parts[1]));

@@ -33,7 +33,7 @@ bool counts_up(const Value& start, const Value& stop, const Value& step) {
 Writer::Iteration Writer::iteration(const Expr& e, Place place) {
   if (e.kind == Expr::Kind::Call) {
     if (is_builtin(e.parts[0], "range")) return over_range(e);
-    if (is_builtin(e.parts[0], "zip")) return side_by_side(parts_of(e));
+    if (is_builtin(e.parts[0], "zip")) return zipped(e);
     if (is_builtin(e.parts[0], "reversed") && e.parts.size() == 2)
       return reversed(iteration(e.parts[1], Place::Inside));
     if (is_builtin(e.parts[0], "enumerate") && (e.parts.size() == 2 || e.parts.size() == 3)) {
@@ -54,14 +54,25 @@ Writer::Iteration Writer::iteration(const Expr& e, Place place) {
   return it;
 }
 
-std::vector<Writer::Iteration> Writer::parts_of(const Expr& e) {
+// With strict=True Python goes on where the parts have different lengths.
+Writer::Iteration Writer::zipped(const Expr& e) {
   std::vector<Iteration> parts;
+  bool strict = false;
   for (std::size_t i = 1; i < e.parts.size(); ++i) {
-    if (e.parts[i].kind == Expr::Kind::Keyword) fail("zip() with a keyword");
-    parts.push_back(iteration(e.parts[i], Place::Inside));
+    const Expr& part = e.parts[i];
+    if (part.kind != Expr::Kind::Keyword) {
+      parts.push_back(iteration(part, Place::Inside));
+      continue;
+    }
+    if (part.parts[0].kind != Expr::Kind::Bool) fail("zip() with another keyword than strict=True");
+    strict = part.parts[0].integer != 0;
   }
   if (parts.empty()) fail("zip() of nothing");
-  return parts;
+  for (std::size_t i = 1; strict && i < parts.size(); ++i)
+    guard(compute(Op::Equal, DType::Bool, {parts[i].count, parts[0].count}));
+  Iteration it = side_by_side(std::move(parts));
+  it.over.strict = strict;
+  return it;
 }
 
 Writer::Iteration Writer::over_range(const Expr& e) {
@@ -248,13 +259,17 @@ Value Writer::element(const Iteration& over, Reg position) {
       return v;
     }
   }
+  return row_of(over.items, position);
+}
+
+// What an array has at a position along its first axis: an element, or a view.
+Value Writer::row_of(const Value& array, Reg position) {
+  if (array.rank == 1) return load(array, {position});
   At at;
   at.args = {position};
   at.axes = {ir::program::Axis::Index};
-  at.is_element = over.items.rank == 1;
-  if (at.is_element) return load(over.items, at.args);
-  for (int axis = 1; axis < over.items.rank; ++axis) whole_axis(over.items, axis, at);
-  return view(over.items, at);
+  for (int axis = 1; axis < array.rank; ++axis) whole_axis(array, axis, at);
+  return view(array, at);
 }
 
 // Before a round, and behind the last one: whether there are as many items as at the beginning.

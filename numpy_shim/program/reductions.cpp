@@ -4,6 +4,7 @@
 // NumPy's own inner loops do it, along runs of elements as its iterator hands them out. Where it
 // would copy elements for that, the program exits (codegen/runtime/arrays.h).
 #include <algorithm>
+#include <functional>
 
 #include "numpy_shim/program/writer.h"
 #include "numpy_shim/ufunc.h"
@@ -80,12 +81,14 @@ Value Writer::reduced_by(const std::string& name, const Value& given, const Redu
   const bool is_mean = name == "mean" || is_spread;
   const auto& row = *std::ranges::find(kReductions, name, &ReductionName::name);
   const Value v = name == "any" || name == "all" ? truths(given) : given;
-  // NumPy adds small integers up in larger ones, and casts them in pieces.
-  if (row.is_arithmetic && ir::size_of(v.dtype) < sizeof(std::int64_t) &&
-      !is_in(v.dtype, ir::kInexact))
-    fail("`" + name + "` of " + std::string(ir::info(v.dtype).name));
   if (is_mean && !is_in(v.dtype, ir::kFloat))
     fail("`" + name + "` of " + std::string(ir::info(v.dtype).name));
+  // NumPy adds small integers up in larger ones.
+  if (row.is_arithmetic && ir::size_of(v.dtype) < sizeof(std::int64_t) &&
+      !is_in(v.dtype, ir::kInexact)) {
+    const DType sums = is_in(v.dtype, ir::kUInt) ? DType::UInt64 : DType::Int64;
+    return reduced_by(name, as_elements_of(v, sums), reduced);
+  }
   if (is_spread) return variance(name, v, reduced);
   const Ufunc& f = world_.ufunc(std::string(ir::reduction_info(row.reduction).name));
   const std::string types(3, ir::info(v.dtype).code);
@@ -258,23 +261,66 @@ Value Writer::norm(const Value& given, const Arguments& rest) {
   return root(reduced_by("sum", squares(v), reduced));
 }
 
-// np.argmin and np.argmax of a vector: the first one, or the first NaN.
-Value Writer::position_of_extreme(bool largest, const Value& v) {
-  const std::string name = largest ? "argmax" : "argmin";
-  if (!is_array(v) || v.rank != 1) fail("`" + name + "` of something else than a vector");
+bool Writer::is_position(const std::string& name) { return name == "argmin" || name == "argmax"; }
+
+// np.argmin and np.argmax of a vector, or along an axis.
+Value Writer::positions(const std::string& name, const Value& v, const Arguments& rest) {
+  if (!is_array(v) || v.rank == 0) fail("`" + name + "` of something else than an array");
   if (is_in(v.dtype, ir::kComplex) || !is_plain(v.dtype))
     fail("`" + name + "` of " + std::string(ir::info(v.dtype).name));
+  const Reduced reduced = reduced_axes(name, v, rest);
+  if (reduced.stay || std::ranges::count(reduced.axes, true) != 1)
+    fail("`" + name + "` along several axes");
+  const bool largest = name == "argmax";
   const Value array = in_memory(v);
-  const Reg all = length(array, 0), at = fresh(DType::Int64), best = fresh(v.dtype);
+  const std::vector<Reg> all = lengths_of(array);
   const Reg most = integer(kMostBytes / static_cast<std::int64_t>(ir::size_of(v.dtype)));
-  guard(compute(Op::Greater, DType::Bool, {all, integer(0)}));
-  guard(compute(Op::LessEqual, DType::Bool, {all, most}));
+  guard(compute(Op::LessEqual, DType::Bool, {product_of(all), most}));
+  std::vector<Reg> at(all.size(), kNone), stay;
+  for (std::size_t axis = 0; axis < all.size(); ++axis) {
+    if (!reduced.axes[axis])
+      stay.push_back(all[axis]);
+    else
+      guard(compute(Op::Greater, DType::Bool, {all[axis], integer(0)}));
+  }
+  if (stay.empty())
+    return numpy_number(DType::Int64, position_of_extreme(largest, array, at, 0));
+  const Value made = new_array(DType::Int64, stay);
+  const std::function<void(std::size_t)> from = [&](std::size_t axis) {
+    if (axis < all.size() && !reduced.axes[axis])
+      return for_each_below(all[axis], [&](Reg i) {
+        at[axis] = i;
+        from(axis + 1);
+      });
+    if (axis < all.size()) return from(axis + 1);
+    Step store;
+    store.kind = Step::Kind::Store;
+    store.array = made.array;
+    const auto along = static_cast<std::size_t>(std::ranges::find(reduced.axes, true) -
+                                                reduced.axes.begin());
+    for (std::size_t other = 0; other < at.size(); ++other)
+      if (other != along) store.args.push_back(at[other]);
+    store.args.push_back(position_of_extreme(largest, array, at, along));
+    emit(std::move(store));
+  };
+  from(0);
+  return made;
+}
+
+// The first one along an axis, or the first NaN. `index`: of the other axes.
+Reg Writer::position_of_extreme(bool largest, const Value& array, std::vector<Reg> index,
+                                std::size_t axis) {
+  const Reg at = fresh(DType::Int64), best = fresh(array.dtype);
+  const auto element = [&](Reg i) {
+    index[axis] = i;
+    return load(array, index).reg;
+  };
   copy(at, integer(0));
-  copy(best, load(array, {at}).reg);
-  for_each_below(all, [&](Reg i) {
-    const Reg next = load(array, {i}).reg;
+  copy(best, element(at));
+  for_each_below(length(array, static_cast<int>(axis)), [&](Reg i) {
+    const Reg next = element(i);
     Reg wins = compute(largest ? Op::Greater : Op::Less, DType::Bool, {next, best});
-    if (is_in(v.dtype, ir::kInexact)) {
+    if (is_in(array.dtype, ir::kInexact)) {
       const Reg is_nan = compute(Op::NotEqual, DType::Bool, {next, next});
       const Reg none_before = compute(Op::Equal, DType::Bool, {best, best});
       const Reg is_first = compute(Op::LogicalAnd, DType::Bool, {is_nan, none_before});
@@ -289,7 +335,7 @@ Value Writer::position_of_extreme(bool largest, const Value& v) {
     });
     emit(std::move(way));
   });
-  return numpy_number(DType::Int64, at);
+  return at;
 }
 
 }  // namespace ufuse::numpy_shim::program

@@ -583,6 +583,22 @@ void Writer::augment(const Statement& s) {
   commit({made});
 }
 
+// What so many targets get.
+std::vector<Value> Writer::taken_apart(const Value& whole, std::size_t count) {
+  if (whole.kind == Value::Kind::Tuple) {
+    if (whole.parts.size() != count) fail("a tuple of another length is taken apart");
+    return whole.parts;
+  }
+  const Value array = in_memory(whole);
+  if (array.kind != Value::Kind::Array || array.rank == 0)
+    fail("something else than a tuple or an array is taken apart");
+  const auto rows = static_cast<std::int64_t>(count);
+  guard(compute(Op::Equal, DType::Bool, {length(array, 0), integer(rows)}));
+  std::vector<Value> parts;
+  for (std::int64_t i = 0; i < rows; ++i) parts.push_back(row_of(array, integer(i)));
+  return parts;
+}
+
 void Writer::plan_target(const Expr& target, const Value& value, std::vector<Target>& into) {
   switch (target.kind) {
     case Expr::Kind::Local: {
@@ -594,11 +610,8 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       return;
     }
     case Expr::Kind::Tuple: {
-      if (value.kind != Value::Kind::Tuple) fail("something else than a tuple is taken apart");
-      if (value.parts.size() != target.parts.size())
-        fail("a tuple of another length is taken apart");
-      for (std::size_t i = 0; i < value.parts.size(); ++i)
-        plan_target(target.parts[i], value.parts[i], into);
+      const std::vector<Value> parts = taken_apart(value, target.parts.size());
+      for (std::size_t i = 0; i < parts.size(); ++i) plan_target(target.parts[i], parts[i], into);
       return;
     }
     case Expr::Kind::Item: {

@@ -162,8 +162,9 @@ class Writer {
   Iteration side_by_side(std::vector<Iteration> parts);
   Iteration counted(Iteration part, Reg start, bool counts_up);
   Iteration reversed(const Iteration& range);
-  std::vector<Iteration> parts_of(const Expr& e);
+  Iteration zipped(const Expr& e);
   Value element(const Iteration& over, Reg position);
+  Value row_of(const Value& array, Reg position);
   void check_lengths(const Iteration& over);
   Reg rounds_of(const Rounds& rounds);
 
@@ -197,6 +198,7 @@ class Writer {
   };
   void assign(const Statement& s);
   void augment(const Statement& s);
+  std::vector<Value> taken_apart(const Value& whole, std::size_t count);
   void plan_target(const Expr& target, const Value& value, std::vector<Target>& into);
   void check_order(const Expr& target, const std::vector<Target>& before) const;
   void commit(const std::vector<Target>& targets);
@@ -319,7 +321,10 @@ class Writer {
   Value squares(const Value& v);
   Value root(const Value& v);
   Value norm(const Value& v, const Arguments& rest);
-  Value position_of_extreme(bool largest, const Value& v);
+  static bool is_position(const std::string& name);
+  Value positions(const std::string& name, const Value& v, const Arguments& rest);
+  Reg position_of_extreme(bool largest, const Value& array, std::vector<Reg> index,
+                          std::size_t axis);
   Reg product_of(const std::vector<Reg>& lengths);
   Value mean_of(const Value& sums, const std::vector<Reg>& lengths, const Reduced& reduced);
 

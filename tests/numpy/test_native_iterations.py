@@ -118,6 +118,47 @@ def strict(x, y):
     return s
 
 
+def strict_inside(x, y):
+    s = n = 0
+    for i in range(3):
+        for a, (k, b) in zip(x, enumerate(y), strict=True):
+            s += a * b + k
+        for a, b in zip(x, y, strict=False):
+            n += 1
+    return s, n
+
+
+def strict_while_it_grows(x, y):
+    s = 0
+    for a, b in zip(x, y, strict=True):
+        s += a * b
+        if a == 2:
+            x.append(5)
+    return s
+
+
+def orbit(state, points):
+    for k in range(len(points)):
+        x, y, z = state
+        state = np.array([y - x, x * (3.0 - z) - y, x * y - z]) * 0.1 + state
+        points[k] = state
+        p, q = points[:2]
+        p[0], q[1] = q[2], k
+    for x, (y, z) in zip(points[0], points[:, 1:], strict=True):
+        state = state + x * y - z
+    return state, points
+
+
+def taken_apart(m):
+    s = 0
+    for a, b in m:
+        s += a - b
+    (a, b), (c, d) = m, m
+    for a, b in m.T:
+        s += (a * b).sum()
+    return s, a, b
+
+
 def taken_out(x, y):
     it = iter(x)
     s = 0
@@ -204,7 +245,7 @@ PAIRS = [
 ]
 OF_PAIRS = [
     *(side_by_side, counted_pairs, somebody_has_it, one_iterator_twice, strict, taken_out),
-    one_tuple,
+    *(one_tuple, strict_inside, strict_while_it_grows),
 ]
 CASES = [
     *((function, *pair) for function, pair in itertools.product(OF_PAIRS, PAIRS)),
@@ -219,6 +260,12 @@ CASES = [
     (grow, [1, 2], [1, 2, 3, 4]),
     (grow_inside, [1, 2, 3], 0),
     (grow_inside, [1.5], 0),
+    (orbit, np.array([1.0, 2.0, 3.0]), np.zeros((3, 3))),
+    (orbit, np.array([1.0, 2.0, 3.0]), np.zeros((5, 3))),
+    (orbit, np.array([1.0, 2.0]), np.zeros((3, 3))),
+    (taken_apart, np.arange(4.0).reshape(2, 2)),
+    (taken_apart, np.arange(8).reshape(4, 2)),
+    (taken_apart, np.arange(6.0).reshape(2, 3)),
     (rows, M, X),
     (rows, M, A[:2]),
     (rows, [[1.0, 2], [3, 4]], X),
@@ -254,6 +301,10 @@ def test_it_is_what_python_does(case):
         one_tuple,
         neighbours,
         written_tuples,
+        strict,
+        strict_inside,
+        orbit,
+        taken_apart,
     ],
 )
 def test_they_are_native(function):

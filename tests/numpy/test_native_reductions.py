@@ -136,6 +136,28 @@ def positions(v, m):
     return p, q, r, m
 
 
+def positions_along(m, t):
+    for i in range(1, 4):
+        a = np.argmax(m, axis=0), m.argmin(axis=1), np.argmin(m[i:], 1), m[:, ::2].argmax(-1)
+        b = t.argmax(axis=1), np.argmin(t, axis=-1), t[0].T.argmax(axis=0), (t * i).argmin(0)
+        m[i] = m[a[0][i]] + a[1][0]
+    return a, b, m
+
+
+def positions_along_nothing(m):
+    for i in range(3):
+        p = m[:, i:i].argmax(axis=1)
+    return p
+
+
+def sums_of_small_integers(v, m):
+    for i in range(4):
+        a = v.sum(), np.sum(v[i:]), v[:3].prod(), np.prod(v[::2])
+        b = m.sum(axis=0), np.sum(m, axis=1, keepdims=True), m[i:].prod(axis=-1), m.sum()
+        c = (m > i).sum(), (m > i).sum(axis=1), (v != 0).sum() + 1
+    return a, b, c
+
+
 def position_of_nothing(v):
     for i in range(3):
         p = np.argmax(v[i:i])
@@ -187,6 +209,16 @@ CASES = [
     (positions, np.zeros(5) * -1.0, np.sign(M) * 0.0),
     (positions, np.arange(7), np.arange(42).reshape(6, 7) % 5),
     (position_of_nothing, M[0]),
+    (positions_along, M, T),
+    (positions_along, np.where(M > 1, np.nan, M), np.where(T > 0, -0.0, 0.0).astype("f4")),
+    (positions_along, np.arange(42).reshape(6, 7) % 5, np.asfortranarray(T)),
+    (positions_along, M, T[::-1] > 0),
+    (positions_along, np.asfortranarray(M), T.astype(np.uint8)),
+    (positions_along_nothing, M),
+    *(
+        (sums_of_small_integers, (M[0] * 1e3).astype(dtype), (M * 1e4).astype(dtype))
+        for dtype in ("i1", "u1", "i2", "u2", "i4", "u4", "?")
+    ),
     (chosen, M[0], M),
     (chosen, M[0].astype("f4"), M.astype("f4")),
     (chosen, M[0], np.asfortranarray(M)),
@@ -248,14 +280,14 @@ class Writer:
 
     def array(self, rank):
         shape = [self.rng.choice([1, 2, 3, 5, 8, 9, 40]) for _ in range(rank)]
-        dtype = self.rng.choice(["f8", "f8", "f8", "f4", "i8", "c16", "c8"])
+        dtype = self.rng.choice(["f8", "f8", "f8", "f4", "i8", "c16", "c8", "i4", "u1"])
         made = self.values.normal(size=shape) * np.exp(self.values.normal(size=shape) * 3)
-        if dtype == "i8":
-            made = made * 10
+        if dtype[0] in "iu":
+            made = np.clip(made * 10, 0, 250)
         made = made.astype(dtype)
         if dtype.startswith("c"):
             made = made + made[::-1] * made.dtype.type(1j)
-        elif dtype != "i8" and self.rng.random() < 0.2:
+        elif dtype[0] == "f" and self.rng.random() < 0.2:
             made.flat[self.rng.randrange(made.size)] = self.rng.choice([np.nan, np.inf, -0.0, 0.0])
         ways = {
             "as it is": made,

@@ -162,9 +162,11 @@ bool is_left(const HeadObject& head) {
   switch (head.over) {
     case HeadObject::Range:
       return head.left > 0;
+    case HeadObject::Walked:
+      if (!head.walk->is_even()) return false;
+      [[fallthrough]];
     case HeadObject::Array:
     case HeadObject::List:
-    case HeadObject::Walked:
       return head.position < size_of(head);
     case HeadObject::While:
       return true;
@@ -637,6 +639,7 @@ class Run {
     using enum ir::program::Where::Kind;
     Walk walk;
     walk.kind = over.kind;
+    walk.strict = over.strict;
     if (over.count != ir::program::kNone) walk.count = frame_.integer(over.count);
     if (over.start != ir::program::kNone) walk.start = frame_.integer(over.start);
     if (over.step != ir::program::kNone) walk.step = frame_.integer(over.step);

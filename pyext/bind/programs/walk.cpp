@@ -39,6 +39,12 @@ std::int64_t Walk::rounds() const {
   return fewest;
 }
 
+bool Walk::is_even() const {
+  return std::ranges::all_of(parts, [&](const Walk& part) {
+    return part.is_even() && (!strict || part.rounds() == parts[0].rounds());
+  });
+}
+
 Walked Walk::walked() const {
   Walked made;
   switch (kind) {
@@ -84,7 +90,7 @@ py::object Walk::rest(std::int64_t position) const {
     case Kind::Zip: {
       py::tuple all(parts.size());
       for (std::size_t i = 0; i < parts.size(); ++i) all[i] = parts[i].rest(position);
-      return steal(PyObject_CallObject(type(PyZip_Type).ptr(), all.ptr()));
+      return type(PyZip_Type)(*all, py::arg("strict") = strict);
     }
   }
   throw InternalError("a loop over something unknown");
@@ -139,9 +145,10 @@ std::optional<Walk> walk_of_owned(PyObject* iterator, Py_ssize_t owners) {
       steal(PyObject_CallMethod(iterator, "__reduce__", nullptr)).cast<py::tuple>();
   const auto inside = py::reinterpret_borrow<py::tuple>(reduced[1]);
   if (type == &PyZip_Type) {
-    if (reduced.size() != 2 || inside.empty()) return {};  // strict=True, or of nothing
+    if (inside.empty()) return {};
     Walk walk;
     walk.kind = Kind::Zip;
+    walk.strict = reduced.size() > 2;
     for (py::handle part : inside) {
       std::optional<Walk> known = walk_of_owned(part.ptr(), 1);
       if (!known) return {};

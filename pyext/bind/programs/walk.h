@@ -17,9 +17,12 @@ struct Walk {
   py::object items;                             // an array, a list or a tuple
   std::int64_t start = 0, step = 0, count = 0;  // of a range; enumerate: start
   std::vector<Walk> parts;
+  bool strict = false;  // zip: parts of different lengths are an error
 
   // How many rounds there are at this time.
   std::int64_t rounds() const;
+  // Whether no error of Python's is due behind the last one.
+  bool is_even() const;
   numpy_shim::program::Walked walked() const;
   // An iterator from a round on.
   py::object rest(std::int64_t position) const;
