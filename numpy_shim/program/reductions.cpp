@@ -283,8 +283,7 @@ Value Writer::positions(const std::string& name, const Value& v, const Arguments
     else
       guard(compute(Op::Greater, DType::Bool, {all[axis], integer(0)}));
   }
-  if (stay.empty())
-    return numpy_number(DType::Int64, position_of_extreme(largest, array, at, 0));
+  if (stay.empty()) return numpy_number(DType::Int64, position_of_extreme(largest, array, at, 0));
   const Value made = new_array(DType::Int64, stay);
   const std::function<void(std::size_t)> from = [&](std::size_t axis) {
     if (axis < all.size() && !reduced.axes[axis])
@@ -296,8 +295,8 @@ Value Writer::positions(const std::string& name, const Value& v, const Arguments
     Step store;
     store.kind = Step::Kind::Store;
     store.array = made.array;
-    const auto along = static_cast<std::size_t>(std::ranges::find(reduced.axes, true) -
-                                                reduced.axes.begin());
+    const auto along =
+        static_cast<std::size_t>(std::ranges::find(reduced.axes, true) - reduced.axes.begin());
     for (std::size_t other = 0; other < at.size(); ++other)
       if (other != along) store.args.push_back(at[other]);
     store.args.push_back(position_of_extreme(largest, array, at, along));

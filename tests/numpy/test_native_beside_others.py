@@ -131,7 +131,46 @@ def another_array(state, out):
     return n, m
 
 
+def variable_of_its_own(state, out):
+    running = True
+
+    def stop():
+        nonlocal running
+        running = False
+
+    state.stop = stop
+    n = m = 0
+    while running:
+        n += 1
+        m += 2
+    return n, m
+
+
+def variable_of_its_own_inside(state, out):
+    running = True
+
+    def stop():
+        nonlocal running
+        running = False
+
+    state.stop = stop
+    n = m = 0
+    for r in range(3):
+        for _ in range(10**14):
+            if not running:
+                break
+            n += 1
+            m += 2
+        while running:
+            n += 1
+            m += 2
+        out[r] = n
+    return n, m
+
+
 CASES = [
+    variable_of_its_own,
+    variable_of_its_own_inside,
     attribute,
     left_by_break,
     inner_while,
@@ -150,11 +189,13 @@ AGAIN = [in_a_helper, written_in_a_helper]
 class State:
     def __init__(self):
         self.running, self.level = True, 0
+        self.stop = int
         self.flags, self.items, self.grid = np.zeros(1), [0], np.zeros(3)
 
     def change(self, *_):
         global RUNNING
         self.running, self.level, RUNNING = False, 2.5, False
+        self.stop()
         self.flags[0], self.items[0] = 1, 1
         self.grid = np.ones(4, dtype=np.float32)
 
@@ -198,6 +239,28 @@ def test_a_handler_changes_it(function, state):
         check(function, state)
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_variable_of_the_function_around_changes(state):
+    running = True
+
+    def counted(n):
+        while running:
+            n += 1
+        return n
+
+    def stop():
+        nonlocal running
+        running = False
+
+    made = looped(counted)
+    other = threading.Timer(0.5, stop)
+    other.start()
+    with told(eager=True):
+        assert made(0) > 1000
+    (facts,) = (loop.facts for loop in heads.loops_of(made.__code__))
+    assert facts["versions"][0]["native_ns"] > 0
+    other.join()
 
 
 def test_what_changes_all_the_time(state):

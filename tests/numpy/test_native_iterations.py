@@ -119,13 +119,13 @@ def strict(x, y):
 
 
 def strict_inside(x, y):
-    s = n = 0
-    for i in range(3):
+    s = t = 0
+    for _ in range(3):
         for a, (k, b) in zip(x, enumerate(y), strict=True):
             s += a * b + k
         for a, b in zip(x, y, strict=False):
-            n += 1
-    return s, n
+            t += a - b
+    return s, t
 
 
 def strict_while_it_grows(x, y):
@@ -156,7 +156,7 @@ def taken_apart(m):
     (a, b), (c, d) = m, m
     for a, b in m.T:
         s += (a * b).sum()
-    return s, a, b
+    return s, a, b, c, d
 
 
 def taken_out(x, y):

@@ -523,13 +523,26 @@ class Run {
     for (std::size_t i = 0; i < over.parts.size(); ++i) put(over.parts[i], walk.parts[i]);
   }
 
+  // Variables that the loop does not assign: other functions may, those inside this one and around
+  // it.
+  void take_what_others_assign(Variables& variables) const {
+    const Locals locals;
+    for (std::size_t i = 0; i < variables.size(); ++i)
+      if (std::ranges::find(loop_.assigned, static_cast<int>(i)) == loop_.assigned.end())
+        variables[i] = locals.get(loop_.names[i]);
+  }
+
   // Whether what was handed in is still what stands outside.
   bool is_as_entered() const {
     try {
       const auto is_same = [&](const auto& each) {
         return version_.world->value(each.first, entered_).ptr() == each.second;
       };
-      return std::ranges::all_of(outside_, is_same) &&
+      Variables now = entered_;
+      take_what_others_assign(now);
+      return std::ranges::equal(now, entered_,
+                                [](const auto& a, const auto& b) { return a.is(b); }) &&
+             std::ranges::all_of(outside_, is_same) &&
              version_.world->is_current(entered_, given_of);
     } catch (const std::exception&) {
       PyErr_Clear();
@@ -585,6 +598,7 @@ class Run {
   bool leave(const Exit& exit, std::int64_t start) {
     ++version_.exits;
     const bool at_head = exit.statement == loop_.text.statement.number;
+    take_what_others_assign(variables_);
     if (!at_head && !finish_round(exit)) return false;
     const std::int64_t now = steady_ns();
     version_.python_ns += now - start;

@@ -108,6 +108,7 @@ class _Reader:
         self.statements: list[ast.stmt] = []
         self.ways: list[tuple[Step, ...]] = []
         self.way: tuple[Step, ...] = ()
+        self.in_while = False  # inside the loop
 
     # Statements.
 
@@ -157,8 +158,11 @@ class _Reader:
 
     def read_While(self, node: ast.While) -> Node:
         self.look_at_end(node)
+        before, self.in_while = self.in_while, bool(self.way)
         test = self.expression(node.test)
-        return "While", (), test, "", self.block(node, node.body), self.block(node, node.orelse)
+        body = self.block(node, node.body)
+        self.in_while = before
+        return "While", (), test, "", body, self.block(node, node.orelse)
 
     def read_If(self, node: ast.If) -> Node:
         test = self.expression(node.test)
@@ -239,6 +243,9 @@ class _Reader:
 
     def value_Name(self, node: ast.Name) -> Node:
         if node.id in self.local:
+            # In the rest of a round that Python does it is a copy, and might never change.
+            if self.in_while and node.id in self.fixed:
+                raise Unreadable(f"`{node.id}`, which other functions see, in a while", node.lineno)
             return self.local_name(node.id)
         return "Outside", self.outside.setdefault(node.id, len(self.outside))
 
