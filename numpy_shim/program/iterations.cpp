@@ -64,7 +64,8 @@ Writer::Iteration Writer::zipped(const Expr& e) {
       parts.push_back(iteration(part, Place::Inside));
       continue;
     }
-    if (part.parts[0].kind != Expr::Kind::Bool) fail("zip() with another keyword than strict=True");
+    if (part.name != "strict" || part.parts[0].kind != Expr::Kind::Bool)
+      fail("zip() with another keyword than strict=True");
     strict = part.parts[0].integer != 0;
   }
   if (parts.empty()) fail("zip() of nothing");

@@ -272,47 +272,43 @@ Value Writer::positions(const std::string& name, const Value& v, const Arguments
   if (reduced.stay || std::ranges::count(reduced.axes, true) != 1)
     fail("`" + name + "` along several axes");
   const bool largest = name == "argmax";
+  const auto along = std::ranges::find(reduced.axes, true) - reduced.axes.begin();
   const Value array = in_memory(v);
-  const std::vector<Reg> all = lengths_of(array);
+  std::vector<Reg> lengths = lengths_of(array);
   const Reg most = integer(kMostBytes / static_cast<std::int64_t>(ir::size_of(v.dtype)));
-  guard(compute(Op::LessEqual, DType::Bool, {product_of(all), most}));
-  std::vector<Reg> at(all.size(), kNone), stay;
-  for (std::size_t axis = 0; axis < all.size(); ++axis) {
-    if (!reduced.axes[axis])
-      stay.push_back(all[axis]);
-    else
-      guard(compute(Op::Greater, DType::Bool, {all[axis], integer(0)}));
-  }
-  if (stay.empty()) return numpy_number(DType::Int64, position_of_extreme(largest, array, at, 0));
-  const Value made = new_array(DType::Int64, stay);
-  const std::function<void(std::size_t)> from = [&](std::size_t axis) {
-    if (axis < all.size() && !reduced.axes[axis])
-      return for_each_below(all[axis], [&](Reg i) {
-        at[axis] = i;
-        from(axis + 1);
+  guard(compute(Op::LessEqual, DType::Bool, {product_of(lengths), most}));
+  guard(compute(Op::Greater, DType::Bool, {lengths[static_cast<std::size_t>(along)], integer(0)}));
+  lengths.erase(lengths.begin() + along);
+  if (lengths.empty())
+    return numpy_number(DType::Int64, position_of_extreme(largest, array, {}, along));
+  const Value made = new_array(DType::Int64, lengths);
+  std::vector<Reg> index;
+  const std::function<void()> deeper = [&] {
+    if (index.size() < lengths.size())
+      return for_each_below(lengths[index.size()], [&](Reg i) {
+        index.push_back(i);
+        deeper();
+        index.pop_back();
       });
-    if (axis < all.size()) return from(axis + 1);
     Step store;
     store.kind = Step::Kind::Store;
     store.array = made.array;
-    const auto along =
-        static_cast<std::size_t>(std::ranges::find(reduced.axes, true) - reduced.axes.begin());
-    for (std::size_t other = 0; other < at.size(); ++other)
-      if (other != along) store.args.push_back(at[other]);
-    store.args.push_back(position_of_extreme(largest, array, at, along));
+    store.args = index;
+    store.args.push_back(position_of_extreme(largest, array, index, along));
     emit(std::move(store));
   };
-  from(0);
+  deeper();
   return made;
 }
 
 // The first one along an axis, or the first NaN. `index`: of the other axes.
-Reg Writer::position_of_extreme(bool largest, const Value& array, std::vector<Reg> index,
-                                std::size_t axis) {
+Reg Writer::position_of_extreme(bool largest, const Value& array, const std::vector<Reg>& index,
+                                std::ptrdiff_t axis) {
   const Reg at = fresh(DType::Int64), best = fresh(array.dtype);
   const auto element = [&](Reg i) {
-    index[axis] = i;
-    return load(array, index).reg;
+    std::vector<Reg> at = index;
+    at.insert(at.begin() + axis, i);
+    return load(array, at).reg;
   };
   copy(at, integer(0));
   copy(best, element(at));

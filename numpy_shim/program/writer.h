@@ -323,8 +323,8 @@ class Writer {
   Value norm(const Value& v, const Arguments& rest);
   static bool is_position(const std::string& name);
   Value positions(const std::string& name, const Value& v, const Arguments& rest);
-  Reg position_of_extreme(bool largest, const Value& array, std::vector<Reg> index,
-                          std::size_t axis);
+  Reg position_of_extreme(bool largest, const Value& array, const std::vector<Reg>& index,
+                          std::ptrdiff_t axis);
   Reg product_of(const std::vector<Reg>& lengths);
   Value mean_of(const Value& sums, const std::vector<Reg>& lengths, const Reduced& reduced);
 

@@ -128,6 +128,14 @@ def strict_inside(x, y):
     return s, t
 
 
+def not_strict(x, y):
+    s = 0
+    for _ in range(2):
+        for a, b in zip(x, y, strictly=True):
+            s += a * b
+    return s
+
+
 def strict_while_it_grows(x, y):
     s = 0
     for a, b in zip(x, y, strict=True):
@@ -245,7 +253,7 @@ PAIRS = [
 ]
 OF_PAIRS = [
     *(side_by_side, counted_pairs, somebody_has_it, one_iterator_twice, strict, taken_out),
-    *(one_tuple, strict_inside, strict_while_it_grows),
+    *(one_tuple, strict_inside, strict_while_it_grows, not_strict),
 ]
 CASES = [
     *((function, *pair) for function, pair in itertools.product(OF_PAIRS, PAIRS)),
