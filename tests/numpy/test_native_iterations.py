@@ -8,7 +8,9 @@ import itertools
 
 import numpy as np
 import pytest
-from test_native_loops import check, check_native
+import ufuse
+from test_native_loops import alike, check, check_native, told
+from ufuse import _core
 
 
 def counted(x):
@@ -317,3 +319,42 @@ def test_it_is_what_python_does(case):
 )
 def test_they_are_native(function):
     check_native(function, CASES)
+
+
+def counted_up(x, y):
+    s = 0.0
+    for i, v in enumerate(x):
+        if v > y[i]:
+            y[i] += v * 0.5
+        s += y[i]
+    return s, y
+
+
+def rows_side_by_side(x, y):
+    m = np.outer(x[:40], y[:40])
+    s = 0.0
+    for row, v in zip(m, x[:40], strict=True):
+        for k, e in enumerate(row):
+            s += e * v + k
+    return s, m
+
+
+def in_reverse(x, y):
+    z = x * 2
+    for (i, v), w in zip(enumerate(z), reversed(range(len(x))), strict=False):
+        y[w] = v + y[i]
+    return y
+
+
+@pytest.mark.parametrize("operations", [-1, 1, 7, 100])
+@pytest.mark.parametrize("function", [counted_up, rows_side_by_side, in_reverse])
+def test_loops_of_a_call_that_is_traced(function, operations):
+    """Over lazy arrays: the loops go native, or on over real arrays, where tracing stops."""
+    x, y = np.linspace(0.0, 2.0, 1500), np.linspace(1.0, 0.0, 1500)
+    theirs, mine = (x.copy(), y.copy()), (x.copy(), y.copy())
+    expected = function(*theirs)
+    with told(eager=True), _core.most_operations(operations):
+        result = ufuse.jit(function)(*mine)
+    alike([result, *mine], [expected, *theirs])
+    reasons = {note.reason for note in ufuse.jit(function).explain(x.copy(), y.copy()).notes}
+    assert "native_loop" in reasons

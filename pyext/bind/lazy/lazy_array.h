@@ -61,7 +61,10 @@ PyType_Slot index_slot();                                  // of arrays and inte
 void add_index_slots(std::vector<PyType_Slot>& slots);     // lazy_index.cpp
 void add_sequence_slots(std::vector<PyType_Slot>& slots);  // of arrays
 void init_elements();                                      // lazy_index.cpp
-std::vector<PyMethodDef> lazy_methods();                   // lazy_methods.cpp
+// What an iterator over a lazy array's elements goes over that has handed out none yet; null for
+// any other object.
+PyObject* array_of_elements(PyObject* iterator);  // lazy_index.cpp
+std::vector<PyMethodDef> lazy_methods();          // lazy_methods.cpp
 void bind_lazy_array(py::module_& m);
 
 }  // namespace ufuse::pyext

@@ -318,6 +318,12 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
   if (call.take_immediate()) call.session().force({&target, 1});
 }
 
+PyObject* array_of_elements(PyObject* iterator) {
+  if (Py_TYPE(iterator) != the_elements_type) return nullptr;
+  auto* elements = reinterpret_cast<ElementsObject*>(iterator);
+  return elements->at == 0 ? elements->array : nullptr;
+}
+
 void init_elements() {
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(free_elements)},
                                 {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},

@@ -71,8 +71,9 @@ constexpr int kMostLost = 2, kMostTrials = 8;
 struct HeadObject {
   PyObject_HEAD PyObject* loop;
   enum Over : int { Range, Array, List, Walked, Iterator, While } over;
-  PyObject* iterable;          // the range, array, list or iterator
-  std::unique_ptr<Walk> walk;  // Walked: what the iterator goes over
+  PyObject* iterable;  // the range, array, list or iterator
+  // Walked: what the iterator goes over. Iterator: the same, where there are lazy arrays in it.
+  std::unique_ptr<Walk> walk;
   long long next, step, left;  // Range
   Py_ssize_t position;         // Array, List, Walked: how many items have been handed out
   PyObject* lazy;              // Iterator: over this lazy array; else null
@@ -106,6 +107,19 @@ Py_ssize_t size_of(const HeadObject& head) {
   if (head.over == HeadObject::Walked) return head.walk->rounds();
   if (head.over == HeadObject::List) return PyList_GET_SIZE(head.iterable);
   return PyArray_DIM(reinterpret_cast<PyArrayObject*>(head.iterable), 0);
+}
+
+// Whether nobody knows what it goes over.
+bool is_unknown(const HeadObject& head) {
+  return head.over == HeadObject::Iterator && head.lazy == nullptr && head.walk == nullptr;
+}
+
+// How many rounds there will have been after `done` ones, as far as that is known.
+std::int64_t all_rounds(const HeadObject& head, std::int64_t done) {
+  if (head.over == HeadObject::Range) return done + head.left;
+  if (head.walk != nullptr) return head.walk->rounds();
+  if (head.lazy != nullptr) return as_lazy(head.lazy)->array.layout.shape[0];
+  return is_sized(head) ? size_of(head) : done;
 }
 
 HeadObject* head_of(PyObject* self) { return reinterpret_cast<HeadObject*>(self); }
@@ -149,8 +163,8 @@ Entered entered_with(const HeadObject& head, const Variables& variables,
     entered.over.kind = Walked::Kind::Range;
     const long long last = head.left > 0 ? head.next + (head.left - 1) * head.step : head.next;
     entered.over.counts_up = head.next >= 0 && last >= 0;
-  } else if (head.over == HeadObject::Walked) {
-    entered.over = head.walk->walked();
+  } else if (head.walk != nullptr) {
+    entered.over = head.walk->walked(given_of);
   } else if (is_sized(head) || head.lazy != nullptr) {
     entered.over.kind = Walked::Kind::Items;
     entered.over.items = given_of(head.lazy != nullptr ? head.lazy : head.iterable);
@@ -199,28 +213,33 @@ Variables variables_in(const Locals& locals, const LoopState& loop) {
   return variables;
 }
 
-// Where tracing has stopped at the loop, which gives the lazy arrays that there were: the loop goes
-// on over a real array.
-bool goes_on_real(HeadObject& head, const std::optional<std::vector<py::object>>& lazies) {
-  if (!lazies) return false;
+// Where tracing has stopped, the loop goes on over real arrays.
+void make_real(HeadObject& head) {
+  if (head.over == HeadObject::Iterator && head.walk != nullptr) {
+    head.walk->make_real();
+    head.over = HeadObject::Walked;
+  }
   if (head.lazy != nullptr) {
     const py::object real = unwrap_to_read(head.lazy);
     Py_CLEAR(head.lazy);
     Py_SETREF(head.iterable, real.inc_ref().ptr());
     head.over = HeadObject::Array;
   }
-  return true;
+}
+
+// The same where it has stopped at this loop, which gives the lazy arrays that there were.
+bool goes_on_real(HeadObject& head, const std::optional<std::vector<py::object>>& lazies) {
+  if (lazies) make_real(head);
+  return lazies.has_value();
 }
 
 // A loop in a call that is being traced: where it can be a program and is long, tracing stops.
 // False where it goes on.
 bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t rounds) {
-  if (!is_at_traced_code() || (head.over == HeadObject::Iterator && head.lazy == nullptr))
-    return false;
+  if (!is_at_traced_code() || is_unknown(head)) return false;
   const std::int64_t recorded = call.operations() - head.operations;
-  const std::int64_t expected = head.over == HeadObject::Range && rounds > 0
-                                    ? recorded * (rounds + head.left) / rounds
-                                    : recorded;
+  const std::int64_t expected =
+      rounds > 0 ? recorded * all_rounds(head, rounds) / rounds : recorded;
   if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
   const Locals locals;
   const Variables variables = variables_in(locals, loop);
@@ -249,6 +268,7 @@ bool look(HeadObject& head) {
     look_again_after(head, kMostRounds);
     return false;
   }
+  if (!Call::active()) make_real(head);
   const std::int64_t now = steady_ns();
   if (head.counted != 0) {
     loop.python_ns += head.weight * (now - head.counted);
@@ -262,8 +282,7 @@ bool look(HeadObject& head) {
   look_again_after(head,
                    eager ? 0 : std::clamp<std::int64_t>(kLookEach / (round + 1), 1, kMostRounds));
   head.counted = now;
-  if (loop.is_closed || head.is_pythons ||
-      (head.over == HeadObject::Iterator && head.lazy == nullptr)) {
+  if (loop.is_closed || head.is_pythons || is_unknown(head)) {
     if (Call* call = Call::active(); call && is_at_traced_code()) {
       if (!goes_on_real(head, call->stop_at_slow_loop())) return false;
     } else {
@@ -859,8 +878,9 @@ std::unique_ptr<Walk> walk_over(LoopState& loop, PyObject* iterator) {
   std::unique_ptr<Walk> made;
   guard(
       [&] {
-        if (std::optional<Walk> walk = walk_of_iterator(iterator))
-          made = std::make_unique<Walk>(std::move(*walk));
+        std::optional<Walk> walk = walk_of_iterator(iterator);
+        if (walk && !Call::active()) walk->make_real();  // lazy ones of a call that has ended
+        if (walk) made = std::make_unique<Walk>(std::move(*walk));
         return 0;
       },
       0);
@@ -924,7 +944,7 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   if (const Call* call = Call::active()) self->operations = call->operations();
   if (is_while) {
     self->over = HeadObject::While;
-  } else if (self->walk) {
+  } else if (self->walk && !self->walk->is_lazy()) {
     self->over = HeadObject::Walked;
   } else if (PyRange_Check(iterable) && read_range(iterable, *self)) {
     self->over = HeadObject::Range;

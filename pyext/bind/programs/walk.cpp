@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/numpy/numpy_facts.h"
 #include "pyext/bind/programs/boxes.h"
 
@@ -26,6 +28,7 @@ std::int64_t Walk::rounds() const {
     case Kind::Range:
       return count;
     case Kind::Array:
+      if (pyext::is_lazy(items.ptr())) return as_lazy(items.ptr())->array.layout.shape[0];
       return PyArray_DIM(reinterpret_cast<PyArrayObject*>(items.ptr()), 0);
     case Kind::List:
     case Kind::Tuple:
@@ -45,7 +48,16 @@ bool Walk::is_even() const {
   });
 }
 
-Walked Walk::walked() const {
+bool Walk::is_lazy() const {
+  return (items && pyext::is_lazy(items.ptr())) || std::ranges::any_of(parts, &Walk::is_lazy);
+}
+
+void Walk::make_real() {
+  if (items && pyext::is_lazy(items.ptr())) items = unwrap_to_read(items.ptr());
+  for (Walk& part : parts) part.make_real();
+}
+
+Walked Walk::walked(Given (*given_of)(PyObject*)) const {
   Walked made;
   switch (kind) {
     case Kind::Range:
@@ -66,7 +78,7 @@ Walked Walk::walked() const {
       made.kind = Walked::Kind::Zip;
       break;
   }
-  for (const Walk& part : parts) made.parts.push_back(part.walked());
+  for (const Walk& part : parts) made.parts.push_back(part.walked(given_of));
   return made;
 }
 
@@ -122,12 +134,12 @@ std::optional<Walk> walk_of_range(PyObject* range) {
 namespace {
 
 std::optional<Walk> walk_of_items(PyObject* items) {
-  const Given::Kind kind = given_of(items).kind;
+  const Given given = given_of_traced(items);
   Walk walk;
   walk.items = borrow(items);
-  if (kind == Given::Kind::List)
+  if (given.kind == Given::Kind::List)
     walk.kind = Kind::List;
-  else if (kind == Given::Kind::Array && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(items)) > 0)
+  else if (given.kind == Given::Kind::Array && given.rank > 0)
     walk.kind = Kind::Array;
   else
     return {};
@@ -137,6 +149,8 @@ std::optional<Walk> walk_of_items(PyObject* items) {
 // `owners`: who has a reference, if nobody else has.
 std::optional<Walk> walk_of_owned(PyObject* iterator, Py_ssize_t owners) {
   const PyTypeObject* type = Py_TYPE(iterator);
+  if (PyObject* array = array_of_elements(iterator))
+    return Py_REFCNT(iterator) == owners ? walk_of_items(array) : std::nullopt;
   const bool is_known = type == &PyZip_Type || type == &PyEnum_Type || type == &PyRangeIter_Type ||
                         type == &PyListIter_Type || type == &PySeqIter_Type;
   if (!is_known || Py_REFCNT(iterator) != owners) return {};

@@ -14,7 +14,7 @@ namespace ufuse::pyext {
 
 struct Walk {
   ir::program::Over::Kind kind = ir::program::Over::Kind::Range;
-  py::object items;                             // an array, a list or a tuple
+  py::object items;                             // an array, perhaps lazy, a list or a tuple
   std::int64_t start = 0, step = 0, count = 0;  // of a range; enumerate: start
   std::vector<Walk> parts;
   bool strict = false;  // zip: parts of different lengths are an error
@@ -23,7 +23,11 @@ struct Walk {
   std::int64_t rounds() const;
   // Whether no error of Python's is due behind the last one.
   bool is_even() const;
-  numpy_shim::program::Walked walked() const;
+  // `given_of`: what an object is for a program.
+  numpy_shim::program::Walked walked(numpy_shim::program::Given (*given_of)(PyObject*)) const;
+  // Whether it goes over lazy arrays, and puts real ones in their places, once tracing has stopped.
+  bool is_lazy() const;
+  void make_real();
   // An iterator from a round on.
   py::object rest(std::int64_t position) const;
   // Its arrays and lists.
