@@ -1012,3 +1012,38 @@ def members(x, n):
 )
 def test_members_of_what_is_written(x):
     check(members, x, 5, name=__file__)
+
+
+def lives(n, seen):
+    a = np.zeros(1000)
+    seen.append(weakref.ref(a))
+    s = 0.0
+    for i in range(n):
+        s += a[i % 1000]
+    a = None
+    return s, [ref() is None for ref in seen]
+
+
+def lives_in_what_it_goes_over(n, seen):
+    s = 0.0
+    for x in [np.zeros(10) + k for k in range(3)]:
+        seen.append(weakref.ref(x))
+        for i in range(n):
+            s += x[i % 10]
+    for y in np.arange(5.0) + n:
+        s += y
+    for z in np.zeros((3, 4)) + n:
+        seen.append(weakref.ref(z.base))
+    x = y = z = None
+    return s, [ref() is None for ref in seen], x, y, z
+
+
+@pytest.mark.parametrize("function", [lives, lives_in_what_it_goes_over])
+@pytest.mark.parametrize("eager", [False, True])
+def test_nothing_lives_longer_than_in_python(function, eager):
+    """Neither variables nor what a loop has gone over."""
+    expected = function(3000, [])
+    assert all(expected[1])
+    with told(eager=eager):
+        for _ in range(3):
+            alike(looped(function)(3000, []), expected)

@@ -134,6 +134,9 @@ class Locals {
     names.globals = steal(PyFrame_GetGlobals(frame));
     names.builtins = steal(PyFrame_GetBuiltins(frame));
   }
+  ~Locals() { drop_copies(locals_.ptr()); }
+  Locals(const Locals&) = delete;
+  Locals& operator=(const Locals&) = delete;
   Names names;
   py::object get(const py::object& name) const {
     PyObject* value = PyObject_GetItem(locals_.ptr(), name.ptr());

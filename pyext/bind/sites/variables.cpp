@@ -45,8 +45,8 @@ void each_variable(PyFrameObject* frame, const py::object& code, const Visit& vi
   }
 #if PY_VERSION_HEX < 0x030D0000
   if (any_new) PyFrame_LocalsToFast(frame, 0);
-  PyDict_Clear(variables.ptr());  // a copy of the variables, which would keep old values alive
 #endif
+  drop_copies(variables.ptr());
 }
 
 template <class Visit>
@@ -79,6 +79,12 @@ void replace_all(const std::vector<py::object>& lazies) {
 }
 
 }  // namespace
+
+void drop_copies([[maybe_unused]] PyObject* locals) {
+#if PY_VERSION_HEX < 0x030D0000
+  PyDict_Clear(locals);
+#endif
+}
 
 bool is_at_traced_code() {
   PyFrameObject* frame = PyEval_GetFrame();

@@ -9,6 +9,9 @@
 
 namespace ufuse::pyext {
 
+// After the variables of a function that runs have been looked at (PyFrame_GetLocals): where Python
+// has made copies of them, these go, for they would keep old values alive.
+void drop_copies(PyObject* locals);
 // Whether the Python code that runs now has call sites: then no function of the package is between
 // it and the operation that asks.
 bool is_at_traced_code();
