@@ -139,8 +139,8 @@ def positions(v, m):
 def positions_along(m, t):
     for i in range(1, 4):
         a = np.argmax(m, axis=0), m.argmin(axis=1), np.argmin(m[i:], 1), m[:, ::2].argmax(-1)
-        b = t.argmax(axis=1), np.argmin(t, axis=-1), t[0].T.argmax(axis=0), (t * i).argmin(0)
-        m[i] = m[a[0][i]] + a[1][0]
+        b = t.argmax(axis=1), np.argmin(t, axis=-1), t[0].T.argmax(axis=0), (t + t).argmin(0)
+        m[i] = m[a[0][i]] + m[a[1][0] - 7]
     return a, b, m
 
 
@@ -154,7 +154,7 @@ def sums_of_small_integers(v, m):
     for i in range(4):
         a = v.sum(), np.sum(v[i:]), v[:3].prod(), np.prod(v[::2])
         b = m.sum(axis=0), np.sum(m, axis=1, keepdims=True), m[i:].prod(axis=-1), m.sum()
-        c = (m > i).sum(), (m > i).sum(axis=1), (v != 0).sum() + 1
+        c = (m > v).sum(), (m > m[i]).sum(axis=1), (v != m[0]).sum() + 1
     return a, b, c
 
 
