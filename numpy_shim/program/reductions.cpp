@@ -306,9 +306,9 @@ Reg Writer::position_of_extreme(bool largest, const Value& array, const std::vec
                                 std::ptrdiff_t axis) {
   const Reg at = fresh(DType::Int64), best = fresh(array.dtype);
   const auto element = [&](Reg i) {
-    std::vector<Reg> at = index;
-    at.insert(at.begin() + axis, i);
-    return load(array, at).reg;
+    std::vector<Reg> place = index;
+    place.insert(place.begin() + axis, i);
+    return load(array, place).reg;
   };
   copy(at, integer(0));
   copy(best, element(at));

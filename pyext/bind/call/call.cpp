@@ -342,7 +342,6 @@ std::optional<std::vector<py::object>> Call::stop(Reason reason, std::span<PyObj
   calls.recorder = nullptr;
   close();
   show_containers();
-  copies_.retire();
   return make_variables_real(copies_);
 }
 

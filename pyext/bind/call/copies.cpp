@@ -107,7 +107,7 @@ bool Copies::stands_for_original(PyObject* copy) const {
 std::vector<py::object> Copies::changed() const {
   std::vector<py::object> found;
   for (const Row& row : rows_)
-    if (!retired_ && row.is_changed()) found.push_back(row.copy);
+    if (row.is_changed()) found.push_back(row.copy);
   return found;
 }
 
@@ -134,18 +134,15 @@ bool Copies::are_all_found(const References& elsewhere) const {
   });
 }
 
-void Copies::retire() { retired_ = true; }
-
 void Copies::clear() {
   by_copy_.clear();
   by_original_.clear();
-  retired_ = false;
   const auto rows = std::exchange(rows_, {});  // objects that die may run Python code
 }
 
 void Copies::update_originals() {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (retired_ || !rows_[i].is_changed()) continue;
+    if (!rows_[i].is_changed()) continue;
     // Computing may run code that calls this function again.
     Items ours = items_of(rows_[i].copy.ptr()), theirs;
     for (const auto& [key, value] : ours) {

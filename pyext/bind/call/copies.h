@@ -36,8 +36,6 @@ class Copies {
   void note_references();
   // Whether nothing but that and other copies holds a copy, and what `elsewhere` counts.
   bool are_all_found(const References& elsewhere) const;
-  // The function goes on with the originals: no changes are taken over any more.
-  void retire();
   // Forgets all copies; when the call has ended.
   void clear();
   // Changes the copies as the originals were changed. `traced(object)` gives what traced code uses
@@ -45,7 +43,7 @@ class Copies {
   template <class Traced>
   void update_copies(Traced traced) {
     for (Row& row : rows_)
-      if (!retired_ && !row.is_as_given()) row.take_over(traced);
+      if (!row.is_as_given()) row.take_over(traced);
   }
 
  private:
@@ -72,7 +70,6 @@ class Copies {
 
   std::vector<Row> rows_;
   std::unordered_map<PyObject*, std::size_t> by_copy_, by_original_;
-  bool retired_ = false;
 };
 
 }  // namespace ufuse::pyext

@@ -152,6 +152,8 @@ py::object traced(const py::object& steps, bool fast, bool debug, bool waits, co
   auto raised = std::make_unique<Raised>();
   const bool quickly = raised->is(PyExc_KeyboardInterrupt);
   const py::object error = raised->object();
+  // Where tracing has stopped, the function went on with the caller's own containers.
+  const bool has_stopped = Call::stopped() == call.get();
   if (!call->is_open()) call->leave(depth);
   if (call->is_open()) {
     const py::object values = insist(steps.attr("due"), error, raised);
@@ -163,7 +165,7 @@ py::object traced(const py::object& steps, bool fast, bool debug, bool waits, co
       raised = std::make_unique<Raised>();
     }
   }
-  if (raised->is_there() || !error.is_none()) call->show_containers();
+  if (!has_stopped && (raised->is_there() || !error.is_none())) call->show_containers();
   py::object result = insist(steps.attr("conclude"), error, raised);
   call->copies().clear();
   insist(steps.attr("leave"), raised->object(), raised);
