@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/runtime/share.h"
 #include "codegen/schedule/cost.h"
 
 namespace ufuse::codegen {
@@ -211,7 +212,7 @@ bool CompiledGraph::launch(const BoundKernel& kernel, Run& run) const {
     return false;
   }
   rt::Args kernel_args{};
-  kernel_args.threads.count = threads_.choose(kernel.loops.cost_ns, args.watch);
+  kernel_args.threads = team_of(threads_.choose(kernel.loops.cost_ns, args.watch));
   const std::vector<Detour> detours = this->detours(kernel, run, kernel_args.threads.count);
   if (detours.empty()) run.half_written |= writes_lasting(kernel, args);
   run.buffers.clear();

@@ -85,7 +85,7 @@ class Ledger {
   }
 
   // What a call took that was timed; `is_typical`: no loop of it was being compiled meanwhile.
-  // `preparing`: how much of it went into what later calls find done.
+  // `preparing`: how much of it later calls are expected to save.
   void took(const Turn& turn, std::int64_t nanoseconds, bool is_typical, Account& account,
             std::int64_t preparing = 0) {
     const bool won = plain_is_faster();

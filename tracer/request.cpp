@@ -24,6 +24,11 @@ std::vector<ByteRange> written_by(const std::vector<std::shared_ptr<Storage>>& w
   return written;
 }
 
+// Writing an array once and reading another one for it.
+double pass_ns(const Storage& storage) {
+  return kPassByte * static_cast<double>(numpy_shim::bytes_of(storage.layout));
+}
+
 }  // namespace
 
 Session::Storages Session::live() {
@@ -105,6 +110,28 @@ void Session::close_over(Storages& wanted) {
   }
 }
 
+// The live values that a node is made of and that it takes longer to compute again than to store.
+Session::Storages Session::worth_storing(NodeId node) {
+  const std::vector<NodeId> cone = needed({&node, 1});
+  Storages found = live();
+  std::erase_if(found, [&](const auto& s) {
+    return s->memory || s->value == node || is_free(graph_[s->value]) ||
+           !std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value);
+  });
+  std::ranges::sort(found, {}, [](const auto& s) { return s->value.value; });  // operands first
+  std::unordered_set<std::uint32_t> stored;
+  std::erase_if(found, [&](const auto& s) {
+    const std::vector<NodeId> made_of = needed({&s->value, 1});
+    double ns = 0;
+    for (NodeId id : made_of)
+      if (!stored.contains(id.value) && !computed(id)) ns += expected_ns_of(graph_, id);
+    if (ns / host_.threads() < pass_ns(*s)) return true;
+    for (NodeId id : made_of) stored.insert(id.value);
+    return false;
+  });
+  return found;
+}
+
 std::vector<Want> Session::wants_of(const Storages& wanted) const {
   std::vector<Want> wants;
   for (const auto& storage : wanted)
@@ -158,7 +185,7 @@ bool Session::is_long(const Storages& wanted, double times) const {
   for (const auto& storage : wanted) {
     if (!storage->value) continue;
     roots.push_back(storage->value);
-    const double pass = kPassByte * static_cast<double>(numpy_shim::bytes_of(storage->layout));
+    const double pass = pass_ns(*storage);
     ns += pass;
     largest = std::max(largest, pass);
   }
@@ -389,13 +416,19 @@ void Session::overwritten(const ByteRange& range) {
 }
 
 void Session::prune_computed() {
-  if (!std::exchange(holds_more_, false) || computed_.empty()) return;
-  std::vector<NodeId> roots;
-  for (const auto& storage : live()) roots.push_back(storage->value);
-  const std::vector<NodeId> cone = needed(roots);
-  std::erase_if(computed_, [&](const auto& entry) {
+  if (!std::exchange(holds_more_, false) || (computed_.empty() && redone_.empty())) return;
+  const std::vector<NodeId> cone = needed(pending());
+  const auto is_needless = [&](const auto& entry) {
     return !std::ranges::binary_search(cone, entry.first, {}, &NodeId::value);
-  });
+  };
+  std::erase_if(computed_, is_needless);
+  std::erase_if(redone_, is_needless);
+}
+
+std::vector<NodeId> Session::pending() {
+  std::vector<NodeId> nodes;
+  for (const auto& storage : live()) nodes.push_back(storage->value);
+  return nodes;
 }
 
 void Session::force(std::span<const LazyArray> arrays) {
@@ -445,6 +478,7 @@ void Session::restart() {
   params_.clear();
   literals_.clear();
   computed_.clear();
+  redone_.clear();
   masks_.clear();
   stood_.clear();
   sites_.clear();

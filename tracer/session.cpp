@@ -466,6 +466,11 @@ const Want* Session::computed(NodeId node) const {
   return it == computed_.end() ? nullptr : &it->second;
 }
 
+const Want* Session::redone(NodeId node) const {
+  const auto it = redone_.find(node.value);
+  return it == redone_.end() ? nullptr : &it->second;
+}
+
 // A node that may raise a floating-point flag, which its line has reported.
 bool Session::may_warn(NodeId id) const {
   if (id.value < info_.size() && info_[id.value].report_mask == 0) return false;

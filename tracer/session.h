@@ -242,6 +242,15 @@ class Session final : public numpy_shim::Context {
   // Whether a node is the cast of a function's output.
   bool is_output_cast(NodeId node) const { return output_casts_.contains(node.value); }
   const Want* computed(NodeId node) const;
+  // Values that are pending and that NumPy has made in a redo on the way to others. Requests know
+  // nothing of them, or there would be other loops where NumPy stands in; further redos do.
+  const Want* redone(NodeId node) const;
+  void keep_redone(NodeId node, const Layout& layout, const Memory& memory) {
+    redone_[node.value] = {node, layout, memory, nullptr};
+    holds_more_ = true;
+  }
+  // The nodes of all values that are pending.
+  std::vector<NodeId> pending();
   // Each further time that an equal node was asked for, and how many nodes there were then: NumPy
   // would warn every time.
   struct Repeat {
@@ -329,6 +338,7 @@ class Session final : public numpy_shim::Context {
   std::vector<NodeId> needed(std::span<const NodeId> roots) const;
   std::vector<ByteRange> reads(const std::vector<NodeId>& cone) const;
   void close_over(Storages& wanted);
+  Storages worth_storing(NodeId node);
   std::vector<Want> wants_of(const Storages& wanted) const;
   std::vector<Want> dead_sinks(const std::vector<Want>& wants) const;
   std::vector<Want> last_readers(const std::vector<Want>& wants,
@@ -392,6 +402,7 @@ class Session final : public numpy_shim::Context {
   // Nodes that stand in memory, as long as something pending needs them, or the operation that
   // computed them, which has asked for them before.
   std::unordered_map<std::uint32_t, Want> computed_;
+  std::unordered_map<std::uint32_t, Want> redone_;
   bool holds_more_ = false;                  // than what something pending needs
   std::unordered_set<std::uint64_t> sites_;  // where pending operations stand
   bool behind_ = false;     // something is due that stands before a write which is done

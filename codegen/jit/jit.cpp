@@ -1,6 +1,6 @@
-// The order of looking: memory, disk, compiler; single flight for equal sources; what a fork
-// changes. The machinery itself stands in builders.cpp, health.cpp, cache.cpp, toolchain.cpp and
-// loader.cpp.
+// The order of looking: memory, disk, compiler; single flight for equal sources; what is compiled
+// together; what a fork changes. The machinery itself stands in builders.cpp, health.cpp,
+// cache.cpp, toolchain.cpp and loader.cpp.
 #include "codegen/jit/jit.h"
 
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -156,10 +157,11 @@ class Jit::State {
  private:
   // One source text.
   struct Work {
-    Work(std::string text, BuildMode m) : source(std::move(text)), mode(m) {}
+    Work(std::string text, BuildMode m, Urgency u) : source(std::move(text)), mode(m), urgency(u) {}
 
     const std::string source;
     const BuildMode mode;
+    const Urgency urgency;
     std::promise<Built> promise;
     const std::shared_future<Built> future = promise.get_future().share();
     std::atomic<std::shared_ptr<const Kernel>> kernel;  // once built
@@ -190,7 +192,7 @@ class Jit::State {
       job->used = ++clock_;
       return {std::move(job), false};
     }
-    job = std::make_shared<Work>(source, mode);
+    job = std::make_shared<Work>(source, mode, urgency);
     job->used = ++clock_;
     try {
       if (ending_) throw ending();
@@ -204,6 +206,7 @@ class Jit::State {
           std::string("no thread for compiling in the background: ") + error.what())));
       return {std::move(job), true};
     }
+    queued_.push_back(job);
     kernels_.emplace(std::move(key), job);
     if (kernels_.size() > kMaxKernels) forget_oldest();
     return {std::move(job), true};
@@ -222,31 +225,129 @@ class Jit::State {
     return CompileError("the kernel was not compiled because the program is ending");
   }
 
-  void run(const Job& job) {
-    const Clock::time_point start = Clock::now();
-    job->stage = Work::LookedFor;
-    try {
-      if (cancel_.pulled()) throw ending();
-      Built built = load_or_compile(*job);
-      built.milliseconds = milliseconds_since(start);
-      {
-        const std::lock_guard lock(mutex_);
-        if (built.origin == Origin::Compiled) {
-          ++stats_.compiled;
-          stats_.compile_ms += built.milliseconds;
-        } else {
-          ++stats_.disk_hits;
-        }
-      }
-      job->kernel.store(built.kernel);
-      job->promise.set_value(std::move(built));
-    } catch (const CompilerTrouble&) {
-      forget(job);  // who asks again is not given this answer
-      job->promise.set_exception(std::current_exception());
-    } catch (...) {
-      count(&JitStats::failed);
-      job->promise.set_exception(std::current_exception());
+  // What a builder does for a job that was posted.
+  void run(const Job& posted) {
+    std::vector<Job> jobs;
+    const auto alone = [](const Job& job) { return std::span<const Job, 1>(&job, 1); };
+    if (answered(alone(posted), [&](Health::Use&) {
+          jobs = take(posted);
+          return false;
+        }))
+      return;
+    std::erase_if(jobs, [&](const Job& job) { return answered_from_disk(alone(job)); });
+    if (jobs.size() > 1 && answered_by_compiler(jobs)) return;
+    for (const Job& job : jobs) answered_by_compiler(alone(job));
+  }
+
+  // The job, and others that wait for a builder and that the compiler can be given with it. None
+  // when another builder has taken it with a job of its own.
+  std::vector<Job> take(const Job& posted) {
+    // Compilers take as long to start, and to read the preamble, as for a short loop.
+    constexpr std::size_t kMost = 8, kShort = 6'000;
+    std::vector<Job> taken;
+    taken.reserve(kMost);
+    const std::lock_guard lock(mutex_);
+    if (std::erase(queued_, posted) == 0) return {};
+    taken.push_back(posted);
+    const auto fits = [&](const Job& job) {
+      return job->source.size() <= kShort && job->mode == posted->mode &&
+             job->urgency == posted->urgency;
+    };
+    if (fits(posted)) {
+      // The other builders get their part of those that wait.
+      const auto waiting = static_cast<std::size_t>(std::ranges::count_if(queued_, fits));
+      const std::size_t most = std::min(kMost, 1 + waiting / builders_here());
+      std::erase_if(queued_, [&](const Job& job) {
+        if (taken.size() >= most || !fits(job)) return false;
+        taken.push_back(job);
+        return true;
+      });
     }
+    for (const Job& job : taken) job->stage = Work::LookedFor;
+    return taken;
+  }
+
+  // Whether `step` has answered the jobs. What it throws answers them as well.
+  template <class Step>
+  bool answered(std::span<const Job> jobs, const Step& step) {
+    try {
+      Health::Use use(health_);
+      try {
+        if (cancel_.pulled()) throw ending();
+        return step(use);
+      } catch (const CompilerRefused&) {
+        throw;
+      } catch (const CompilerTrouble& error) {
+        use.met_trouble(first_line(error.what()));
+        throw;
+      } catch (const CompileError&) {
+        use.worked();  // the source is at fault
+        throw;
+      }
+    } catch (const CompilerTrouble&) {
+      for (const Job& job : jobs) {
+        forget(job);  // who asks again is not given this answer
+        refuse(job);
+      }
+    } catch (...) {
+      for (const Job& job : jobs) {
+        count(&JitStats::failed);
+        refuse(job);
+      }
+    }
+    return true;
+  }
+
+  // In a handler of the exception that is the answer, unless the job has one.
+  static void refuse(const Job& job) {
+    try {
+      job->promise.set_exception(std::current_exception());
+    } catch (const std::future_error&) {
+    }
+  }
+
+  void answer(const Job& job, Built built) {
+    {
+      const std::lock_guard lock(mutex_);
+      const bool is_compiled = built.origin == Origin::Compiled;
+      ++(is_compiled ? stats_.compiled : stats_.disk_hits);
+      if (is_compiled) stats_.compile_ms += built.milliseconds;
+    }
+    job->kernel.store(built.kernel);
+    job->promise.set_value(std::move(built));
+  }
+
+  bool answered_from_disk(std::span<const Job, 1> jobs) {
+    const Clock::time_point start = Clock::now();
+    return answered(jobs, [&](Health::Use& use) {
+      const Job& job = jobs[0];
+      std::shared_ptr<const Kernel> kernel = read(known_by_text(job, toolchain(use)));
+      if (kernel) answer(job, {std::move(kernel), Origin::Disk, milliseconds_since(start)});
+      return kernel != nullptr;
+    });
+  }
+
+  bool answered_by_compiler(std::span<const Job> jobs) {
+    const Clock::time_point start = Clock::now();
+    for (const Job& job : jobs) job->stage = Work::Compiled;
+    return answered(jobs, [&](Health::Use& use) {
+      const Toolchain& tools = toolchain(use);
+      use.begin();
+      std::vector<std::shared_ptr<const Kernel>> kernels;
+      try {
+        kernels = compile(tools, jobs);
+      } catch (const CompilerTrouble&) {
+        throw;
+      } catch (const CompileError&) {
+        if (jobs.size() == 1 || cancel_.pulled()) throw;
+        return false;  // one of them is at fault
+      }
+      use.worked();
+      const double each = milliseconds_since(start) / static_cast<double>(jobs.size());
+      for (std::size_t i = 0; i < jobs.size(); ++i)
+        answer(jobs[i], {std::move(kernels[i]), Origin::Compiled, each});
+      return true;
+    });
   }
 
   void forget(const Job& job) {
@@ -276,52 +377,96 @@ class Jit::State {
     return *toolchain_;
   }
 
-  Built load_or_compile(const Work& job) {
-    Health::Use use(health_);
-    try {
-      Built built = load_or_compile(job, use);
-      if (built.origin == Origin::Compiled) use.worked();
-      return built;
-    } catch (const CompilerRefused&) {
-      throw;
-    } catch (const CompilerTrouble& error) {
-      use.met_trouble(first_line(error.what()));
-      throw;
-    } catch (const CompileError&) {
-      use.worked();  // the source is at fault
-      throw;
-    }
+  // ---- Entries of the disk cache: a library, or which source of which library a kernel is ----
+
+  std::string preamble_of(std::span<const Job> jobs) const {
+    const bool halves = std::ranges::any_of(
+        jobs, [](const Job& job) { return job->source.find("rt::f16") != std::string::npos; });
+    return config_.preamble + (halves ? config_.half : "");
   }
 
-  Built load_or_compile(const Work& job, Health::Use& use) {
-    const bool halves = job.source.find("rt::f16") != std::string::npos;
-    const std::string text = config_.preamble + (halves ? config_.half : "") + job.source;
-    const Toolchain& tools = toolchain(use);
-    const std::string known_by =
-        "ufuse kernel 2\n" + tools.identity() + "\n" + key_of(text, job.mode);
-    const CacheKey key(known_by);
-    const std::vector<std::string> parents = work_parents(environment_, store_);
-    if (const std::optional<std::string> object = store_.read(key)) {
-      try {
-        return {std::make_shared<const Kernel>(*object, mark_of(key), parents), Origin::Disk, 0};
-      } catch (const CompileError&) {
-        // A sound entry that cannot be loaded here: compile as if it were absent.
-      }
-    }
-    job.stage = Work::Compiled;
-    use.begin();
-    std::call_once(swept_, [&] { std::ranges::for_each(parents, remove_left_work_folders); });
-    return {compile(tools, job, Kernel::marked(mark_of(key)) + text, key, parents, cancel_),
-            Origin::Compiled, 0};
+  // All that a kernel's machine code depends on.
+  std::string known_by_text(const Job& job, const Toolchain& tools) const {
+    return "ufuse kernel 3\n" + tools.identity() + "\n" +
+           key_of(preamble_of(std::span(&job, 1)) + job->source, job->mode);
   }
 
-  // What a kernel is known by once it is loaded.
+  // What a library is known by once it is loaded.
   static std::string mark_of(const CacheKey& key) { return key.hash.hex(); }
 
-  std::shared_ptr<const Kernel> compile(const Toolchain& tools, const Work& job,
-                                        const std::string& text, const CacheKey& key,
-                                        const std::vector<std::string>& parents,
-                                        const Cancel& cancel) {
+  // Null: it is not there, or cannot be loaded here; to be compiled as if it were absent.
+  std::shared_ptr<const Kernel> read(const std::string& known_by) {
+    const CacheKey key(known_by);
+    const std::optional<std::string> entry = store_.read(key);
+    if (!entry) return nullptr;
+    const std::vector<std::string> parents = work_parents(environment_, store_);
+    try {
+      const auto [source, library] = split_reference(*entry);
+      if (library.empty())
+        return std::make_shared<const Kernel>(
+            std::make_shared<const Library>(*entry, mark_of(key), parents), 0);
+      const CacheKey shared(library);
+      {
+        const std::lock_guard lock(mutex_);
+        if (auto loaded = libraries_[library].lock())
+          return std::make_shared<const Kernel>(std::move(loaded), source);
+      }
+      const std::optional<std::string> object = store_.read(shared);
+      if (!object) return nullptr;
+      auto loaded = std::make_shared<const Library>(*object, mark_of(shared), parents);
+      const std::lock_guard lock(mutex_);
+      std::erase_if(libraries_, [](const auto& item) { return item.second.expired(); });
+      libraries_[library] = loaded;
+      return std::make_shared<const Kernel>(std::move(loaded), source);
+    } catch (const CompileError&) {
+      return nullptr;
+    }
+  }
+
+  // An entry of a kernel that was compiled with others.
+  static constexpr std::string_view kReference = "source ";
+  static std::string reference(std::size_t source, const std::string& library) {
+    return std::string(kReference) + static_cast<char>('0' + source) + library;
+  }
+  // Which source of which library; no library: the entry is one itself.
+  static std::pair<std::size_t, std::string> split_reference(const std::string& entry) {
+    if (!entry.starts_with(kReference) || entry.size() <= kReference.size()) return {0, ""};
+    return {static_cast<std::size_t>(entry[kReference.size()] - '0'),
+            entry.substr(kReference.size() + 1)};
+  }
+
+  // ---- Compiling ----
+
+  std::vector<std::shared_ptr<const Kernel>> compile(const Toolchain& tools,
+                                                     std::span<const Job> jobs) {
+    std::vector<std::string> known_by;
+    std::vector<std::string_view> sources;
+    for (const Job& job : jobs) {
+      known_by.push_back(known_by_text(job, tools));
+      sources.push_back(job->source);
+    }
+    std::string library = known_by[0];
+    if (jobs.size() > 1) {
+      library = "ufuse library 3\n";
+      for (const std::string& each : known_by) library += mark_of(CacheKey(each)) + "\n";
+    }
+    const CacheKey key(library);
+    const std::vector<std::string> parents = work_parents(environment_, store_);
+    std::call_once(swept_, [&] { std::ranges::for_each(parents, remove_left_work_folders); });
+    const auto loaded =
+        build(tools, jobs[0]->mode, Library::text_of(mark_of(key), preamble_of(jobs), sources), key,
+              parents);
+    std::vector<std::shared_ptr<const Kernel>> kernels;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      kernels.push_back(std::make_shared<const Kernel>(loaded, i));
+      if (jobs.size() > 1) store_.put(CacheKey(known_by[i]), reference(i, library));
+    }
+    return kernels;
+  }
+
+  std::shared_ptr<const Library> build(const Toolchain& tools, BuildMode mode,
+                                       const std::string& text, const CacheKey& key,
+                                       const std::vector<std::string>& parents) {
     std::optional<CompileError> first;
     bool trouble = false;
     std::string built;
@@ -331,7 +476,7 @@ class Jit::State {
         if (!folder) throw CompileError(folder.trouble() + ": " + kNotWritten);
         built = folder.path() + "/kernel.cpp";
         if (!write_file(built, text)) throw CompileError(parent + ": " + kNotWritten);
-        return compile_in(folder.path(), tools, job.mode, key, parents, cancel);
+        return build_in(folder.path(), tools, mode, key, parents);
       } catch (const CompileError& error) {
         const bool hopeless = !is_about_the_disk(error);
         if (!first || hopeless) {
@@ -341,35 +486,34 @@ class Jit::State {
         if (hopeless) break;
       }
     }
-    if (cancel.pulled()) throw ending();
+    if (cancel_.pulled()) throw ending();
     const CompileError told = explained(*first, text, built, tools);
     if (trouble) throw CompilerTrouble(told.what(), told.output(), told.source_path());
     throw told;
   }
 
-  std::shared_ptr<const Kernel> compile_in(const std::string& folder, const Toolchain& tools,
-                                           BuildMode mode, const CacheKey& key,
-                                           const std::vector<std::string>& parents,
-                                           const Cancel& cancel) {
-    const std::string library = folder + "/kernel.so";
+  std::shared_ptr<const Library> build_in(const std::string& folder, const Toolchain& tools,
+                                          BuildMode mode, const CacheKey& key,
+                                          const std::vector<std::string>& parents) {
+    const std::string path = folder + "/kernel.so";
     std::string object;
     const auto loaded = [&] {
-      object = read_file(library).value_or("");
-      return std::make_shared<const Kernel>(object, mark_of(key), parents);
+      object = read_file(path).value_or("");
+      return std::make_shared<const Library>(object, mark_of(key), parents);
     };
-    tools.build(folder, mode, cancel);
-    std::shared_ptr<const Kernel> kernel;
+    tools.build(folder, mode, cancel_);
+    std::shared_ptr<const Library> library;
     try {
-      kernel = loaded();
+      library = loaded();
     } catch (const CompileError&) {
       // Perhaps a symbol of a library that only the driver links.
       if (!tools.direct()) throw;
-      unlink(library.c_str());
-      tools.build_by_driver(folder, mode, cancel);
-      kernel = loaded();
+      unlink(path.c_str());
+      tools.build_by_driver(folder, mode, cancel_);
+      library = loaded();
     }
     store_.put(key, object);
-    return kernel;
+    return library;
   }
 
   // The error with the compiler's words, and the source in a file that stays.
@@ -413,6 +557,9 @@ class Jit::State {
 
   mutable std::mutex mutex_;  // of all below but the builders
   std::unordered_map<std::string, Job> kernels_;
+  std::vector<Job> queued_;  // not taken by a builder yet
+  // Read from the disk, by their keys' texts.
+  std::unordered_map<std::string, std::weak_ptr<const Library>> libraries_;
   std::uint64_t clock_ = 0;
   JitStats stats_;
   Builders builders_{builders_here(), kMaxWaiting};  // last: they use all of the above

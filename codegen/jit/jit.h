@@ -41,7 +41,9 @@ struct JitConfig {
 struct Built {
   std::shared_ptr<const Kernel> kernel;
   Origin origin = Origin::Compiled;
-  double milliseconds = 0;  // from the call of get to the function pointer
+  // From the call of get to the function pointer; else what the build took, or its part of the
+  // build of several.
+  double milliseconds = 0;
 };
 
 // Data for explain and the logs; monotonic within one process.

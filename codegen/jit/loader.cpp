@@ -1,4 +1,4 @@
-// dlopen, and which libomp a kernel's OpenMP calls go to.
+// dlopen, which takes files for one by their names and numbers.
 #include "codegen/jit/loader.h"
 
 #include <dlfcn.h>
@@ -16,15 +16,9 @@
 namespace ufuse::codegen {
 namespace {
 
-// Deep binding: the kernel's OpenMP calls go to the libomp it is linked with, also where another
-// library has put libgomp into the global scope. Sanitizers refuse it.
-#if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-constexpr int kMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-#else
-constexpr int kMode = RTLD_NOW | RTLD_LOCAL;
-#endif
-
 constexpr const char* kMark = "ufuse_mark";
+
+std::string entry_name(std::size_t source) { return "ufuse_kernel_" + std::to_string(source); }
 
 std::string loader_words() {
   const char* words = dlerror();
@@ -51,7 +45,7 @@ std::string new_name_of(int fd) {
 
 // A handle, or null and why not.
 void* load(const std::string& path, const std::string& mark, std::string& words) {
-  void* const handle = dlopen(path.c_str(), kMode);
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     words = loader_words();
     return nullptr;
@@ -79,8 +73,8 @@ void* load_from_folder(const std::string& parent, std::string_view object, const
 
 }  // namespace
 
-Kernel::Kernel(std::string_view object, const std::string& mark,
-               const std::vector<std::string>& folders) {
+Library::Library(std::string_view object, const std::string& mark,
+                 const std::vector<std::string>& folders) {
   const NoFork guard;
   std::string words, others;
   handle_ = load_from_memory(object, mark, words);
@@ -90,21 +84,33 @@ Kernel::Kernel(std::string_view object, const std::string& mark,
   }
   if (words.empty()) words = others;
   if (!handle_) throw CompileError("a compiled kernel cannot be loaded: " + words, words);
-  entry_ = reinterpret_cast<rt::Entry>(dlsym(handle_, "ufuse_kernel"));
-  if (!entry_) {
-    words = loader_words();
-    dlclose(handle_);
-    throw CompileError("a compiled kernel has no entry point: " + words, words);
-  }
 }
 
-Kernel::~Kernel() {
+Library::~Library() {
   const NoFork guard;
   dlclose(handle_);
 }
 
-std::string Kernel::marked(const std::string& mark) {
-  return "extern \"C\" const char " + std::string(kMark) + "[] = \"" + mark + "\";\n";
+rt::Entry Library::entry(std::size_t source) const {
+  const NoFork guard;
+  if (void* const found = dlsym(handle_, entry_name(source).c_str()))
+    return reinterpret_cast<rt::Entry>(found);
+  const std::string words = loader_words();
+  throw CompileError("a compiled kernel has no entry point: " + words, words);
+}
+
+std::string Library::text_of(const std::string& mark, std::string_view preamble,
+                             const std::vector<std::string_view>& sources) {
+  std::string text = "extern \"C\" const char " + std::string(kMark) + "[] = \"" + mark + "\";\n";
+  text += preamble;
+  const bool several = sources.size() > 1;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    text += "\n#define ufuse_kernel " + entry_name(i) + "\n";
+    if (several) text += "#pragma GCC push_options\nnamespace source" + std::to_string(i) + " {\n";
+    text += sources[i];
+    if (several) text += "\n}\n#pragma GCC pop_options\n#undef ufuse_kernel\n";
+  }
+  return text;
 }
 
 }  // namespace ufuse::codegen

@@ -19,8 +19,6 @@
 #include "codegen/jit/words.h"
 #include "ir/support/error.h"
 
-extern "C" int omp_get_max_threads();
-
 namespace ufuse::codegen {
 namespace {
 
@@ -126,8 +124,18 @@ std::string file_identity(const std::string& path) {
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-bool is_libomp(std::string_view path) {
-  return base_name(path).starts_with("libomp") || base_name(path).starts_with("libiomp");
+// The C library's mathematics, which NumPy and ufuse use as well; empty where it has no file of its
+// own.
+std::string find_libm() {
+  std::string found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* result) {
+        if (!base_name(object->dlpi_name).starts_with("libm.so")) return 0;
+        *static_cast<std::string*>(result) = object->dlpi_name;
+        return 1;
+      },
+      &found);
+  return found;
 }
 
 std::string how_it_ended(const Finished& run, milliseconds timeout) {
@@ -168,29 +176,11 @@ bool made_something(const std::string& file) {
 
 }  // namespace
 
-std::string find_openmp() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(&omp_get_max_threads), &info) && info.dli_fname &&
-      is_libomp(info.dli_fname))
-    return info.dli_fname;
-  // Another OpenMP library stood in front in the global scope; libomp is in the process all the
-  // same, since we link to it.
-  std::string found;
-  dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void* result) {
-        if (!is_libomp(object->dlpi_name)) return 0;
-        *static_cast<std::string*>(result) = object->dlpi_name;
-        return 1;
-      },
-      &found);
-  return found.empty() ? UFUSE_LIBOMP : found;
-}
-
 Toolchain::Toolchain(Toolchain&& other) noexcept
     : environment_(std::move(other.environment_)),
       driver_(std::move(other.driver_)),
       is_clang_(other.is_clang_),
-      openmp_(std::move(other.openmp_)),
+      libm_(std::move(other.libm_)),
       version_(std::move(other.version_)),
       target_(std::move(other.target_)),
       compile_(std::move(other.compile_)),
@@ -244,17 +234,16 @@ Toolchain Toolchain::find(const std::optional<std::string>& requested,
 }
 
 void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
-  openmp_ = find_openmp();
+  libm_ = find_libm();
   Argv flags(kFlags.begin(), kFlags.end());
-  const std::string key = "ufuse toolchain 2\n" + join(driver_, '\x1f') + "\n" +
+  const std::string key = "ufuse toolchain 3\n" + join(driver_, '\x1f') + "\n" +
                           file_identity(driver_[0]) + "\n" + join(flags) + "\n" + cpu_identity();
   std::optional<std::string> known = memo ? memo->read(key) : std::nullopt;
   if (!known || !from_memo(*known)) {
     // "-###" says which programs would run; `-march=native` stands there as this CPU's features.
     Argv ask = driver_;
     append(ask, flags);
-    append(ask, {"-fopenmp", "-shared", "-nostdlib", "-###", "-x", "c++", "/dev/null", "-o",
-                 "kernel.so"});
+    append(ask, {"-shared", "-nostdlib", "-###", "-x", "c++", "/dev/null", "-o", "kernel.so"});
     const Finished run = run_pipeline({ask}, environment_, timeout_, cancel);
     if (run.kind != Finished::Ok) throw_error(driver_[0], run, timeout_);
     read_driver(run.output);
@@ -264,7 +253,7 @@ void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
   for (const Effort effort : {Effort::Full, Effort::Little})
     append(flags, flags_for({.effort = effort}, is_clang_));
   identity_ = version_ + "\n" + target_ + "\n" + join(flags) + "\n" + file_identity(driver_[0]) +
-              "\n" + file_identity(openmp_) + "\n" + cpu_identity();
+              "\n" + cpu_identity();
   description_ = version_ + " (" + join(driver_) + ")";
 }
 
@@ -334,7 +323,8 @@ Finished Toolchain::run_direct(const std::string& folder, BuildMode mode,
   append(compile, flags_for(mode, is_clang_));
   append(compile, {folder + "/kernel.cpp", "-o", "-"});
   append(assemble, {"-o", object, "--"});
-  append(link, {"-o", library, object, openmp_});
+  append(link, {"-o", library, object});
+  if (!libm_.empty()) append(link, {"--as-needed", libm_});
   Finished run = run_pipeline({compile, assemble}, environment_, timeout_, &cancel);
   if (run.kind == Finished::Ok) run = run_pipeline({link}, environment_, timeout_, &cancel);
   return run;
@@ -367,13 +357,11 @@ void Toolchain::build_by_driver(const std::string& folder, BuildMode mode,
   Argv argv = driver_;
   append(argv, Argv(kFlags.begin(), kFlags.end()));
   append(argv, flags_for(mode, is_clang_));
-  // clang -fopenmp would look for a libomp of its own, so only its compiler proper is told.
-  append(argv, is_clang_ ? Argv{"-Xclang", "-fopenmp"} : Argv{"-fopenmp"});
-  append(argv, {"-shared", folder + "/kernel.cpp", "-o", library, "-Wl,--as-needed", openmp_});
+  append(argv, {"-shared", folder + "/kernel.cpp", "-o", library});
   // The C++ library stays out: kernels need nothing of it, and a compiler that links a copy of it
-  // into each shared object would bring a second one into the process. So does g++'s own OpenMP
-  // library.
-  append(argv, is_clang_ ? Argv{"-nostdlib++"} : Argv{"-nodefaultlibs", "-lm", "-lgcc", "-lc"});
+  // into each shared object would bring a second one into the process.
+  append(argv,
+         is_clang_ ? Argv{"-nostdlib++", "-lm"} : Argv{"-nodefaultlibs", "-lm", "-lgcc", "-lc"});
   const Finished run = run_pipeline({argv}, environment_, timeout_, &cancel, folder);
   if (run.kind != Finished::Ok) throw_error(kCompiler, run, timeout_);
   if (!made_something(library))

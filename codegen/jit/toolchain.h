@@ -26,6 +26,7 @@ enum class Effort { Full, Little };
 struct BuildMode {
   Numerics numerics = Numerics::Exact;
   Effort effort = Effort::Full;
+  bool operator==(const BuildMode&) const = default;
 };
 
 class Toolchain {
@@ -38,7 +39,7 @@ class Toolchain {
                         const Cancel* cancel);
   Toolchain(Toolchain&& other) noexcept;
 
-  // Everything about compiler, flags, CPU and libomp that the machine code depends on.
+  // Everything about compiler, flags and CPU that the machine code depends on.
   const std::string& identity() const { return identity_; }
   // In words: "g++ 12.2.0 (/usr/bin/g++)".
   const std::string& description() const { return description_; }
@@ -60,7 +61,7 @@ class Toolchain {
   Environment environment_;
   Argv driver_;  // g++ or clang++, with the words that came with it
   bool is_clang_ = false;
-  std::string openmp_;   // path of libomp
+  std::string libm_;     // path of the C library's mathematics
   std::string version_;  // "gcc version 12.2.0 ..."
   std::string target_;   // what the driver said it would run, without file names
   Argv compile_, assemble_,
@@ -69,8 +70,5 @@ class Toolchain {
   std::chrono::milliseconds timeout_{};
   mutable std::atomic<bool> direct_{false};
 };
-
-// The libomp of this process; else the one ufuse was built with.
-std::string find_openmp();
 
 }  // namespace ufuse::codegen

@@ -33,9 +33,16 @@ struct Watch {
   bool given_up;  // the results are anything
 };
 
+// What a loop does for the indices [lo, hi); `loop` is what it needs. Returns the bits raised.
+using LoopPart = unsigned (*)(const void* loop, Index lo, Index hi);
+
 struct Threads {
-  int count;               // the most that may be used; 1: no OpenMP call is made
-  Watch* watch = nullptr;  // null: the loop is short, and runs in one piece
+  int count;     // the most that may be used; 1: no OpenMP call is made
+  Watch* watch;  // null: the loop is short, and runs in one piece
+  // Runs a loop over [0, n), n > 0, cut between threads, and into pieces, at multiples of `grain`.
+  // Returns the bits of all of them. A function of ufuse's own, and not part of each kernel's
+  // text: what OpenMP needs takes compilers as long as a short loop.
+  unsigned (*share)(const Threads& threads, Index n, Index grain, LoopPart part, const void* loop);
 };
 
 struct Args {

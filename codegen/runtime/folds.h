@@ -61,7 +61,8 @@ inline T sum(T acc, Index n, Index chunk, const F& f) {
                             [&](Index lo, Index m) { return pairwise_leaf<Sum>(lo, m, f); });
 }
 template <class T, class F>
-inline T parallel_sum(T acc, Index n, Index chunk, const F& f, Threads threads, Flags& flags) {
+inline T parallel_sum(T acc, Index n, Index chunk, const F& f, const Threads& threads,
+                      Flags& flags) {
   using Sum = typename Term<T>::type;
   flags.add(
       parallel_pairwise<Sum>(threads, acc, n, chunk, 64 * kLeaf<Sum>,
@@ -76,7 +77,7 @@ inline T sum_blocks(T acc, Index n, Index chunk, const F& f, Flags& flags) {
                                                [&](Index lo, Index m) { return f(lo, m, flags); });
 }
 template <class T, Index kBlock, class F>
-inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, Threads threads,
+inline T parallel_sum_blocks(T acc, Index n, Index chunk, const F& f, const Threads& threads,
                              Flags& flags) {
   using Sum = typename Term<T>::type;
   flags.add(parallel_pairwise<Sum>(
@@ -101,7 +102,7 @@ inline T fold(T acc, Index n, const F& f, const G& op) {
   return acc;
 }
 template <class T, class F, class G>
-inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, Threads threads,
+inline T parallel_fold(T acc, Index n, const F& f, const G& op, T identity, const Threads& threads,
                        Flags& flags) {
   T part[kPieces];
   const Index pieces = piece_count(n);
@@ -129,7 +130,7 @@ inline bool any_or_all(Index lo, Index hi, const F& f) {
   return (found != 0) != kAll;
 }
 template <bool kAll, bool kStop, class F>
-inline bool parallel_any_or_all(Index n, const F& f, Threads threads, Flags& flags) {
+inline bool parallel_any_or_all(Index n, const F& f, const Threads& threads, Flags& flags) {
   bool known = kAll;  // read and written by all threads, only ever towards the answer
   const Index pieces = piece_count(n);
   flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
@@ -262,7 +263,7 @@ class Extremum {
     range(0, n, f);
   }
   template <class F>
-  void parallel_run(Index n, const F& f, Threads threads, Flags& flags) {
+  void parallel_run(Index n, const F& f, const Threads& threads, Flags& flags) {
     Extremum part[kPieces];
     const Index pieces = piece_count(n);
     flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {
@@ -341,7 +342,7 @@ inline Index arg_extremum(Index n, const F& f) {
   return position(at, n - at < kStep ? n : at + kStep, f, best);
 }
 template <class T, bool kMax, class F>
-inline Index parallel_arg_extremum(Index n, const F& f, Threads threads, Flags& flags) {
+inline Index parallel_arg_extremum(Index n, const F& f, const Threads& threads, Flags& flags) {
   T part[kPieces];
   const Index pieces = piece_count(n);
   flags.add(parallel(threads, pieces, 1, [&](Index first, Index last, Flags&) {

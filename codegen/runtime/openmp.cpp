@@ -1,7 +1,9 @@
 // See openmp.h.
 #include "codegen/runtime/openmp.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -20,12 +22,18 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "codegen/jit/fork.h"
 
 extern "C" {
 int omp_get_max_threads();
+int omp_get_thread_num();
+int omp_get_num_threads();
+int omp_in_parallel();
+void GOMP_parallel(void (*part)(void*), void* data, unsigned threads, unsigned flags);
 std::size_t kmp_get_stacksize_s();
 void kmp_set_blocktime(int milliseconds);
 }
@@ -154,6 +162,57 @@ void run_a_loop() {
   _exit(0);
 }
 
+bool is_libomp(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libomp") || name.starts_with("libiomp");
+}
+
+// The libomp of this process, which holds one because we link to it.
+std::string path_of_libomp() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&omp_get_max_threads), &info) != 0 && info.dli_fname &&
+      is_libomp(info.dli_fname))
+    return info.dli_fname;
+  std::string found = UFUSE_LIBOMP;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* result) {
+        if (!is_libomp(object->dlpi_name)) return 0;
+        *static_cast<std::string*>(result) = object->dlpi_name;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+// What loops call: libomp's, also where another OpenMP library stands in front in the global scope.
+struct Calls {
+  decltype(&GOMP_parallel) parallel = GOMP_parallel;
+  decltype(&omp_get_thread_num) thread = omp_get_thread_num;
+  decltype(&omp_get_num_threads) threads = omp_get_num_threads;
+  decltype(&omp_get_max_threads) most_threads = omp_get_max_threads;
+  decltype(&omp_in_parallel) in_parallel = omp_in_parallel;
+
+  Calls() {
+    void* const libomp = dlopen(path_of_libomp().c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (libomp == nullptr) return;
+    const auto find = [&](auto& call, const char* name) {
+      if (void* const found = dlsym(libomp, name))
+        call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(found);
+    };
+    find(parallel, "GOMP_parallel");
+    find(thread, "omp_get_thread_num");
+    find(threads, "omp_get_num_threads");
+    find(most_threads, "omp_get_max_threads");
+    find(in_parallel, "omp_in_parallel");
+    dlclose(libomp);  // it is in the process as long as this module
+  }
+};
+
+const Calls& calls() {
+  static const Calls found;
+  return found;
+}
+
 // The fork_generation() in which libomp was started last: it starts anew in a child.
 std::atomic<std::uint64_t> started{std::numeric_limits<std::uint64_t>::max()};
 
@@ -168,7 +227,7 @@ bool start_openmp() {
   // called in the order in which they were added.
   [[maybe_unused]] static const int added =
       pthread_atfork(nullptr, nullptr, remove_empty_registration);
-  omp_get_max_threads();
+  calls().most_threads();
   started = fork_generation();
   return true;
 }
@@ -176,6 +235,21 @@ bool start_openmp() {
 void set_wait(int milliseconds) {
   if (std::getenv("KMP_BLOCKTIME") || std::getenv("OMP_WAIT_POLICY")) return;
   kmp_set_blocktime(milliseconds);
+}
+
+bool in_parallel_region() { return calls().in_parallel() != 0; }
+
+void run_on_team(int threads, void (*part)(void* data, int thread, int team), void* data) {
+  struct Task {
+    decltype(part) run;
+    void* data;
+  } task{part, data};
+  calls().parallel(
+      [](void* given) {
+        const Task& own = *static_cast<const Task*>(given);
+        own.run(own.data, calls().thread(), calls().threads());
+      },
+      &task, static_cast<unsigned>(threads), 0);
 }
 
 int creatable_threads(int wanted) {

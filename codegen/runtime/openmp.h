@@ -1,8 +1,9 @@
-// What does libomp need that it might not get?
+// How is libomp asked, and what does it need that it might not get?
 //
-// libomp ends the process when it cannot register itself, cannot create a thread, or finds in the
-// environment what it did not expect. So each of these is tried before libomp does it. Used by
-// Threads, and by pyext when it is imported.
+// Another OpenMP library may stand in front of libomp in the global scope; loops go to libomp all
+// the same. libomp ends the process when it cannot register itself, cannot create a thread, or
+// finds in the environment what it did not expect. So each of these is tried before libomp does it.
+// Used by Threads, and by pyext when it is imported.
 #pragma once
 
 namespace ufuse::codegen {
@@ -17,6 +18,13 @@ bool start_openmp();
 // the environment does not say it. libomp's own 200 ms take the cores from whoever works in
 // between.
 void set_wait(int milliseconds);
+
+// Whether this thread runs a part of a loop of libomp's.
+bool in_parallel_region();
+
+// Calls part(data, thread, team) once on each of at most `threads` threads, this one among them as
+// thread 0; `team` is how many there are. libomp runs.
+void run_on_team(int threads, void (*part)(void* data, int thread, int team), void* data);
 
 // Of `wanted` threads that libomp would create, with the stacks that it would give them, how many
 // the system would create now. libomp runs.

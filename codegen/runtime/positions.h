@@ -51,7 +51,7 @@ inline Index list_row(const u8* mask, Index lo, Index hi, const Index* at, Index
 // one column for each axis. There are `count` of them, or the answer is in doubt.
 template <int kAxes>
 inline void list(const u8* mask, const Index* extents, Index* out, Index row, const Index* columns,
-                 Index count, Threads threads, Flags& flags) {
+                 Index count, const Threads& threads, Flags& flags) {
   constexpr Index kPart = 1 << 15;
   Index n = 1;
   for (int a = 0; a < kAxes; ++a) n *= extents[a];

@@ -1,18 +1,15 @@
 // What does every kernel need beside its own loops?
 //
-// Handing out ranges to threads, the floating-point flags, and NumPy's pairwise summation. This
-// text is embedded after abi.h and prelude.h into each generated source and parsed at each compile,
-// so it is short and includes nothing; unit tests compile it through the Jit. It knows no kernel:
-// loops come in as callables.
+// Ranges of loops, the floating-point flags, and NumPy's pairwise summation. This text is embedded
+// after abi.h and prelude.h into each generated source and parsed at each compile, so it is short
+// and includes nothing; unit tests compile it through the Jit. It knows no kernel: loops come in as
+// callables.
 #ifndef UFUSE_CODEGEN_RUNTIME_SUPPORT_H_
 #define UFUSE_CODEGEN_RUNTIME_SUPPORT_H_
 
 #if !defined(__x86_64__)
 #include <fenv.h>
 #endif
-
-extern "C" int omp_get_thread_num();
-extern "C" int omp_get_num_threads();
 
 namespace rt {
 
@@ -124,8 +121,7 @@ class Flags {
 #endif
 };
 
-// One range on one thread. Out of line: the serial and the parallel way share the code, and no
-// arithmetic moves across the flags.
+// One range on one thread. Out of line: no arithmetic moves across the flags.
 template <class Body>
 __attribute__((noinline)) unsigned run_range(const Body& body, Index lo, Index hi) {
   Flags flags;
@@ -133,38 +129,15 @@ __attribute__((noinline)) unsigned run_range(const Body& body, Index lo, Index h
   return flags.bits();
 }
 
-// The same, a piece at a time where somebody watches.
 template <class Body>
-unsigned run_watched(Watch* watch, bool caller, const Body& body, Index lo, Index hi, Index grain) {
-  if (!watch) return run_range(body, lo, hi);
-  unsigned bits = 0;
-  Index since = 0, piece = (hi - lo) / watch->pieces + 1;
-  while (lo < hi && (piece = watch->next(watch, caller, piece, &since))) {
-    const Index most = (piece + grain - 1) / grain * grain;
-    const Index end = hi - lo < most ? hi : lo + most;
-    bits |= run_range(body, lo, end);
-    lo = end;
-  }
-  return bits;
+unsigned part_of(const void* body, Index lo, Index hi) {
+  return run_range(*(const Body*)body, lo, hi);
 }
 
-// body(lo, hi, flags) over [0, n), cut between threads, and into pieces, at multiples of `grain`.
-// Returns the bits of all of them.
+// body(lo, hi, flags) over [0, n), as Threads::share cuts it.
 template <class Body>
-unsigned parallel(Threads threads, Index n, Index grain, const Body& body) {
-  if (n <= 0) return 0;
-  const Index grains = (n + grain - 1) / grain;
-  const int count = grains < threads.count ? (int)grains : threads.count;
-  if (count <= 1) return run_watched(threads.watch, true, body, 0, n, grain);
-  unsigned bits = 0;
-#pragma omp parallel num_threads(count) reduction(| : bits)
-  {
-    const Index t = omp_get_thread_num(), team = omp_get_num_threads();
-    const Index lo = grains * t / team * grain, end = grains * (t + 1) / team * grain;
-    const Index hi = end < n ? end : n;
-    if (lo < hi) bits |= run_watched(threads.watch, t == 0, body, lo, hi, grain);
-  }
-  return bits;
+inline unsigned parallel(const Threads& threads, Index n, Index grain, const Body& body) {
+  return n <= 0 ? 0 : threads.share(threads, n, grain, part_of<Body>, &body);
 }
 
 // ---- Pairwise summation, as NumPy's loops_utils.h adds ----
@@ -311,7 +284,7 @@ T pairwise_join(const T* part, Index n, Index limit, int depth) {
 // are cut at their own nodes. node(lo, count, flags) gives the sum of at most `limit` elements.
 // Adds to `acc`; returns the bits raised.
 template <class T, class Acc, class Node>
-unsigned parallel_pairwise(Threads threads, Acc& acc, Index n, Index chunk, Index limit,
+unsigned parallel_pairwise(const Threads& threads, Acc& acc, Index n, Index chunk, Index limit,
                            const Node& node) {
   constexpr Index kParts = 1024;
   if (n <= 0) return 0;

@@ -18,8 +18,6 @@
 #include "codegen/runtime/openmp.h"
 #include "codegen/schedule/cost.h"
 
-extern "C" int omp_in_parallel();
-
 namespace ufuse::codegen {
 namespace {
 
@@ -150,7 +148,7 @@ int Threads::granted(int wanted, ir::Watch* host) {
   }
   const int wait = wait_ms_.load(std::memory_order_relaxed);
   if (std::exchange(team.wait_ms, wait) != wait) set_wait(wait);
-  if (omp_in_parallel()) return 1;
+  if (in_parallel_region()) return 1;
   if (wanted <= team.size || clock_() - team.refused_ns < kAskAgain)
     return std::min(wanted, team.size);
   team.size += creatable_threads(wanted - team.size);

@@ -54,7 +54,7 @@ class Dispatcher:
         self,
         trace: Callable[..., Any],
         guards: list[tuple[dict[str, Any] | CellType, str, Any]] | None = ...,
-        plain: Callable[..., Any] | None = None,
+        make_plain: Callable[[], Callable[..., Any]] | None = None,
         numbers: tuple[Iterable[int], Iterable[str], Iterable[tuple[CodeType, int]]] = ...,
         observe: Callable[
             [list[Any]],

@@ -178,17 +178,6 @@ class Function(Jitted, Generic[P, R]):
         if options.verify:
             self._verify(options.verify)
 
-    @overload
-    def __get__(self, instance: None, owner: type | None = None) -> Function[P, R]: ...
-
-    @overload
-    def __get__(
-        self: Function[Concatenate[_Self, _Q], R], instance: _Self, owner: type | None = None
-    ) -> Callable[_Q, R]: ...
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
-
     def __reduce__(self) -> Any:
         return pickling.reduced(self)
 
@@ -333,13 +322,13 @@ class Function(Jitted, Generic[P, R]):
             codes += _codes_of(made)
         return rows, codes
 
-    def _alternative(self) -> Callable[..., Any] | None:
-        """The plain function, which may answer calls as well where it gives the same bits."""
+    def _alternative(self) -> Callable[[], Callable[..., Any]] | None:
+        """Gives the plain function; None where it may not answer calls, for its bits differ."""
         options = self._options
         exact = options.numerics == "exact" and not options.debug and not options.strict
         if not exact or "answering" in self.__dict__:
             return None
-        return loops.plain(self._function)
+        return functools.partial(loops.plain, self._function)
 
     def _verify(self, calls: float, tell: Callable[[Any], None] | None = None) -> None:
         """Compare the next calls with plain NumPy; ``verify.Verifier`` says how."""
@@ -374,6 +363,16 @@ class Function(Jitted, Generic[P, R]):
     if TYPE_CHECKING:  # in C: a Python frame would be counted by warnings and ``sys._getframe``
 
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+        @overload
+        def __get__(self, instance: None, owner: type | None = None) -> Function[P, R]: ...
+
+        @overload
+        def __get__(
+            self: Function[Concatenate[_Self, _Q], R], instance: _Self, owner: type | None = None
+        ) -> Callable[_Q, R]: ...
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any: ...
 
     def answering(self) -> Callable[..., Any]:
         """What answers a call that is made now."""

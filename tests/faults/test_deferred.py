@@ -83,6 +83,42 @@ assert 500 < len(_core.reports()) < 5000, len(_core.reports())
     )
 
 
+def test_numpy_computes_once_what_variables_hold(slow):
+    slow(50).program(
+        BEGIN
+        + """
+asked = 0
+
+class Counting:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *args, **kwargs):
+        global asked
+        asked += 1
+        return self.function(*args, **kwargs)
+
+def parts(x, out):
+    held = x * 3 * x
+    out[1:] += held[1:] - x[1:]
+    seen = held + 1
+    out[:-1] -= held[:-1]
+    del held
+    out[2:] += seen[2:]
+    return out.copy()
+
+x = np.random.default_rng(0).uniform(size=(1000, 300))
+expected = parts(x, x + 2)
+multiply, np.multiply = np.multiply, Counting(np.multiply)
+got = ufuse.jit(parts)(x, x + 2)
+np.multiply = multiply
+same(got, expected)
+assert {group["origin"] for group in said()} >= {"NumPy"}, said()
+assert asked == 2, asked
+"""
+    )
+
+
 def test_long_work_waits_for_its_loops(slow):
     slow(0.3).program(
         BEGIN

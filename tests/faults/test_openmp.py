@@ -3,6 +3,7 @@
 Each case is a process of its own that computes with all threads it can get.
 """
 
+import ctypes.util
 import os
 import resource
 import subprocess
@@ -151,6 +152,34 @@ def test_no_thread_at_all():
     assert "of 4 threads the system gives 1" in done.stdout
 
 
+# libomp says in a file that it runs.
+RUNS_LIBOMP = """
+def name(number):
+    return f"/dev/shm/__KMP_REGISTERED_LIB_{number}_{os.getuid()}"
+
+ufuse.set_num_threads(2)
+for _ in range(1000):  # a loop leaves the cores to a compiler that runs, so one thread may do
+    f(x)
+    if os.path.exists(name(os.getpid())):
+        break
+    time.sleep(0.01)
+assert os.path.exists(name(os.getpid()))
+"""
+
+
+def test_another_library_in_front():
+    # Loops go to libomp all the same: libgomp hangs in a forked child.
+    libgomp = ctypes.util.find_library("gomp")
+    if libgomp is None:
+        pytest.skip("libgomp is not installed")
+    code = """
+import ctypes
+assert hasattr(ctypes.CDLL(None), "GOMP_parallel")
+assert not hasattr(ctypes.CDLL(None), "kmp_set_blocktime")
+"""
+    run(code + RUNS_LIBOMP, LD_PRELOAD=libgomp)
+
+
 def test_no_file_descriptors():
     code = "held = []\ntry:\n    while True: held.append(os.open('/dev/null', 0))\n"
     code += "except OSError: pass\n"
@@ -162,16 +191,6 @@ def test_an_empty_file_with_a_childs_number():
     # Left behind by a process that was killed while libomp started in it. It is not known which
     # number the child will have.
     code = """
-def name(number):
-    return f"/dev/shm/__KMP_REGISTERED_LIB_{number}_{os.getuid()}"
-
-ufuse.set_num_threads(2)
-for _ in range(1000):  # a loop leaves the cores to a compiler that runs, so one thread may do
-    f(x)
-    if os.path.exists(name(os.getpid())):
-        break
-    time.sleep(0.01)
-assert os.path.exists(name(os.getpid()))
 made = [n for n in map(name, range(os.getpid(), os.getpid() + 500)) if not os.path.exists(n)]
 for each in made:
     open(each, "w").close()
@@ -185,7 +204,7 @@ for each in made:
 assert child - os.getpid() < 500  # it had a file of its number
 assert status == 0, status
 """
-    run(code)
+    run(RUNS_LIBOMP + code)
 
 
 def test_no_memory_for_libomp():

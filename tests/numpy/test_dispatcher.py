@@ -115,7 +115,9 @@ def test_calls_are_answered_by_the_faster_way(by_clock):
 
     x = np.arange(3.0)
     for function in (plain, slow):
-        replayed = _core.Dispatcher(lambda x: traced(lambda x: x + 1, x), [], function)
+        replayed = _core.Dispatcher(
+            lambda x: traced(lambda x: x + 1, x), [], lambda function=function: function
+        )
         calls["plain"] = 0
         for _ in range(200):
             assert_same(replayed(x), x + 1)
@@ -148,7 +150,7 @@ def test_the_plain_function_with_large_arrays(function, arguments, asked, unwatc
         calls.append(args)
         return function(*args)
 
-    replayed = _core.Dispatcher(lambda *args: traced(function, *args), [], plain)
+    replayed = _core.Dispatcher(lambda *args: traced(function, *args), [], lambda: plain)
     for _ in range(12):
         replayed(*arguments)
     assert bool(calls) == asked
@@ -165,7 +167,7 @@ def test_calls_that_cannot_be_replayed_are_answered_by_the_faster_way(unwatched,
         calls["plain"] += 1
         return x + 1
 
-    tracing = _core.Dispatcher(trace, None, plain)
+    tracing = _core.Dispatcher(trace, None, lambda: plain)
     assert not tracing.records
     x = np.arange(3.0)
     for number in range(1, 100):
@@ -185,7 +187,7 @@ def test_calls_that_are_handed_on_unseen_are_looked_at_when_they_take_long(unwat
     def function(x):
         return x + 1
 
-    tracing = _core.Dispatcher(lambda x: traced(function, x), None, function)
+    tracing = _core.Dispatcher(lambda x: traced(function, x), None, lambda: function)
     x = np.arange(3.0)
     for _ in range(100):
         tracing(x)
@@ -255,7 +257,7 @@ def test_calls_without_loops_to_run_are_plain(by_clock):
         calls["plain"] += 1
         return x.argsort()
 
-    tracing = _core.Dispatcher(trace, None, plain)
+    tracing = _core.Dispatcher(trace, None, lambda: plain)
     huge = np.linspace(1, 0, 200_000)
     for _ in range(40):
         assert_same(tracing(huge), huge.argsort())
@@ -286,7 +288,7 @@ def test_calls_inside_a_plain_one_are_plain(by_clock):
             thread.join()
         return x.argsort()
 
-    tracing = _core.Dispatcher(trace, None, plain)
+    tracing = _core.Dispatcher(trace, None, lambda: plain)
     huge = np.linspace(1, 0, 200_000)
     for _ in range(40):
         tracing(huge, 9)
@@ -303,7 +305,7 @@ def test_ledgers_survive_recursion_and_exceptions(by_clock):
             raise ValueError("the end")
         return tracing(n - 1, x) if n < 9 else x * n
 
-    tracing = _core.Dispatcher(plain, None, plain)
+    tracing = _core.Dispatcher(plain, None, lambda: plain)
     x = np.arange(3.0)
     for _ in range(50):
         with pytest.raises(ValueError, match="the end"):

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 import typing
 import zlib
 from collections import OrderedDict, namedtuple
@@ -161,6 +162,33 @@ class TestKinds:
 
     def test_lambda(self):
         check(lambda x: (x > 0) * x, X)
+
+    def test_binding_as_of_functions(self):
+        class Model:
+            @ufuse.jit
+            def apply(self, x):
+                return x + self.shift
+
+            shift = 3
+            kept = staticmethod(ufuse.jit(lambda x: x - 1))
+
+        jitted = vars(Model)["apply"]
+        model, x = Model(), np.arange(3.0)
+        assert Model.apply is jitted
+        assert jitted.__get__(None, Model) is jitted
+        assert type(model.apply) is types.MethodType
+        assert model.apply.__self__ is model
+        assert model.apply.__func__ is jitted
+        assert model.apply == model.apply
+        for _ in range(3):
+            same(model.apply(x), x + 3)
+            same(Model.apply(model, x), x + 3)
+            same(model.apply(x=x), x + 3)
+            same(model.kept(x), x - 1)
+        model.apply = ufuse.jit(lambda x: x)  # of the object: not bound
+        same(model.apply(x), x)
+        with pytest.raises(TypeError):
+            jitted.__get__(None, None)
 
     def test_method(self):
         model = Model()

@@ -163,6 +163,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void count_resolved() { ++resolved_; }
   // The same where a loop goes on natively, whatever recording has cost.
   std::optional<std::vector<py::object>> stop(Reason reason, std::span<PyObject* const> given = {});
+  // Nanoseconds spent in what stands in for loops: the interpreter, or NumPy.
+  std::int64_t stood_in() const { return in_meanwhile_ + in_numpy_; }
   // How many operations have been recorded.
   std::int64_t operations() const { return operations_; }
   // For tests: tracing stops after so many operations, fast or slow; below zero: as described

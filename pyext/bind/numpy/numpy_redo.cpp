@@ -63,8 +63,12 @@ bool is_own_array(PyObject* object, const Layout& layout) {
 class NumpyEvaluation {
  public:
   // Counts first how often each value is needed, so that it can be freed after its last use.
-  NumpyEvaluation(Call& call, Session& session, std::span<const tracer::Want> wants)
-      : call_(call), session_(session) {
+  // `keeps`: those that are pending stay for further evaluations, as variables hold them in NumPy.
+  NumpyEvaluation(Call& call, Session& session, std::span<const tracer::Want> wants, bool keeps)
+      : call_(call), session_(session), keeps_(keeps) {
+    if (keeps)
+      for (const NodeId id : session.pending()) kept_.insert(id.value);
+    for (const tracer::Want& want : wants) kept_.erase(want.node.value);
     std::vector<NodeId> open;
     const auto use = [&](NodeId id) {
       if (uses_[id.value]++ == 0) open.push_back(id);
@@ -99,6 +103,7 @@ class NumpyEvaluation {
       compute(id);
       done_.insert(id.value);
       for (NodeId operand : operands_of(id)) release(operand);
+      if (kept_.contains(id.value)) keep(id);
     }
     py::object made = values_.at(root.value);
     release(root);
@@ -119,7 +124,7 @@ class NumpyEvaluation {
 
  private:
   ir::NodeIds operands_of(NodeId id) const {
-    if (session_.computed(id)) return {};
+    if (standing(id)) return {};
     ir::NodeIds operands = session_.graph()[id].inputs;
     if (const tracer::CallRecord* record = session_.call_record(id))
       for (std::size_t k = 0; k < operands.size(); ++k)
@@ -127,6 +132,12 @@ class NumpyEvaluation {
     if (const tracer::ReduceRecord* record = session_.reduce_record(id))
       operands.push_back(record->operand);
     return operands;
+  }
+
+  // The array that holds a node's value already; null: there is none.
+  const tracer::Want* standing(NodeId id) const {
+    const tracer::Want* found = session_.computed(id);
+    return found || !keeps_ ? found : session_.redone(id);
   }
 
   void release(NodeId id) {
@@ -138,6 +149,14 @@ class NumpyEvaluation {
     py::object made = log_.run(mask, [&] { return computed(id); });
     for (std::string& message : log_.take()) note(id, std::move(message));
     values_.emplace(id.value, std::move(made));
+  }
+
+  void keep(NodeId id) {
+    PyObject* const made = values_.at(id.value).ptr();
+    auto* array = reinterpret_cast<PyArrayObject*>(made);
+    const Layout layout = layout_of(array);
+    if (is_own_array(made, layout))
+      session_.keep_redone(id, layout, memory_of(made, PyArray_DATA(array)));
   }
 
   // A function that casts its output warns of both at once, in its own name and in a fixed order.
@@ -179,8 +198,8 @@ class NumpyEvaluation {
   py::object operand(const Node& node, std::size_t k) { return values_.at(node.inputs[k].value); }
 
   py::object computed(NodeId id) {
-    if (const tracer::Want* standing = session_.computed(id))
-      return array_on(standing->layout, standing->memory.data, false, nullptr);
+    if (const tracer::Want* known = standing(id))
+      return array_on(known->layout, known->memory.data, false, nullptr);
     const Node& node = session_.graph()[id];
     switch (ir::kind_of(node.op)) {
       case NodeKind::Input: {
@@ -452,6 +471,8 @@ class NumpyEvaluation {
 
   Call& call_;
   Session& session_;
+  const bool keeps_;
+  std::unordered_set<std::uint32_t> kept_;  // for further evaluations, once they are made
   WarningLog log_;
   std::unordered_map<std::uint32_t, std::size_t> uses_;  // still to come
   std::unordered_map<std::uint32_t, py::object> values_;
@@ -486,14 +507,14 @@ void note(Session& session, const std::vector<NumpyEvaluation::Raised>& raised) 
 
 std::vector<py::object> numpy_values(Call& call, Session& session,
                                      std::span<const tracer::Want> wants) {
-  return NumpyEvaluation(call, session, wants).values(wants);
+  return NumpyEvaluation(call, session, wants, false).values(wants);
 }
 
 void redo_with_numpy(Call& call, Session& session, std::span<tracer::Want> targets,
                      const std::vector<bool>& given) {
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (!given[i]) targets[i].memory = {};  // NumPy makes its own
-  NumpyEvaluation evaluation(call, session, targets);
+  NumpyEvaluation evaluation(call, session, targets, true);
   std::vector<py::object> values = evaluation.values(targets);
   keep_from(targets, values);
   for (std::size_t i = 0; i < targets.size(); ++i) {

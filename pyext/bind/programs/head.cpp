@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "codegen/runtime/abi.h"
+#include "codegen/runtime/share.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/gil.h"
@@ -589,7 +590,7 @@ class Run {
     rt::Args args{};
     args.buffers = buffers;
     args.loops = loops.data();
-    args.threads.count = 1;
+    args.threads = codegen::team_of(1);
     const std::size_t exit = (*version_.kernel)(args);
     has_raised_ = asked.has_raised;
     if (lists_) lists_->take_back();

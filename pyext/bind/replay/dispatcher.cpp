@@ -89,8 +89,9 @@ struct Entry {
 
 struct State {
   py::object trace;
-  py::object plain;     // the function itself, where calls may be answered by it; else unset
-  bool records = true;  // unset: the function is not pure
+  py::object make_plain;  // gives `plain`; unset: calls may not be answered by it
+  py::object plain;       // the function itself, once a call is answered by it
+  bool records = true;    // unset: the function is not pure
   // NumPy has warned of numbers that are the same in each call. Python may show such a warning only
   // once, and then a further recording would not notice it; so no more calls are recorded.
   bool warned_of_numbers = false;
@@ -123,7 +124,7 @@ struct State {
   // has found out, those inside it need not find out again; few of them are looked at all the same.
   bool is_slow_inside() {
     constexpr std::uint32_t kLookEach = 1 << 15;
-    if (!plain || choices().by != Choices::Clock) return false;
+    if (!make_plain || choices().by != Choices::Clock) return false;
     is_slow_recursion |= Call::is_slow_for(this);
     return is_slow_recursion && ++inner % kLookEach != 0;
   }
@@ -180,8 +181,14 @@ PyObject* run_traced(State& state, PyObject* const* args, std::size_t flags, PyO
   return result;
 }
 
+// Before the plain function's time is taken: it is made when it is needed for the first time.
+void prepare_plain(State& state) {
+  if (!state.plain) state.plain = state.make_plain();
+}
+
 // A new reference; null where it raises.
 PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
+  prepare_plain(state);
   ++state.plainly;
   codegen::Threads::leave_cores();
   PyThreadState* const before = std::exchange(state.plain_in, PyThreadState_Get());
@@ -299,7 +306,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
 // measured to be faster, or where tracing found no loops to run.
 py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags,
                           PyObject* keywords) {
-  if (!state.plain) return steal(run_traced(state, args, flags, keywords));
+  if (!state.make_plain) return steal(run_traced(state, args, flags, keywords));
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
   const std::uint64_t hash = like.hash;
   Kind& known = kind_in(state, hash);
@@ -309,6 +316,7 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
   const tracer::Ledger::Turn turn =
       choices().next(known.ledger, state.account, asks, known.is_building(), like.numbers);
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
+  if (turn.plain) prepare_plain(state);
   const std::int64_t start = steady_ns();
   const auto result =
       py::reinterpret_steal<py::object>(turn.plain ? run_plain(state, args, flags, keywords)
@@ -336,7 +344,8 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
 // Answers a call of a signature that has no recording yet.
 py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t flags,
                                PyObject* keywords) {
-  if (!state.plain || choices().by != Choices::Clock) return trace(state, args, flags, keywords);
+  if (!state.make_plain || choices().by != Choices::Clock)
+    return trace(state, args, flags, keywords);
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
   const std::uint64_t hash = like.hash;
   const Kind& known = kind_in(state, hash);
@@ -441,12 +450,13 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool is_final = entry->recording->is_final();
     const tracer::Ledger::Turn turn =
-        state.plain ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
-                    : tracer::Ledger::Turn{};
-    const std::int64_t start = turn.timed ? steady_ns() : 0;
-    // Allocating memory may run Python code, which may call this dispatcher again.
+        state.make_plain ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
+                         : tracer::Ledger::Turn{};
+    // Python code that runs in between may call this dispatcher again.
     Signature signature = std::move(state.signature);
     std::vector<py::object> numbers = std::move(state.numbers);
+    if (turn.plain) prepare_plain(state);
+    const std::int64_t start = turn.timed ? steady_ns() : 0;
     py::object result;
     bool record = false;
     if (turn.plain) {
@@ -587,18 +597,18 @@ void read_numbers(State& state, const py::tuple& rows) {
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
-    static const char* names[] = {"trace",   "guards", "plain", "numbers",
-                                  "observe", "before", "codes", nullptr};
-    PyObject *callable, *guards = nullptr, *plain = Py_None, *numbers = nullptr, *observe = nullptr,
-                        *before = Py_None, *codes = nullptr;
+    static const char* names[] = {"trace",   "guards", "make_plain", "numbers",
+                                  "observe", "before", "codes",      nullptr};
+    PyObject *callable, *guards = nullptr, *make_plain = Py_None, *numbers = nullptr,
+                        *observe = nullptr, *before = Py_None, *codes = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOOOO", const_cast<char**>(names), &callable,
-                                     &guards, &plain, &numbers, &observe, &before, &codes))
+                                     &guards, &make_plain, &numbers, &observe, &before, &codes))
       throw py::error_already_set();
     if (before != Py_None && Py_TYPE(before) != type)
       throw py::type_error("before is a Dispatcher or None");
     auto state = std::make_unique<State>();
     state->trace = borrow(callable);
-    if (plain != Py_None) state->plain = borrow(plain);
+    if (make_plain != Py_None) state->make_plain = borrow(make_plain);
     if (observe) state->observe = borrow(observe);
     state->records = guards != Py_None;
     if (guards && state->records) state->guards.add(borrow(guards));
@@ -626,6 +636,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (state == nullptr) return 0;
   Py_VISIT(state->trace.ptr());
+  Py_VISIT(state->make_plain.ptr());
   Py_VISIT(state->plain.ptr());
   Py_VISIT(state->observe.ptr());
   for (const py::object& function : state->observed) Py_VISIT(function.ptr());
@@ -644,7 +655,7 @@ int clear(PyObject* self) {
   state->schemas.clear();
   state->observe = py::object();
   state->trace = py::none();
-  state->plain = py::object();
+  state->make_plain = state->plain = py::object();
   state->unseen.stop();
   return 0;
 }

@@ -45,7 +45,8 @@ struct Kind {
 
   bool is_building();
   // Takes note of a call of this kind that was traced, and took so many nanoseconds. Returns how
-  // many of them it has spent on preparing loops, which later calls find ready.
+  // many of them later calls are expected to save: those spent on preparing loops, and on doing
+  // without them.
   std::int64_t learn(const Call& call, std::int64_t taken);
 };
 

@@ -110,7 +110,8 @@ void destroy(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Before Python 3.12, a class made in Python is not called so, though its base is.
+// Before Python 3.12, a class made in Python is not called so, though its base is; in none is it
+// known that a call as a method needs no object of a bound method.
 PyObject* call_as_base(PyObject*, PyObject* type) {
   auto* given = reinterpret_cast<PyTypeObject*>(type);
   if (!PyType_Check(type) || !PyType_IsSubtype(given, jitted_type) ||
@@ -118,14 +119,21 @@ PyObject* call_as_base(PyObject*, PyObject* type) {
     PyErr_SetString(PyExc_TypeError, "call_as_base needs a class that is called as Jitted is");
     return nullptr;
   }
-  given->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  given->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
   PyType_Modified(given);
   return Py_NewRef(type);
 }
 
+// As a function's: in a class it is a method.
+PyObject* bind_to(PyObject* self, PyObject* instance, PyObject*) {
+  return instance == nullptr || instance == Py_None ? Py_NewRef(self)
+                                                    : PyMethod_New(self, instance);
+}
+
 PyMethodDef kFunctions[] = {
     {"call_as_base", call_as_base, METH_O,
-     "call_as_base(type): have the objects of a class derived from Jitted called at once."},
+     "call_as_base(type): have the objects of a class derived from Jitted called at once, also as "
+     "methods."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -150,6 +158,7 @@ void bind_jitted(py::module_& m) {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
       {Py_tp_clear, reinterpret_cast<void*>(clear)},
       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_descr_get, reinterpret_cast<void*>(bind_to)},
       {Py_tp_members, members},
       {Py_tp_doc, const_cast<char*>("The base of jitted functions, by which all others know one.")},
       {0, nullptr}};

@@ -21,6 +21,7 @@
 
 #include "codegen/jit/jit.h"
 #include "codegen/runtime/preamble.h"
+#include "codegen/runtime/share.h"
 
 namespace ufuse::codegen::testing {
 
@@ -78,7 +79,7 @@ inline bool adds(const Kernel& kernel, int number, int threads = 2) {
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(i);
   void* buffers[] = {in.data(), out.data()};
   const rt::Index sizes[] = {static_cast<rt::Index>(in.size())};
-  const rt::Args args{buffers, sizes, nullptr, nullptr, {threads}};
+  const rt::Args args{buffers, sizes, nullptr, nullptr, team_of(threads)};
   if (kernel(args) != 0) return false;
   for (std::size_t i = 0; i < in.size(); ++i)
     if (out[i] != in[i] + number) return false;

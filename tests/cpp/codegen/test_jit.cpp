@@ -69,7 +69,7 @@ TEST_CASE("jit: exact and fast numerics, all and little effort are different ker
     const double a = 1 + 0x1p-30;
     double x[] = {a, a, -(1 + 0x1p-29), 0};
     void* buffers[] = {x};
-    (*jit.get(source, mode).kernel)({buffers, nullptr, nullptr, nullptr, {1}});
+    (*jit.get(source, mode).kernel)({buffers, nullptr, nullptr, nullptr, team_of(1)});
     return x[3];
   };
   CHECK(value({Numerics::Exact}) == 0);
@@ -220,6 +220,80 @@ TEST_CASE("jit: kernels are built side by side, awaited ones first") {
   CHECK(told.find("+ 12;") < told.find("+ 11;"));
   CHECK(told.find("+ 13;") < told.find("+ 11;"));
   CHECK(jit.stats().compiled == 14);
+}
+
+// A compiler that tells when it begins, and goes on when there is a file `go`.
+std::string compiler_with_log(const TemporaryFolder& folder, const std::string& log) {
+  return folder.script(
+      "g++-with-log",
+      kAnswer + ("echo begin >>" + log + "; for i in $(seq 500); do [ -e " +
+                 std::string(folder / "go") + " ] && break; sleep 0.02; done; exec g++ \"$@\""));
+}
+
+// Each has a function of the same name, and some an option that is for them alone.
+std::string kernel_with_helper(int number) {
+  std::string text = add_kernel(number);
+  const std::string sum = "in[i] + " + std::to_string(number);
+  text.replace(text.find(sum), sum.size(), "sum(in[i])");
+  const std::string options = number % 2 == 0 ? "" : "#pragma GCC optimize(\"O0\")\n";
+  return "// a kernel\n" + options + "static double sum(double x) { return x + " +
+         std::to_string(number) + "; }\n" + text;
+}
+
+TEST_CASE("jit: short kernels that wait are compiled together") {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log", cache = folder / "cache";
+  JitConfig settings = config(cache);
+  settings.compiler = compiler_with_log(folder, log);
+  constexpr int kKernels = 40;
+  {
+    Jit jit(settings);
+    std::vector<std::shared_future<Built>> builds;
+    for (int i = 0; i < kKernels; ++i) builds.push_back(jit.get_async(kernel_with_helper(i)));
+    std::ofstream(folder / "go") << "yes";
+    for (int i = 0; i < kKernels; ++i) {
+      const Built built = builds[static_cast<std::size_t>(i)].get();
+      CHECK(adds(*built.kernel, i));
+      CHECK(built.origin == Origin::Compiled);
+    }
+    CHECK(jit.stats().compiled == kKernels);
+    CHECK(static_cast<double>(read_file(log)->size()) / 6 < kKernels / 2);
+  }
+  {
+    Jit jit(settings);
+    for (int i = 0; i < kKernels; ++i) {
+      const Built built = jit.get(kernel_with_helper(i));
+      CHECK(adds(*built.kernel, i));
+      CHECK(built.origin == Origin::Disk);
+    }
+  }
+  // Entries that say where a kernel is, and nothing is there.
+  for (const auto& path : files_in(cache))
+    if (read_file(path)->find("ufuse_kernel") != std::string::npos) std::filesystem::remove(path);
+  Jit jit(settings);
+  for (int i = 0; i < kKernels; ++i) {
+    const Built built = jit.get(kernel_with_helper(i));
+    CHECK(adds(*built.kernel, i));
+    CHECK(built.origin == Origin::Compiled);
+  }
+}
+
+TEST_CASE("jit: a kernel that cannot be compiled spoils none of those beside it") {
+  const TemporaryFolder folder;
+  JitConfig settings = config(folder / "cache");
+  settings.compiler = compiler_with_log(folder, folder / "log");
+  Jit jit(settings);
+  std::vector<std::shared_future<Built>> builds;
+  for (int i = 0; i < 12; ++i) builds.push_back(jit.get_async(add_kernel(i)));
+  const auto wrong = jit.get_async("no C++");
+  for (int i = 12; i < 24; ++i) builds.push_back(jit.get_async(add_kernel(i)));
+  std::ofstream(folder / "go") << "yes";
+  for (int i = 0; i < 24; ++i) CHECK(adds(*builds[static_cast<std::size_t>(i)].get().kernel, i));
+  CHECK_THROWS_AS(wrong.get(), CompileError);
+  const JitStats stats = jit.stats();
+  CHECK(stats.compiled == 24);
+  CHECK(stats.failed == 1);
+  CHECK(stats.trouble.empty());
 }
 
 TEST_CASE("jit: a compiler in trouble is left alone") {

@@ -348,8 +348,8 @@ TEST_CASE("jit: what is loaded is what was asked for") {
     marks.push_back(mark);
   }
   REQUIRE(objects.size() == 3);
-  const Kernel one(objects[0], marks[0], {});
-  CHECK_THROWS_WITH_AS(Kernel(objects[0], marks[1], {}), doctest::Contains("other code"),
+  const Library one(objects[0], marks[0], {});
+  CHECK_THROWS_WITH_AS(Library(objects[0], marks[1], {}), doctest::Contains("other code"),
                        CompileError);
 
   // Many are loaded, one after the other by the same number of a descriptor, and all stay.

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "codegen/runtime/memory.h"
+#include "codegen/runtime/share.h"
 #include "codegen/runtime/threads.h"
 #include "ir/dtype.h"
 #include "tests/cpp/codegen/jit_tools.h"
@@ -39,7 +40,7 @@ struct Call {
   int threads = 1;
   rt::Watch* watch = nullptr;
   unsigned run(const Kernel& kernel) const {
-    return kernel({buffers.data(), sizes.data(), nullptr, loops.data(), {threads, watch}});
+    return kernel({buffers.data(), sizes.data(), nullptr, loops.data(), team_of(threads, watch)});
   }
 };
 

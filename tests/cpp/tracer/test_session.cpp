@@ -237,6 +237,23 @@ TEST_CASE_FIXTURE(Fixture, "a partial write happens at once, after its readers")
   CHECK(values(apply("add", x, 0)) == Values{0, 7, 7, 3});
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "what takes long to compute is stored with the part that is made of it") {
+  const LazyArray x = argument(0, 2), target = argument(2, 4);
+  const auto outputs_of_a_write = [&](int operations, bool is_held) {
+    LazyArray value = apply("add", x, 1);
+    for (int i = 1; i < operations; ++i) value = apply("add", value, 1);
+    const LazyArray written = apply("multiply", value, 2);
+    if (!is_held) value = x;
+    assign_temporary(slice(target, 1, 3), written);
+    return host.last_outputs;
+  };
+  CHECK(outputs_of_a_write(3, true) == 1);
+  CHECK(outputs_of_a_write(40, false) == 1);
+  CHECK(outputs_of_a_write(40, true) == 2);
+  CHECK(Values(memory.begin(), memory.begin() + 6) == Values{0, 1, 2, 80, 82, 5});
+}
+
 TEST_CASE_FIXTURE(Fixture, "a shifted write reads the old elements") {
   const LazyArray x = argument(0, 5);
   const LazyArray target = slice(x, 1, 5);
