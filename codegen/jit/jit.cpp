@@ -322,8 +322,9 @@ class Jit::State {
     return answered(jobs, [&](Health::Use& use) {
       const Job& job = jobs[0];
       std::shared_ptr<const Kernel> kernel = read(known_by_text(job, toolchain(use)));
-      if (kernel) answer(job, {std::move(kernel), Origin::Disk, milliseconds_since(start)});
-      return kernel != nullptr;
+      if (!kernel) return false;
+      answer(job, {std::move(kernel), Origin::Disk, milliseconds_since(start)});
+      return true;
     });
   }
 

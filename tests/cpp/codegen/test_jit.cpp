@@ -266,6 +266,10 @@ TEST_CASE("jit: short kernels that wait are compiled together") {
       CHECK(adds(*built.kernel, i));
       CHECK(built.origin == Origin::Disk);
     }
+    jit.finish(milliseconds(10'000));
+    CHECK(jit.stats().disk_hits == kKernels);
+    CHECK(jit.stats().compiled == 0);
+    CHECK(jit.stats().failed == 0);
   }
   // Entries that say where a kernel is, and nothing is there.
   for (const auto& path : files_in(cache))
