@@ -52,7 +52,7 @@ def scaled_by(factor):
 
 
 class Scaler:
-    """Its attribute may change, so its calls cannot be replayed."""
+    """Its method reads an attribute, which each replay looks at."""
 
     def __init__(self, factor):
         self.factor = factor

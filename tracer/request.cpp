@@ -112,11 +112,14 @@ void Session::close_over(Storages& wanted) {
 
 // The live values that a node is made of and that it takes longer to compute again than to store.
 Session::Storages Session::worth_storing(NodeId node) {
-  const std::vector<NodeId> cone = needed({&node, 1});
   Storages found = live();
   std::erase_if(found, [&](const auto& s) {
-    return s->memory || s->value == node || is_free(graph_[s->value]) ||
-           !std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value);
+    return s->memory || s->value == node || is_free(graph_[s->value]);
+  });
+  if (found.empty()) return found;
+  const std::vector<NodeId> cone = needed({&node, 1});
+  std::erase_if(found, [&](const auto& s) {
+    return !std::ranges::binary_search(cone, s->value.value, {}, &NodeId::value);
   });
   std::ranges::sort(found, {}, [](const auto& s) { return s->value.value; });  // operands first
   std::unordered_set<std::uint32_t> stored;

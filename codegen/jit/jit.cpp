@@ -242,7 +242,8 @@ class Jit::State {
   // The job, and others that wait for a builder and that the compiler can be given with it. None
   // when another builder has taken it with a job of its own.
   std::vector<Job> take(const Job& posted) {
-    // Compilers take as long to start, and to read the preamble, as for a short loop.
+    // Compilers take as long to start, and to read the preamble, as for a short loop. Programs,
+    // which bring a preamble of their own, are not short.
     constexpr std::size_t kMost = 8, kShort = 6'000;
     std::vector<Job> taken;
     taken.reserve(kMost);
@@ -403,25 +404,30 @@ class Jit::State {
     const std::vector<std::string> parents = work_parents(environment_, store_);
     try {
       const auto [source, library] = split_reference(*entry);
-      if (library.empty())
-        return std::make_shared<const Kernel>(
-            std::make_shared<const Library>(*entry, mark_of(key), parents), 0);
-      const CacheKey shared(library);
-      {
-        const std::lock_guard lock(mutex_);
-        if (auto loaded = libraries_[library].lock())
-          return std::make_shared<const Kernel>(std::move(loaded), source);
-      }
-      const std::optional<std::string> object = store_.read(shared);
-      if (!object) return nullptr;
-      auto loaded = std::make_shared<const Library>(*object, mark_of(shared), parents);
-      const std::lock_guard lock(mutex_);
-      std::erase_if(libraries_, [](const auto& item) { return item.second.expired(); });
-      libraries_[library] = loaded;
-      return std::make_shared<const Kernel>(std::move(loaded), source);
+      auto loaded = library.empty() ? std::make_shared<const Library>(*entry, mark_of(key), parents)
+                                    : read_library(library, parents);
+      return loaded ? std::make_shared<const Kernel>(std::move(loaded), source) : nullptr;
     } catch (const CompileError&) {
       return nullptr;
     }
+  }
+
+  // One that holds several kernels is loaded once. Null: it is not there.
+  std::shared_ptr<const Library> read_library(const std::string& known_by,
+                                              const std::vector<std::string>& parents) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto known = libraries_.find(known_by);
+      if (auto loaded = known == libraries_.end() ? nullptr : known->second.lock()) return loaded;
+    }
+    const CacheKey key(known_by);
+    const std::optional<std::string> object = store_.read(key);
+    if (!object) return nullptr;
+    auto loaded = std::make_shared<const Library>(*object, mark_of(key), parents);
+    const std::lock_guard lock(mutex_);
+    std::erase_if(libraries_, [](const auto& item) { return item.second.expired(); });
+    libraries_[known_by] = loaded;
+    return loaded;
   }
 
   // An entry of a kernel that was compiled with others.
@@ -454,9 +460,8 @@ class Jit::State {
     const CacheKey key(library);
     const std::vector<std::string> parents = work_parents(environment_, store_);
     std::call_once(swept_, [&] { std::ranges::for_each(parents, remove_left_work_folders); });
-    const auto loaded =
-        build(tools, jobs[0]->mode, Library::text_of(mark_of(key), preamble_of(jobs), sources), key,
-              parents);
+    const std::string text = Library::text_of(mark_of(key), preamble_of(jobs), sources);
+    const auto loaded = build(tools, jobs[0]->mode, text, key, parents, jobs.size() == 1);
     std::vector<std::shared_ptr<const Kernel>> kernels;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       kernels.push_back(std::make_shared<const Kernel>(loaded, i));
@@ -465,9 +470,10 @@ class Jit::State {
     return kernels;
   }
 
+  // `explains`: where the source is at fault, it is kept in a file that the error names.
   std::shared_ptr<const Library> build(const Toolchain& tools, BuildMode mode,
                                        const std::string& text, const CacheKey& key,
-                                       const std::vector<std::string>& parents) {
+                                       const std::vector<std::string>& parents, bool explains) {
     std::optional<CompileError> first;
     bool trouble = false;
     std::string built;
@@ -488,6 +494,7 @@ class Jit::State {
       }
     }
     if (cancel_.pulled()) throw ending();
+    if (!trouble && !explains) throw *first;
     const CompileError told = explained(*first, text, built, tools);
     if (trouble) throw CompilerTrouble(told.what(), told.output(), told.source_path());
     throw told;
