@@ -129,9 +129,20 @@ def found(path):
     return path.read_bytes()
 
 
-def run_on(place):
-    """Run on a folder in which every entry is damaged."""
+def libraries_in(folder):
+    """The names of entries that hold loops which were compiled together.
+
+    They are looked at where the entry of a loop leads to them, and a damaged one leads nowhere.
+    """
+    contents = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
+    return {name for name, text in contents.items() if b"ELF" in text and b"ufuse library" in text}
+
+
+def run_on(place, warm):
+    """Run on a copy of a warm folder in which every entry is damaged."""
     damaged = {entry: found(entry) for entry in place.entries() if entry.name.startswith("ufuse-")}
+    for name in libraries_in(warm):
+        damaged.pop(place.cache / name, None)
     assert "compiled" in place.run("chain", "kmeans", "z_score")
     for entry, before in damaged.items():
         # Harmless damage is damage: the next one may not be.
@@ -143,7 +154,7 @@ def test_damaged_entries(place, warm, damages):
     shutil.copytree(warm, place.cache)
     for entry, damage in zip(place.entries(), itertools.cycle(damages), strict=False):
         damage(entry)
-    run_on(place)
+    run_on(place, warm)
     if made_a_folder not in damages:
         assert "compiled" not in place.run("chain", "kmeans", "z_score"), "not written anew"
 
@@ -154,7 +165,7 @@ def test_entries_of_each_other(place, warm):
     contents = [entry.read_bytes() for entry in entries]
     for entry, content in zip(entries, contents[1:] + contents[:1], strict=True):
         entry.write_bytes(content)
-    run_on(place)
+    run_on(place, warm)
     assert "compiled" not in place.run("chain", "kmeans", "z_score")
 
 
@@ -170,5 +181,5 @@ def test_random_damage(place, warm):
                 entry.write_bytes(entry.read_bytes()[: rng.randrange(entry.stat().st_size)])
             else:
                 flip(entry, rng.randrange(entry.stat().st_size))
-        run_on(place)
+        run_on(place, warm)
         assert "compiled" not in place.run("chain", "kmeans", "z_score")
