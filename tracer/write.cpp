@@ -81,13 +81,14 @@ void Session::store(const LazyArray& target, NodeId value, Storage* donor, bool 
     const bool reads_it = any_overlap(touched, {&range, 1});
     if (reads_it || writes_at_once_) readers.push_back(other);
   }
-  std::vector<Want> wants = wants_of(worth_storing(value));
+  std::vector<Want> wants;
   wants.push_back({read(held), target.layout, {data, storage->memory.owner}, nullptr});
   // Also those that read what is computed now: nobody may hold it later, and then it is gone.
   std::vector<Want> sinks = last_readers(wants, {range});
   compute(std::move(readers), false);
   std::erase_if(sinks, [&](const Want& sink) { return info_[sink.node.value].computed; });
   run(sinks);
+  for (Want& stored : wants_of(worth_storing(value))) wants.push_back(std::move(stored));
   run(wants);
   held.storage->value = {};
   run_what_warns_before();

@@ -35,6 +35,15 @@ def works(*command):
     )
 
 
+def libraries_in(folder):
+    """The names of entries that hold loops which were compiled together.
+
+    They are looked at where the entry of a loop leads to them, and a damaged one leads nowhere.
+    """
+    contents = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
+    return {name for name, text in contents.items() if b"ELF" in text and b"ufuse library" in text}
+
+
 class Place:
     """An environment with folders of its own, in which calls wait for the compiler."""
 

@@ -11,7 +11,7 @@ import random
 import shutil
 
 import pytest
-from place import Place, needs_compiler, rounds
+from place import Place, libraries_in, needs_compiler, rounds
 
 
 def emptied(file):
@@ -127,15 +127,6 @@ def found(path):
     if path.is_symlink() or not path.is_file():
         return "link" if path.is_symlink() else "folder" if path.is_dir() else "nothing"
     return path.read_bytes()
-
-
-def libraries_in(folder):
-    """The names of entries that hold loops which were compiled together.
-
-    They are looked at where the entry of a loop leads to them, and a damaged one leads nowhere.
-    """
-    contents = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
-    return {name for name, text in contents.items() if b"ELF" in text and b"ufuse library" in text}
 
 
 def run_on(place, warm):

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from place import COMPILER, PROGRAMS, needs_compiler
+from place import COMPILER, PROGRAMS, libraries_in, needs_compiler
 
 NATIVE = {"compiled", "disk cache", "memory cache"}
 
@@ -24,11 +24,13 @@ def test_cold_warm_and_cold_again(place):
     assert "compiled" in place.run()
     kept = place.entries()
     assert kept
+    own = {entry.name for entry in kept} - libraries_in(place.cache)
     assert stat.S_IMODE(place.cache.stat().st_mode) == 0o700
     assert "compiled" not in place.run()
     assert place.entries() == kept
     shutil.rmtree(place.cache)
     assert "compiled" in place.run()
+    assert {entry.name for entry in place.entries()} - libraries_in(place.cache) == own
     assert "compiled" not in place.run()
 
 
