@@ -292,11 +292,15 @@ def new_shapes():
     return lambda k: native(np.arange(20.0 + k))
 
 
-@way()
+@way(warm_up=6000)
 def recurring_shapes():
-    """More of them than a function has recordings."""
+    """More of them than a function has recordings.
+
+    NumPy keeps freed blocks of each size up to 1,024 bytes for later, so these are longer; malloc
+    keeps some too, so there are many first calls.
+    """
     native = ufuse.jit(lambda x: (np.exp(x - x.max()) + x.sum()) * 2)
-    return lambda k: native(np.arange(20.0 + k % 300))
+    return lambda k: native(np.arange(130.0 + k % 300))
 
 
 @way("replayed")
