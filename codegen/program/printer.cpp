@@ -112,34 +112,45 @@ class ProgramPrinter : private ProgramNames {
     }
   }
 
-  template <class Reader>
-  void each_place(const Reader& reader) {
-    for (std::size_t i = 0; i < p_.registers.size(); ++i)
-      if (const std::size_t at = frame_.registers[i]; at != 0)
-        reader("*(" + type_of(dtype(static_cast<Reg>(i))) + "*)&frame[" + std::to_string(at) + "]",
-               name(static_cast<Reg>(i)));
-    for (std::size_t i = 0; i < p_.arrays.size(); ++i) {
-      const std::size_t at = frame_.arrays[i];
-      if (at == 0) continue;
-      const auto a = static_cast<ArrayReg>(i);
-      const auto word = [&](std::size_t k) { return "frame[" + std::to_string(at + k) + "]"; };
-      reader("*(char**)&" + word(FrameLayout::kData), data(a));
-      reader(word(FrameLayout::kObject), array_name(a) + "_object");
-      reader(word(FrameLayout::kIsView), array_name(a) + "_is_view");
-      for (int axis = 0; axis < rank(a); ++axis) {
-        const auto k = static_cast<std::size_t>(axis);
-        reader("*(rt::i64*)&" + word(FrameLayout::kLengths + k), length(a, axis));
-        reader("*(rt::i64*)&" + word(FrameLayout::strides(rank(a)) + k), stride(a, axis));
-      }
+  // Gives the words of a register's or an array's place, and what stands there.
+  template <class Visit>
+  void words_of(Reg r, const Visit& visit) {
+    const std::size_t at = frame_.registers[static_cast<std::size_t>(r)];
+    if (at != 0) visit("*(" + type_of(dtype(r)) + "*)&frame[" + std::to_string(at) + "]", name(r));
+  }
+  template <class Visit>
+  void words_of_array(ArrayReg a, const Visit& visit) {
+    const std::size_t at = frame_.arrays[static_cast<std::size_t>(a)];
+    if (at == 0) return;
+    const auto word = [&](std::size_t k) { return "frame[" + std::to_string(at + k) + "]"; };
+    visit("*(char**)&" + word(FrameLayout::kData), data(a));
+    visit(word(FrameLayout::kObject), array_name(a) + "_object");
+    visit(word(FrameLayout::kIsView), array_name(a) + "_is_view");
+    for (int axis = 0; axis < rank(a); ++axis) {
+      const auto k = static_cast<std::size_t>(axis);
+      visit("*(rt::i64*)&" + word(FrameLayout::kLengths + k), length(a, axis));
+      visit("*(rt::i64*)&" + word(FrameLayout::strides(rank(a)) + k), stride(a, axis));
     }
+  }
+  template <class Visit>
+  void each_place(const Visit& visit) {
+    for (std::size_t i = 0; i < p_.registers.size(); ++i) words_of(static_cast<Reg>(i), visit);
+    for (std::size_t i = 0; i < p_.arrays.size(); ++i)
+      words_of_array(static_cast<ArrayReg>(i), visit);
   }
   void read() {
     each_place(
         [&](const std::string& word, const std::string& name) { line(name + " = " + word + ";"); });
   }
   void write() {
-    each_place(
-        [&](const std::string& word, const std::string& name) { line(word + " = " + name + ";"); });
+    each_place([this](const auto& word, const auto& name) { write(word, name); });
+  }
+  void write(const std::string& word, const std::string& name) { line(word + " = " + name + ";"); }
+  void write_attributes() {
+    const auto visit = [this](const auto& word, const auto& name) { write(word, name); };
+    for (const Attribute& each : p_.attributes)
+      each.value.kind == Where::Kind::Array ? words_of_array(each.value.reg, visit)
+                                            : words_of(each.value.reg, visit);
   }
 
   // ---- Steps ----
@@ -279,6 +290,7 @@ class ProgramPrinter : private ProgramNames {
         return exit_where("!" + name(s.args[0]), s.exit);
       case Poll:
         open("if (__builtin_expect(--unasked < 0, 0))");
+        write_attributes();
         line("unasked = ask((void*)frame[" + std::to_string(FrameLayout::kAsked) + "]);");
         exit_where("unasked < 0", s.exit);
         return close();

@@ -101,7 +101,7 @@ struct Exit {
   };
   Kind kind = Kind::Leave;
   int statement = 0;
-  std::vector<Where> variables;  // by number of the variable
+  std::vector<Where> variables;  // by number of the variable, and then of the attributes
   Where value;
   std::vector<Rounds> loops;  // inside the program, outermost first
   bool at_round = false;      // Leave: before the next round of the inner loop that is `statement`
@@ -196,7 +196,7 @@ struct Step {
     NoteEnd,    // the same of AppendItem
     KeepItems,  // what has been noted stays as it is now
     Guard,      // exits where args[0] is false
-    Poll,       // asks from time to time whether to go on
+    Poll,       // asks from time to time whether to go on; the attributes can be seen then
     Chance,     // for tests: exits where so many of these steps have been passed
     If,         // where args[0]: body, else other
     Count,      // for result from 0 below args[0], or, of a list, how many items it has then: body
@@ -242,10 +242,17 @@ struct Input {
   Where value;  // the registers that it goes to
 };
 
+// An attribute of an object outside that the program assigns.
+struct Attribute {
+  int index = 0;  // as in Input
+  Where value;    // at the beginning, and between two statements
+};
+
 struct Program {
   std::vector<Register> registers;
   std::vector<ArrayRegister> arrays;
-  std::vector<std::string> variables;  // the user's names
+  std::vector<std::string> variables;  // the user's names, and then those of the attributes
+  std::vector<Attribute> attributes;
   std::vector<Input> inputs;
   // The head's own state, of a `for`.
   std::optional<Rounds> head;

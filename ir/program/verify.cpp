@@ -17,6 +17,8 @@ class Checker {
 
   void check() {
     for (const Input& input : p_.inputs) where(input.value);
+    need(p_.attributes.size() <= p_.variables.size(), "names for attributes");
+    for (const Attribute& attribute : p_.attributes) where(attribute.value);
     if (p_.head) rounds(*p_.head);
     steps(p_.body);
     for (const program::Exit& e : p_.exits) {

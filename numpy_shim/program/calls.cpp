@@ -424,7 +424,7 @@ Value Writer::inlined(const Given& called, const Expr& e) {
   env_ = std::move(outer);
   scope_ = scope;
   keeps_ = keeps;
-  if (first) set_origin(result, 0, false);
+  if (first) set_origin(result, 0, 0);
   return result;
 }
 
@@ -470,7 +470,7 @@ void Writer::put(Value& place, const Value& v) {
   place.writeable &= v.writeable;
   place.is_new &= v.is_new;
   place.arguments |= v.arguments;
-  place.is_outside |= v.is_outside;
+  place.outside |= v.outside;
   if (v.kind == Value::Kind::Number || is_list) copy(place.reg, v.reg);
   if (is_list) return;
   if (v.kind == Value::Kind::Array) copy_array(place.array, v.array);
@@ -479,20 +479,22 @@ void Writer::put(Value& place, const Value& v) {
 
 // ---- Functions that change arrays ----
 
-void Writer::set_origin(Value& v, std::uint64_t arguments, bool is_outside) {
+void Writer::set_origin(Value& v, std::uint64_t arguments, std::uint64_t outside) {
   v.arguments = arguments;
-  v.is_outside = is_outside;
-  for (Value& part : v.parts) set_origin(part, arguments, is_outside);
+  v.outside = outside;
+  for (Value& part : v.parts) set_origin(part, arguments, outside);
 }
 
-// Before a call in the loop's own text: copies of those arguments that the function changes. All
-// are made before the first is changed, since they may share memory.
+// Before a call in the loop's own text: copies of those arrays that the function changes. All are
+// made before the first is changed, since they may share memory.
 void Writer::save_arguments(int instance, std::vector<Value>& arguments) {
   if (arguments.size() > kMostParameters) fail("a function of so many parameters");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    set_origin(arguments[i], std::uint64_t{1} << i, false);
+    set_origin(arguments[i], std::uint64_t{1} << i, 0);
     if (marks_.changed.contains({instance, i})) save(arguments[i]);
   }
+  for (const auto& [call, given] : marks_.changed_outside)
+    if (call.first == instance) save(this->outside(given, given.name));
 }
 
 void Writer::save(const Value& v) {
@@ -523,13 +525,18 @@ void Writer::release() {
 // something, and the outermost of them to change its arguments.
 void Writer::mark_changed(const Value& array) {
   if (inlining_.empty()) return;
-  if (array.is_outside)
+  if ((array.outside & kElsewhere) != 0)
     fail("a function that it calls changes an array that it has not been given");
   bool is_known = true;
   for (const Scope& scope : inlining_) is_known &= !marks_.changing.insert(scope.instance).second;
   for (std::size_t i = 0; i < kMostParameters; ++i)
     if ((array.arguments >> i & 1) != 0)
       is_known &= !marks_.changed.insert({inlining_[0].instance, i}).second;
+  for (std::size_t i = 0; i < outside_.size(); ++i)
+    if ((array.outside >> i & 1) != 0)
+      is_known &= !marks_.changed_outside
+                       .try_emplace({inlining_[0].instance, outside_[i].object}, outside_[i])
+                       .second;
   if (!is_known) throw Restart();
 }
 

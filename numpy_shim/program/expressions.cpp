@@ -101,7 +101,10 @@ Value Writer::outside(const Given& given, const std::string& name) {
   auto known = outsiders_.find(given.object);
   if (known == outsiders_.end()) {
     Value v = value_of(given, -1);
-    set_origin(v, 0, true);
+    constexpr std::size_t kMostTold = 63;
+    const bool is_told = outside_.size() < kMostTold;
+    set_origin(v, 0, is_told ? std::uint64_t{1} << outside_.size() : kElsewhere);
+    if (is_told) outside_.push_back(given);
     known = outsiders_.emplace(given.object, std::move(v)).first;
     program_.inputs.push_back(
         {ir::program::Input::From::Outside, given.object, where(known->second)});

@@ -1,4 +1,4 @@
-// Items and attributes: which element or part of an array is meant, and what is known of it?
+// Items: which element or part of an array is meant, and what is known of it?
 #include <algorithm>
 
 #include "ir/support/error.h"
@@ -189,45 +189,6 @@ Reg Writer::to_store(const Value& v, DType dtype) {
                        is_in(v.dtype, ir::kInexact);
   if (narrows && dtype != DType::Bool) finite(made, {v.reg});
   return made;
-}
-
-// ---- Attributes ----
-
-Value Writer::attribute(const Expr& e) {
-  const Value base = in_memory(value(e.parts[0]));
-  const std::string& name = e.name;
-  if (base.kind == Value::Kind::Given) return outside(world_.attribute(base.given, name), name);
-  const auto dimension = [&](int axis) {
-    Value v = python_number(DType::Int64, length(base, axis));
-    v.non_negative = true;
-    return v;
-  };
-  if (base.kind == Value::Kind::Array) {
-    if (name == "shape") {
-      Value v;
-      v.kind = Value::Kind::Tuple;
-      for (int axis = 0; axis < base.rank; ++axis) v.parts.push_back(dimension(axis));
-      return v;
-    }
-    if (name == "ndim") return python_int(base.rank);
-    if (name == "T") return transposed(base);
-    if (name == "size") {
-      Value v = python_int(1);
-      for (int axis = 0; axis < base.rank; ++axis)
-        v = integer_binary(Operator::Multiply, v, dimension(axis));
-      v.non_negative = true;
-      return v;
-    }
-    fail("the attribute `" + name + "` of an array");
-  }
-  if (base.is_number() && (name == "real" || name == "imag")) {
-    if (!is_in(base.dtype, ir::kComplex)) fail("the parts of a real number");
-    Value v = base;
-    v.dtype = ir::real_part(base.dtype);
-    v.reg = compute(name == "real" ? Op::RealPart : Op::ImagPart, v.dtype, {base.reg});
-    return v;
-  }
-  fail("the attribute `" + name + "`");
 }
 
 }  // namespace ufuse::numpy_shim::program

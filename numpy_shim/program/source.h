@@ -164,6 +164,9 @@ class World {
   // What a variable of the loop that has an identity holds at its beginning.
   virtual Given variable(int number) = 0;
   virtual Given attribute(const Given& object, const std::string& name) = 0;
+  // Whether the program may assign it: the object itself has it, no code runs, and no other name
+  // leads to it. The world sees to this, too, when the program is entered.
+  virtual bool is_assignable(const Given& object, const std::string& name) = 0;
   // NumPy's own, by its name.
   virtual const Ufunc& ufunc(const std::string& name) = 0;
   virtual ir::LoopTable& loops() = 0;

@@ -64,6 +64,7 @@ Program Writer::run() {
     Value v = input(entered_.variables[i], static_cast<int>(i));
     env_.push_back(std::move(v));
   }
+  begin_attributes();
   if (loop_.statement.kind == Statement::Kind::For)
     outer_for(loop_.statement);
   else
@@ -211,6 +212,7 @@ void Writer::enter_statement(const Statement& s) {
   statement_ = &s;
   exit_ = kNone;
   line_ = begun_ = s.line;
+  put_attributes_aside(s);
 }
 
 int Writer::own_line(const Statement& s) const { return scope_.instance == 0 ? s.line : 0; }
@@ -561,7 +563,14 @@ void Writer::augment(const Statement& s) {
     plan_target(target, binary(s.op, old, value(s.value)), targets);
     return commit(targets);
   }
-  if (target.kind != Expr::Kind::Item) fail("an attribute is assigned");
+  if (target.kind == Expr::Kind::Attribute) {
+    const Value old = attribute(target);
+    if (old.kind == Value::Kind::Array) return augment_array(s.op, old, value(s.value));
+    Target made;
+    made.attribute = attribute_target(target);
+    made.value = binary(s.op, old, value(s.value));
+    return commit({made});
+  }
   // The array and the index are looked up once, before the value.
   const Value array = value(target.parts[0]);
   if (array.kind == Value::Kind::List) {
@@ -649,23 +658,34 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       into.push_back(std::move(made));
       return;
     }
+    case Expr::Kind::Attribute: {
+      check_order(target, into);
+      Target made;
+      made.attribute = attribute_target(target);
+      made.value = value;
+      into.push_back(std::move(made));
+      return;
+    }
     default:
-      fail("an attribute is assigned");
+      throw InternalError("a target of unknown kind");
   }
 }
 
 // Python assigns one target after the other, here all are looked up before the first is assigned:
-// refuses `i, x[i] = ...`, and `x[0], y[x[0]] = ...`.
+// refuses `i, x[i] = ...`, `x[0], y[x[0]] = ...` and `p.i, x[p.i] = ...`.
 void Writer::check_order(const Expr& target, const std::vector<Target>& before) const {
   const bool changes_items =
       std::ranges::any_of(before, [](const Target& each) { return !each.is_variable(); });
   const auto depends = [&](const Expr& e) {
     const bool reads_elements = e.kind == Expr::Kind::Item || e.kind == Expr::Kind::Call;
+    const bool reads_assigned =
+        e.kind == Expr::Kind::Attribute &&
+        std::ranges::any_of(before, [](const Target& each) { return each.attribute.has_value(); });
     const bool is_assigned =
         e.kind == Expr::Kind::Local && std::ranges::any_of(before, [&](const Target& each) {
           return each.is_variable() && each.expr->integer == e.integer;
         });
-    return is_assigned || (reads_elements && changes_items);
+    return is_assigned || reads_assigned || (reads_elements && changes_items);
   };
   if (std::ranges::any_of(target.parts, [&](const Expr& part) { return has(part, depends); }))
     fail("a target of an assignment depends on one before it");
@@ -682,6 +702,10 @@ void Writer::commit(const std::vector<Target>& targets) {
   for (const Target& target : targets) {
     if (target.is_variable()) {
       set(static_cast<int>(target.expr->integer), target.value);
+      continue;
+    }
+    if (target.attribute) {
+      set_attribute(*target.attribute, target.value);
       continue;
     }
     if (!target.list.empty()) {

@@ -155,6 +155,8 @@ int Writer::exit(Exit::Kind kind, int statement, const Where& value) {
   for (std::size_t i = 0; i < env.size(); ++i)
     made.variables.push_back(where_variable(static_cast<int>(i), env[i]));
   scope_ = scope;
+  for (const Assigned& each : assigned_)
+    made.variables.push_back(where(kind == Exit::Kind::Leave ? each.aside : each.place));
   made.value = value;
   made.loops = rounds_;
   program_.exits.push_back(std::move(made));

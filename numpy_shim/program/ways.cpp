@@ -51,7 +51,7 @@ void forget_differences(Value& v, const Value& other) {
   if (v.known != other.known) v.known.reset();
   v.writeable &= other.writeable;
   v.arguments |= other.arguments;
-  v.is_outside |= other.is_outside;
+  v.outside |= other.outside;
   for (std::size_t i = 0; i < v.parts.size(); ++i) forget_differences(v.parts[i], other.parts[i]);
 }
 
@@ -63,8 +63,8 @@ bool Writer::same_value(const Value& a, const Value& b) {
   }
   return a.kind == b.kind && a.box == b.box && a.numpy == b.numpy &&
          a.non_negative == b.non_negative && a.known == b.known && a.writeable == b.writeable &&
-         a.arguments == b.arguments && a.is_outside == b.is_outside &&
-         a.parts.size() == b.parts.size() && std::ranges::equal(a.parts, b.parts, same_value);
+         a.arguments == b.arguments && a.outside == b.outside && a.parts.size() == b.parts.size() &&
+         std::ranges::equal(a.parts, b.parts, same_value);
 }
 
 bool Writer::same(const Env& a, const Env& b) { return std::ranges::equal(a, b, same_value); }

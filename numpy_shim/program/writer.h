@@ -2,7 +2,8 @@
 //
 // Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
 // numbers in operators.cpp and for arrays in arrays.cpp, reductions in reductions.cpp, indices in
-// items.cpp, lists in lists.cpp, arrays as indices in selections.cpp, calls in calls.cpp.
+// items.cpp, attributes in attributes.cpp, lists in lists.cpp, arrays as indices in selections.cpp,
+// calls in calls.cpp.
 #pragma once
 
 #include <algorithm>
@@ -70,10 +71,10 @@ struct Value {
   int rank = 0;
   bool writeable = false;
   bool is_new = false;  // the program has made it, and no variable holds it yet
-  // In the text of a function: which arguments of the call in the loop's own text it may be part of
-  // (a bit each), and whether it may be part of an array that a global name holds.
+  // In the text of a function: which arguments of the call in the loop's own text it may be part
+  // of, and which arrays that stand outside; a bit each.
   std::uint64_t arguments = 0;
-  bool is_outside = false;
+  std::uint64_t outside = 0;
   std::shared_ptr<const Elements> elements;
   std::vector<Value> parts;
   Given given;
@@ -83,6 +84,9 @@ struct Value {
   bool is_python() const { return kind == Kind::Number && box == Box::Python; }
   bool is_int() const { return is_python() && dtype == DType::Int64; }
 };
+
+// The bit of Value::outside for an array that may be any.
+inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
 
 // Of all variables at one place of the text.
 using Env = std::vector<Value>;
@@ -101,9 +105,17 @@ class Writer {
     std::set<Key> tagged, selected;
     // Places where functions are called: the call, and the place around it.
     std::map<std::pair<const Expr*, int>, int> instances;
+    // Attributes that are assigned, by the world's number of them.
+    struct Attribute {
+      Given given;
+      bool in_function = false;  // by a function that the loop calls
+    };
+    std::map<int, Attribute> assigned;
     // Those where arrays are changed, and which arguments are, of calls in the loop's own text.
     std::set<int> changing;
     std::set<std::pair<int, std::size_t>> changed;
+    // The same of arrays that stand outside, by the call and the world's number of them.
+    std::map<std::pair<int, int>, Given> changed_outside;
   };
   struct Restart {};
 
@@ -194,7 +206,8 @@ class Writer {
     Reg stored = kNone;
     std::vector<Reg> list;           // of an item of a list: the operands of StoreItem
     std::optional<Written> written;  // of an item that arrays index
-    bool is_variable() const { return array == kNone && list.empty(); }
+    std::optional<int> attribute;    // Assigned::object
+    bool is_variable() const { return array == kNone && list.empty() && !attribute; }
   };
   void assign(const Statement& s);
   void augment(const Statement& s);
@@ -328,7 +341,7 @@ class Writer {
   Reg product_of(const std::vector<Reg>& lengths);
   Value mean_of(const Value& sums, const std::vector<Reg>& lengths, const Reduced& reduced);
 
-  // ---- Items and attributes (items.cpp) ----
+  // ---- Items (items.cpp) ----
   // An index of an array: one number for an axis that goes, start, step and length for one that
   // stays.
   struct At {
@@ -350,7 +363,20 @@ class Writer {
   Value load(const Value& array, const std::vector<Reg>& at);
   Reg length(const Value& array, int axis);
   Reg to_store(const Value& v, DType dtype);
+
+  // ---- Attributes (attributes.cpp) ----
+  // One that the program assigns: where its value is, and the one at the beginning of the statement
+  // of the loop's own text.
+  struct Assigned {
+    int object = 0;  // Given::object
+    Value place, aside;
+  };
   Value attribute(const Expr& e);
+  void begin_attributes();
+  const Assigned* assigned_attribute(int object) const;
+  int attribute_target(const Expr& target);
+  void set_attribute(int object, const Value& v);
+  void put_attributes_aside(const Statement& s);
 
   // ---- Lists (lists.cpp) ----
   Value list_given(const Given& given, int variable);
@@ -410,7 +436,7 @@ class Writer {
   void put_result(const Value& v);
   Value place_like(const Value& v);
   void put(Value& place, const Value& v);
-  static void set_origin(Value& v, std::uint64_t arguments, bool is_outside);
+  static void set_origin(Value& v, std::uint64_t arguments, std::uint64_t outside);
   void save_arguments(int instance, std::vector<Value>& arguments);
   void save(const Value& v);
   void release();
@@ -521,7 +547,9 @@ class Writer {
   std::map<std::pair<Key, std::vector<int>>, Value> tuples_;  // registers for tuples in variables
   std::map<Key, std::vector<Value>> alternatives_;
   std::map<Reg, double> known_floats_;  // constants of Python's
-  std::map<int, Value> outsiders_;      // numbers and arrays that global names hold
+  std::map<int, Value> outsiders_;      // numbers and arrays that stand outside
+  std::vector<Given> outside_;          // the same in the order of the bits of Value::outside
+  std::vector<Assigned> assigned_;
 };
 
 }  // namespace ufuse::numpy_shim::program

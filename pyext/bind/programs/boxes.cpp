@@ -153,6 +153,21 @@ void Frame::set_integer(ir::program::Reg r, std::int64_t value) {
   std::memcpy(word_of(r), &value, sizeof value);
 }
 
+std::vector<std::uint64_t> Frame::words_at(const Where& where) const {
+  const auto of = static_cast<std::size_t>(where.reg);
+  const bool is_array = where.kind == Where::Kind::Array;
+  const std::size_t at = is_array ? layout_.arrays[of] : layout_.registers[of];
+  const std::size_t count =
+      is_array ? 2 * FrameLayout::strides(program_.arrays[of].rank) - FrameLayout::kLengths
+               : (ir::size_of(program_.registers[of].dtype) + 7) / 8;
+  const auto first = words_.begin() + static_cast<std::ptrdiff_t>(at);
+  return {first, first + static_cast<std::ptrdiff_t>(count)};
+}
+bool Frame::is_new(const Where& where) const {
+  return where.kind == Where::Kind::Array &&
+         (words_at(where)[FrameLayout::kObject] & FrameLayout::kNew) != 0;
+}
+
 void Frame::put(const Where& where, PyObject* object) {
   if (where.kind == Where::Kind::Tuple) {
     for (std::size_t i = 0; i < where.parts.size(); ++i)

@@ -26,6 +26,10 @@ class Frame {
   std::int64_t integer(ir::program::Reg r) const;
   void set_integer(ir::program::Reg r, std::int64_t value);
 
+  // The words of a number or an array.
+  std::vector<std::uint64_t> words_at(const ir::program::Where& where) const;
+  // Whether an array is one that the program has made.
+  bool is_new(const ir::program::Where& where) const;
   // Puts an object, whose type is the one that the place was made for, there.
   void put(const ir::program::Where& where, PyObject* object);
   // What stands there. `entered`: what each variable held; unset where a variable has no value.

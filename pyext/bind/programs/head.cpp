@@ -389,6 +389,7 @@ std::int64_t turn_each() {
 // may change what the program has read once, as a flag that ends a `while`.
 struct Asked {
   const std::function<bool()>& is_as_entered;
+  const std::function<bool()>& shows_attributes;
   std::int64_t last = steady_ns(), signals = last, turn = last;
   std::int64_t rounds = 8;
   std::int64_t turn_each = 0;  // not known yet
@@ -401,6 +402,7 @@ int ask(void* context) {
   asked.rounds = std::clamp<std::int64_t>(asked.rounds * kAskEach / (took + 1), 1,
                                           std::min(2 * asked.rounds, kMostUnasked));
   if (now - asked.signals >= kSignalsEach) {
+    if (!asked.shows_attributes()) return -1;
     if (asked.lists != nullptr) asked.lists->hold_inner();
     if (asked.turn_each == 0) asked.turn_each = turn_each();
     if (now - asked.turn >= asked.turn_each) {
@@ -517,6 +519,11 @@ class Run {
       }
     }
     entered_ = variables_;
+    attributes_.clear();
+    for (const ir::program::Attribute& each : version_.program.attributes) {
+      auto [owner, name] = version_.world->attribute_of(each.index, variables_);
+      attributes_.push_back({owner, name, {}, frame_.words_at(each.value)});
+    }
     if (const auto& rounds = version_.program.head) {
       frame_.set_integer(rounds->position, 0);
       if (head_.over == HeadObject::Range) {
@@ -573,9 +580,47 @@ class Run {
     }
   }
 
+  // An attribute that the program assigns.
+  struct Attribute {
+    py::object owner, name;
+    py::object value;                  // that the owner has got; unset: none yet
+    std::vector<std::uint64_t> words;  // of the value that it has
+  };
+
+  // Gives an object the attribute that stands there, unless somebody has assigned another one: that
+  // was after the program last did.
+  void show(std::size_t number, const ir::program::Where& where) {
+    Attribute& attribute = attributes_[number];
+    std::vector<std::uint64_t> words = frame_.words_at(where);
+    if (words == attribute.words && !frame_.is_new(where)) return;
+    const int index = version_.program.attributes[number].index;
+    const auto known = std::ranges::find(outside_, index, &std::pair<int, PyObject*>::first);
+    if (version_.world->value(index, entered_).ptr() != known->second) return;
+    const py::object value = frame_.get(where, entered_);
+    if (PyObject_SetAttr(attribute.owner.ptr(), attribute.name.ptr(), value.ptr()) < 0)
+      throw py::error_already_set();
+    known->second = value.ptr();
+    attribute.value = value;
+    attribute.words = std::move(words);
+  }
+
+  // Where others may look at the attributes while the program runs.
+  bool show_attributes() {
+    try {
+      for (std::size_t i = 0; i < attributes_.size(); ++i)
+        show(i, version_.program.attributes[i].value);
+      frame_.forget_new_arrays();
+      return true;
+    } catch (const std::exception&) {
+      PyErr_Clear();
+      return false;
+    }
+  }
+
   std::size_t launch() {
     const std::function<bool()> same = [this] { return is_as_entered(); };
-    Asked asked{.is_as_entered = same};
+    const std::function<bool()> shows = [this] { return show_attributes(); };
+    Asked asked{.is_as_entered = same, .shows_attributes = shows};
     if (lists_) {
       asked.lists = &*lists_;
       frame_.words()[version_.layout.lists] = reinterpret_cast<std::uint64_t>(&lists_->functions());
@@ -603,6 +648,8 @@ class Run {
     for (std::size_t i = 0; i < variables_.size(); ++i)
       now.push_back(frame_.get(exit.variables[i], entered_));
     variables_ = std::move(now);
+    for (std::size_t i = 0; i < attributes_.size(); ++i)
+      show(i, exit.variables[variables_.size() + i]);
     const auto& rounds = version_.program.head;
     if (!rounds) return;
     // Of a round that has begun Python does the rest.
@@ -715,8 +762,10 @@ class Run {
   Frame frame_;
   Names names_;
   Variables variables_, entered_;
-  std::vector<py::object> held_;                    // from outside, in all runs
-  std::vector<std::pair<int, PyObject*>> outside_;  // what the program has got now, by number
+  std::vector<py::object> held_;  // from outside, in all runs
+  // What stands outside and the program has got, or has given to an object; by number.
+  std::vector<std::pair<int, PyObject*>> outside_;
+  std::vector<Attribute> attributes_;
   std::optional<ListAccess> lists_;
   bool has_raised_ = false;  // a signal's handler, in the last run
   Way way_ = Way::Ended;

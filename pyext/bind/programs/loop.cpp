@@ -165,6 +165,9 @@ std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
                                               given_of, read_function);
   try {
     ir::program::Program program = numpy_shim::program::typed(text, entered, *world);
+    if (!world->is_current(variables, given_of))
+      throw NotNative("two names stand for the object whose attribute is assigned",
+                      text.statement.line);
 #ifndef NDEBUG
     ir::program::verify(program, loop_table());
 #endif

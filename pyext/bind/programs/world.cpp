@@ -1,6 +1,8 @@
 // See world.h.
 #include "pyext/bind/programs/world.h"
 
+#include <structmember.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -54,6 +56,17 @@ py::object plain_attribute(PyObject* object, PyObject* name) {
   py::object found = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, name));
   if (!found) forget_exception();
   return found;
+}
+
+bool is_bound_to(const py::object& method, const py::object& object) {
+  return PyMethod_GET_SELF(method.ptr()) == object.ptr();
+}
+
+// Whether it is what `__slots__` makes for a name.
+bool is_slot(PyObject* of_class) {
+  if (Py_TYPE(of_class) != &PyMemberDescr_Type) return false;
+  const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(of_class)->d_member;
+  return member->type == T_OBJECT_EX && member->flags == 0;
 }
 
 std::size_t size_of(PyObject* tuple) {
@@ -143,8 +156,30 @@ py::object ProgramWorld::find(const Place& place, Variables variables) const {
 }
 
 bool ProgramWorld::is_current(Variables variables, GivenOf given_of) const {
-  return std::ranges::all_of(entries_, [&](const Entry& entry) {
-    return entry.is_as_before(find(entry.place, variables), given_of);
+  const auto is_as_before = [&](const Entry& entry) {
+    const py::object found = find(entry.place, variables);
+    return entry.is_as_before(found, given_of) &&
+           (!entry.is_of_owner || is_bound_to(found, value(entry.place.of, variables)));
+  };
+  const auto may = [&](std::size_t number) { return may_assign(number, variables); };
+  return std::ranges::all_of(entries_, is_as_before) && std::ranges::all_of(assigned_, may);
+}
+
+// Whether an object has an attribute itself, nobody's code runs where it is assigned, and it is the
+// attribute of no other name's object, too.
+bool ProgramWorld::may_assign(std::size_t number, Variables variables) const {
+  const Place& place = entries_[number].place;
+  const auto owner_of = [&](const Place& p) {
+    return find(entries_[static_cast<std::size_t>(p.of)].place, variables);
+  };
+  const py::object owner = owner_of(place);
+  if (!owner || Py_TYPE(owner.ptr())->tp_setattro != PyObject_GenericSetAttr) return false;
+  PyObject* of_class = _PyType_Lookup(Py_TYPE(owner.ptr()), place.name.ptr());
+  if (of_class != nullptr && !is_slot(of_class)) return false;
+  return std::ranges::none_of(entries_, [&](const Entry& other) {
+    return other.place.kind == Place::Kind::Attribute && other.place.of != place.of &&
+           PyUnicode_Compare(other.place.name.ptr(), place.name.ptr()) == 0 &&
+           owner_of(other.place).is(owner);
   });
 }
 
@@ -198,6 +233,20 @@ Given ProgramWorld::attribute(const Given& object, const std::string& name) {
   return known(place, name);
 }
 
+bool ProgramWorld::is_assignable(const Given& object, const std::string& name) {
+  const auto number = static_cast<std::size_t>(attribute(object, name).object);
+  if (number >= entries_.size() || entries_[number].place.kind != Place::Kind::Attribute)
+    return false;
+  if (std::ranges::find(assigned_, number) == assigned_.end()) assigned_.push_back(number);
+  return may_assign(number, variables_);
+}
+
+std::pair<py::object, py::object> ProgramWorld::attribute_of(int number,
+                                                             Variables variables) const {
+  const Place& place = entries_[static_cast<std::size_t>(number)].place;
+  return {value(place.of, variables), place.name};
+}
+
 // What is at a place, remembered.
 Given ProgramWorld::known(Place place, const std::string& name) {
   for (const Entry& old : entries_)
@@ -230,6 +279,13 @@ Given ProgramWorld::known(Place place, const std::string& name) {
     function->defaults.push_back(known(inside, name));
   }
   if (!PyMethod_Check(found.ptr())) return entry.given;
+  Entry& made = entries_[static_cast<std::size_t>(inside.of)];
+  made.is_of_owner = made.place.kind == Place::Kind::Attribute &&
+                     is_bound_to(found, value(made.place.of, variables_));
+  if (made.is_of_owner) {
+    made.given.self = std::make_shared<Given>(given(made.place.of));
+    return made.given;
+  }
   inside.kind = Place::Kind::Self;
   inside.index = 0;
   entry.given.self = std::make_shared<Given>(known(inside, name));

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "numpy_shim/program/source.h"
@@ -35,12 +36,15 @@ class ProgramWorld final : public numpy_shim::program::World {
   numpy_shim::program::Given variable(int number) override;
   numpy_shim::program::Given attribute(const numpy_shim::program::Given& object,
                                        const std::string& name) override;
+  bool is_assignable(const numpy_shim::program::Given& object, const std::string& name) override;
   const numpy_shim::Ufunc& ufunc(const std::string& name) override;
   ir::LoopTable& loops() override;
 
   bool is_of(const py::object& globals) const { return own_.globals.is(globals); }
-  // Whether all names stand for what they stood for.
+  // Whether all names stand for what they stood for, and attributes may be assigned as before.
   bool is_current(Variables variables, GivenOf given_of) const;
+  // The object that has this attribute, and the attribute's name.
+  std::pair<py::object, py::object> attribute_of(int number, Variables variables) const;
   // What stands outside under this number (Given::object); unset where there is nothing any more.
   py::object value(int number, Variables variables) const;
   const numpy_shim::program::Given& given(int number) const {
@@ -68,10 +72,12 @@ class ProgramWorld final : public numpy_shim::program::World {
     std::optional<numpy_shim::program::Given> value;
     py::object code, globals;
     std::size_t defaults = 0;
+    bool is_of_owner = false;  // a method, bound to the object whose attribute it is
     numpy_shim::program::Given given;
     bool is_as_before(const py::object& found, GivenOf given_of) const;
   };
   py::object find(const Place& place, Variables variables) const;
+  bool may_assign(std::size_t number, Variables variables) const;
   numpy_shim::program::Given known(Place place, const std::string& name);
   numpy_shim::program::Given read(PyObject* object);
   std::shared_ptr<numpy_shim::program::Function> read_function(const py::object& object,
@@ -90,6 +96,7 @@ class ProgramWorld final : public numpy_shim::program::World {
   GivenOf given_of_;
   py::object read_function_;
   std::vector<Entry> entries_;
+  std::vector<std::size_t> assigned_;  // attributes
 };
 
 // Tells functions, modules and classes of objects apart that variables of a loop hold

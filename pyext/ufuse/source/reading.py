@@ -206,6 +206,8 @@ class _Reader:
             return "Tuple", *map(self.target, node.elts)
         if isinstance(node, ast.Subscript):
             return "Item", self.expression(node.value), self.expression(node.slice)
+        if isinstance(node, ast.Attribute):
+            return self.value_Attribute(node)
         raise Unreadable(f"{_words(node)} is assigned", node.lineno)
 
     # Expressions.
@@ -217,9 +219,12 @@ class _Reader:
         made: Node = read(node)
         return made
 
-    def local_name(self, name: str) -> Node:
+    def check_name(self, name: str) -> None:
         if name.startswith("__") and not name.endswith("__"):
             raise Unreadable(f"`{name}`, which Python changes in a class", 0)
+
+    def local_name(self, name: str) -> Node:
+        self.check_name(name)
         return "Local", self.variables.setdefault(name, len(self.variables))
 
     def operator(self, node: ast.AST, op: ast.operator) -> str:
@@ -250,6 +255,7 @@ class _Reader:
         return "Outside", self.outside.setdefault(node.id, len(self.outside))
 
     def value_Attribute(self, node: ast.Attribute) -> Node:
+        self.check_name(node.attr)
         return "Attribute", self.expression(node.value), node.attr
 
     def value_UnaryOp(self, node: ast.UnaryOp) -> Node:
