@@ -42,7 +42,8 @@ def told(**options):
 def copied(argument):
     if isinstance(argument, np.ndarray):
         return argument.copy()
-    return copy.deepcopy(argument) if isinstance(argument, (list, tuple)) else argument
+    is_object = type(argument).__module__.startswith("test_")
+    return copy.deepcopy(argument) if is_object or isinstance(argument, (list, tuple)) else argument
 
 
 def outcome(function, args, name=__file__):

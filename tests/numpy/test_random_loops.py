@@ -2,7 +2,8 @@
 
 Programs are made from seeds: nests of `for` and `while` with branches, jumps, numbers of Python's
 and NumPy's, elements of arrays of all dtypes, divisions by zero, overflows, indices out of bounds;
-those with an odd seed have lists as well, which grow while loops go over them.
+those with an odd seed have lists as well, which grow while loops go over them, and one in three has
+objects with attributes and methods.
 Each runs plainly, with programs from the first round on, and with programs that exit after some
 statements. `UFUSE_TEST_LOOPS=5000` tries so many; `UFUSE_TEST_LOOPS_FIRST` says from which seed on.
 """
@@ -20,6 +21,35 @@ FIRST = int(os.environ.get("UFUSE_TEST_LOOPS_FIRST", "0"))
 DTYPES = ["f8", "f8", "f8", "i8", "i8", "f4", "i4", "u1", "i2", "?"]
 
 
+class Thing:
+    """An object whose attributes loops assign."""
+
+    def __init__(self, a, b, u):
+        self.a, self.b, self.u = a, b, u
+
+    def __repr__(self):
+        return repr(
+            [(name, type(each), np.asarray(each).tolist()) for name, each in vars(self).items()]
+        )
+
+    def grow(self, by):
+        self.a = self.a + by
+        self.u[1] = self.u[0]
+        self.b -= self.u[2]
+        return self.b
+
+    def swap(self, c):
+        self.a, self.b = self.b, self.a
+        if self.a > c:
+            return self.a / (self.b - c)
+        return c
+
+    def renew(self):
+        v = self.u + self.a
+        self.u = v
+        return v[0]
+
+
 class Writer:
     """One random function, as text."""
 
@@ -31,6 +61,7 @@ class Writer:
         self.counters = []
         self.numbers = ["a", "b", "c"]
         self.lists = seed % 2 == 1
+        self.things = seed % 3 == 1
 
     def pick(self, *choices):
         return self.rng.choice(choices)
@@ -50,6 +81,25 @@ class Writer:
             return f"{self.pick('p', 'p', 'q')}[{self.index()}]"
         return f"g[{self.index()}][{self.index()}]"
 
+    def attribute(self):
+        return self.pick("s.a", "s.b", "t.a", f"s.u[{self.index()}]")
+
+    def change(self):
+        target = self.attribute()
+        self.line(
+            self.pick(
+                f"{target} = {self.number()}",
+                f"{target} {self.pick('+', '-', '*')}= {self.number()}",
+                f"s.a, t.a = t.a, {self.attribute()}",
+                f"a = s.grow({self.number()}) + s.a",
+                f"b = {self.pick('s', 't')}.swap({self.number()})",
+                "s.u = s.u * 0.5",
+                "s.u[1:3] += t.u[:2]",
+                "c = s.u[0] + s.renew() + s.u[0]",
+                f"if s.swap({self.number()}) > 1: t.b = s.a",
+            )
+        )
+
     def element(self):
         if self.lists and self.rng.random() < 0.7:
             return self.item()
@@ -64,7 +114,8 @@ class Writer:
         if kind < 0.35:
             return self.pick("0", "1", "2", "-3", "0.5", "1.5", "7", "True", "1e300", "255")
         if kind < 0.5:
-            return self.element()
+            is_of_thing = self.things and self.rng.random() < 0.4
+            return self.attribute() if is_of_thing else self.element()
         if kind < 0.55 and self.counters:
             return self.rng.choice(self.counters)
         if kind < 0.6:
@@ -95,6 +146,8 @@ class Writer:
         return text
 
     def statement(self):
+        if self.things and self.rng.random() < 0.25:
+            return self.change()
         if self.lists and self.rng.random() < 0.05:
             self.line("if len(p) < 9:")
             return self.line(f"    p.append({self.number()})")
@@ -176,10 +229,11 @@ class Writer:
             self.block(1)
 
     def text(self):
-        self.lines.append(f"def f(x, y, m, n, a, b, c{', p, q, g' if self.lists else ''}):")
+        more = ", p, q, g" if self.lists else ""
+        self.lines.append(f"def f(x, y, m, n, a, b, c{more}{', s, t' if self.things else ''}):")
         self.loop()
         self.loop()
-        self.line(f"return a, b, c, i1{', p, q, g' if self.lists else ''}")
+        self.line(f"return a, b, c, i1{more}")
         return "\n".join(self.lines) + "\n"
 
 
@@ -195,7 +249,14 @@ def arguments(seed):
 
     numbers = [0, 1, -2, 0.5, -1.25, True, np.float64(0.25), np.int64(3), np.float32(1.5), 2**62]
     arrays = (array(6), array(7), array(5, 6), 5, *(pick.choice(numbers) for _ in range(3)))
-    return arrays + lists(seed) if seed % 2 else arrays
+
+    def thing():
+        return Thing(
+            pick.choice(numbers[:7]), pick.choice([0.5, 1.0, 2, 0.25]), rng.normal(0, 3, 6)
+        )
+
+    things = (thing(), thing()) if seed % 3 == 1 else ()
+    return arrays + (lists(seed) if seed % 2 else ()) + things
 
 
 def lists(seed):
