@@ -8,13 +8,25 @@
 
 extern "C" {
 double exp(double) noexcept(true);
+double exp2(double) noexcept(true);
+double expm1(double) noexcept(true);
 double log(double) noexcept(true);
+double log2(double) noexcept(true);
+double log10(double) noexcept(true);
+double log1p(double) noexcept(true);
+double cbrt(double) noexcept(true);
+double erf(double) noexcept(true);
+double erfc(double) noexcept(true);
 double sin(double) noexcept(true);
 double cos(double) noexcept(true);
 double tan(double) noexcept(true);
 double asin(double) noexcept(true);
 double acos(double) noexcept(true);
 double atan(double) noexcept(true);
+double atan2(double, double) noexcept(true);
+double asinh(double) noexcept(true);
+double acosh(double) noexcept(true);
+double atanh(double) noexcept(true);
 double sinh(double) noexcept(true);
 double cosh(double) noexcept(true);
 double tanh(double) noexcept(true);
@@ -197,9 +209,31 @@ inline bool math_result(f64 result, f64 x, f64& r) {
   r = result;
   return raised(result, x);
 }
-inline bool math_log(f64 x, f64& r) {
-  r = ::log(opaque(x));
+// Of two numbers: they have rules of their own where one is not finite.
+inline bool math_result(f64 result, f64 x, f64 y, f64& r) {
+  r = result;
+  return !isfinite(x) || !isfinite(y) || !isfinite(result);
+}
+inline bool math_logarithm(f64 result, f64 x, f64& r) {
+  r = result;
   return x <= 0;
+}
+inline bool math_gcd(i64 x, i64 y, i64& r) {
+  if (absolute_checked(x, x) || absolute_checked(y, y)) return true;
+  while (y != 0) {
+    const i64 rest = x % y;
+    x = y;
+    y = rest;
+  }
+  r = x;
+  return false;
+}
+inline bool math_isqrt(i64 x, i64& r) {
+  if (x < 0) return true;
+  r = integer_part<i64>(__builtin_sqrt((f64)x));
+  while (r > 3037000499 || r * r > x) --r;
+  while (r < 3037000499 && (r + 1) * (r + 1) <= x) ++r;
+  return false;
 }
 
 inline c128 complex_of(f64 re, f64 im) { return {re, im}; }

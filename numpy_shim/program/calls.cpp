@@ -15,12 +15,43 @@ constexpr std::size_t kMostParameters = 64;  // of a function, a bit for each
 // Functions of math that take and give one float.
 const std::map<std::string, Primitive>& of_one_float() {
   static const std::map<std::string, Primitive> rows = {
-      {"sqrt", Primitive::MathSqrt}, {"exp", Primitive::MathExp},   {"log", Primitive::MathLog},
-      {"sin", Primitive::MathSin},   {"cos", Primitive::MathCos},   {"tan", Primitive::MathTan},
-      {"atan", Primitive::MathAtan}, {"asin", Primitive::MathAsin}, {"acos", Primitive::MathAcos},
-      {"sinh", Primitive::MathSinh}, {"cosh", Primitive::MathCosh}, {"tanh", Primitive::MathTanh},
-      {"fabs", Primitive::MathFabs},
+      {"sqrt", Primitive::MathSqrt},       {"exp", Primitive::MathExp},
+      {"log", Primitive::MathLog},         {"sin", Primitive::MathSin},
+      {"cos", Primitive::MathCos},         {"tan", Primitive::MathTan},
+      {"atan", Primitive::MathAtan},       {"asin", Primitive::MathAsin},
+      {"acos", Primitive::MathAcos},       {"sinh", Primitive::MathSinh},
+      {"cosh", Primitive::MathCosh},       {"tanh", Primitive::MathTanh},
+      {"fabs", Primitive::MathFabs},       {"log2", Primitive::MathLog2},
+      {"log10", Primitive::MathLog10},     {"log1p", Primitive::MathLog1p},
+      {"expm1", Primitive::MathExpm1},     {"exp2", Primitive::MathExp2},
+      {"cbrt", Primitive::MathCbrt},       {"asinh", Primitive::MathAsinh},
+      {"acosh", Primitive::MathAcosh},     {"atanh", Primitive::MathAtanh},
+      {"erf", Primitive::MathErf},         {"erfc", Primitive::MathErfc},
+      {"degrees", Primitive::MathDegrees}, {"radians", Primitive::MathRadians},
   };
+  return rows;
+}
+
+// Those of two floats, and those that tell something of one.
+const std::map<std::string, Primitive>& of_two_floats() {
+  static const std::map<std::string, Primitive> rows = {{"atan2", Primitive::MathAtan2},
+                                                        {"pow", Primitive::MathPow},
+                                                        {"fmod", Primitive::MathFmod},
+                                                        {"copysign", Primitive::MathCopysign}};
+  return rows;
+}
+const std::map<std::string, Primitive>& truths_of_a_float() {
+  static const std::map<std::string, Primitive> rows = {{"isnan", Primitive::MathIsNan},
+                                                        {"isinf", Primitive::MathIsInf},
+                                                        {"isfinite", Primitive::MathIsFinite}};
+  return rows;
+}
+
+// Those that give an integer of a float, and the same one of an integer.
+const std::map<std::string, Primitive>& to_integer() {
+  static const std::map<std::string, Primitive> rows = {{"floor", Primitive::FloorToInt},
+                                                        {"ceil", Primitive::CeilToInt},
+                                                        {"trunc", Primitive::ToInt}};
   return rows;
 }
 
@@ -99,6 +130,13 @@ Value Writer::number(const Expr& e) {
 Value Writer::builtin(const std::string& name, const Expr& e) {
   const std::size_t count = e.parts.size() - 1;
   if (name == "min" || name == "max") return extreme(name == "max", e);
+  if (name == "isinstance" && count == 2) {
+    const bool is = is_instance(value(e.parts[1]), value(e.parts[2]));
+    Value v = python_number(DType::Bool, truth_constant(is));
+    v.known = is;
+    return v;
+  }
+  if (name == "divmod" || name == "pow") return of_two_numbers(name, values(e, 1));
   if (name == "complex" && count == 2) {
     std::vector<Reg> parts;
     for (std::size_t i = 1; i <= 2; ++i) {
@@ -129,6 +167,13 @@ Value Writer::builtin(const std::string& name, const Expr& e) {
   const Value v = number(e.parts[1]);
   if (is_in(v.dtype, ir::kComplex) && name != "complex" && name != "bool")
     fail("a complex number is made real");
+  if (name == "round") {
+    if (!v.is_python()) fail("a NumPy scalar is rounded");
+    return is_in(v.dtype, ir::kFloat)
+               ? python_number(DType::Int64,
+                               primitive(Primitive::RoundToInt, DType::Int64, {v.reg}))
+               : python_number(DType::Int64, cast_to(v.reg, DType::Int64));
+  }
   if (name == "float") return python_number(DType::Float64, cast_to(v.reg, DType::Float64));
   if (name == "complex") return python_number(DType::Complex128, cast_to(v.reg, DType::Complex128));
   if (name == "bool") return python_number(DType::Bool, truth_of(v));
@@ -142,6 +187,38 @@ Value Writer::builtin(const std::string& name, const Expr& e) {
     return n;
   }
   fail("`" + name + "` is called");
+}
+
+Value Writer::of_two_numbers(const std::string& name, const std::vector<Value>& given) {
+  if (given.size() != 2 || !given[0].is_python() || !given[1].is_python())
+    fail("`" + name + "` is called with something else than two numbers of Python's");
+  if (name == "pow") return binary(Operator::Power, given[0], given[1]);
+  Value both;
+  both.kind = Value::Kind::Tuple;
+  both.parts = {binary(Operator::FloorDivide, given[0], given[1]),
+                binary(Operator::Remainder, given[0], given[1])};
+  return both;
+}
+
+// Whether a value is of a class, or of one of several.
+bool Writer::is_instance(const Value& v, const Value& type) const {
+  if (type.kind == Value::Kind::Tuple)
+    return std::ranges::any_of(type.parts, [&](const Value& each) { return is_instance(v, each); });
+  const Given& given = type.given;
+  const bool is_builtin =
+      given.kind == Given::Kind::Builtin && (given.name == "int" || given.name == "float" ||
+                                             given.name == "bool" || given.name == "complex");
+  const bool is_value = v.kind != Value::Kind::Given && v.kind != Value::Kind::OneOf;
+  if (type.kind != Value::Kind::Given || !(is_builtin || given.kind == Given::Kind::DType) ||
+      !is_value || v.box == Box::Either)
+    fail("`isinstance` of a class that is no number's");
+  if (!v.is_number()) return false;
+  const bool is_numpy = v.box == Box::NumPy;
+  if (!is_builtin) return is_numpy && v.dtype == given.dtype;
+  if (v.dtype == DType::Float64) return given.name == "float";
+  if (v.dtype == DType::Complex128) return given.name == "complex";
+  if (is_numpy) return false;
+  return given.name == "int" || (given.name == "bool" && v.dtype == DType::Bool);
 }
 
 // The first of equal ones; of a NaN whatever the comparisons say.
@@ -163,25 +240,51 @@ Value Writer::extreme(bool largest, const Expr& e) {
 }
 
 Value Writer::math(const std::string& name, const Expr& e) {
-  if (e.parts.size() != 2) fail("`math." + name + "` is called with several arguments");
-  Value v = number(e.parts[1]);
-  if (is_in(v.dtype, ir::kComplex)) fail("a complex number is made real");
-  if (name == "log" && is_in(v.dtype, ir::kInteger)) {
+  std::vector<Value> given = values(e, 1);
+  for (const Value& v : given) {
+    if (!v.is_number()) fail("a function is called with something else than a number");
+    if (is_in(v.dtype, ir::kComplex)) fail("a complex number is made real");
+  }
+  const auto is_of_integers = [&](std::size_t count) {
+    return given.size() == count && std::ranges::all_of(given, &Value::is_int);
+  };
+  if (name == "gcd" && is_of_integers(2))
+    return python_number(DType::Int64,
+                         primitive(Primitive::MathGcd, DType::Int64, {given[0].reg, given[1].reg}));
+  if (name == "isqrt" && is_of_integers(1))
+    return python_number(DType::Int64,
+                         primitive(Primitive::MathIsqrt, DType::Int64, {given[0].reg}));
+  if (const auto row = of_two_floats().find(name);
+      row != of_two_floats().end() && given.size() == 2)
+    return math_float(row->second, given);
+  if (given.size() != 1) fail("`math." + name + "` is called with several arguments");
+  Value v = given[0];
+  if (name.starts_with("log") && name != "log1p" && is_in(v.dtype, ir::kInteger)) {
     // Of integers beyond 2**53 Python takes the logarithm in another way.
     v = python_number(DType::Float64, primitive(Primitive::ExactFloat, DType::Float64,
                                                 {cast_to(v.reg, DType::Int64)}));
   }
-  if ((name == "floor" || name == "ceil") && is_in(v.dtype, ir::kFloat)) {
-    const Primitive p = name == "floor" ? Primitive::FloorToInt : Primitive::CeilToInt;
+  if (const auto row = to_integer().find(name);
+      row != to_integer().end() && is_in(v.dtype, ir::kFloat)) {
+    if (name == "trunc" && v.dtype != DType::Float64) fail("a scalar of NumPy's is truncated");
     return python_number(DType::Int64,
-                         primitive(p, DType::Int64, {cast_to(v.reg, DType::Float64)}));
+                         primitive(row->second, DType::Int64, {cast_to(v.reg, DType::Float64)}));
   }
+  if (const auto row = truths_of_a_float().find(name); row != truths_of_a_float().end())
+    return python_number(
+        DType::Bool, compute_primitive(row->second, DType::Bool, {cast_to(v.reg, DType::Float64)}));
   const auto row = of_one_float().find(name);
   if (row == of_one_float().end()) fail("`math." + name + "` is called");
-  const Reg x = cast_to(v.reg, DType::Float64);
-  return python_number(DType::Float64, ir::program::primitive_info(row->second).leaves
-                                           ? primitive(row->second, DType::Float64, {x})
-                                           : compute_primitive(row->second, DType::Float64, {x}));
+  return math_float(row->second, {v});
+}
+
+// What a function of math gives of these numbers as floats.
+Value Writer::math_float(Primitive p, const std::vector<Value>& given) {
+  std::vector<Reg> args;
+  for (const Value& v : given) args.push_back(cast_to(v.reg, DType::Float64));
+  return python_number(DType::Float64, ir::program::primitive_info(p).leaves
+                                           ? primitive(p, DType::Float64, args)
+                                           : compute_primitive(p, DType::Float64, args));
 }
 
 // Where a ufunc is told to put its result, by place or by keyword.

@@ -114,13 +114,15 @@ Value Writer::outside(const Given& given, const std::string& name) {
 
 // ---- Truth ----
 
-// `x is None` and `x is not None`: types tell.
+// `x is None`, `x is not None` and `isinstance(x, ...)`: types tell.
 std::optional<bool> Writer::decided(const Expr& e) {
   const bool is_not = e.kind == Expr::Kind::Unary && e.op == Operator::Not;
   if (is_not) {
     const std::optional<bool> inner = decided(e.parts[0]);
     return inner ? std::optional(!*inner) : std::nullopt;
   }
+  if (e.kind == Expr::Kind::Call && is_builtin(e.parts[0], "isinstance"))
+    return value(e).known.value() != 0;
   const bool is_it =
       e.kind == Expr::Kind::Compare && (e.ops[0] == Operator::Is || e.ops[0] == Operator::IsNot);
   if (!is_it) return std::nullopt;

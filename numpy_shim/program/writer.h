@@ -416,6 +416,9 @@ class Writer {
 
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);
+  Value of_two_numbers(const std::string& name, const std::vector<Value>& given);
+  bool is_instance(const Value& v, const Value& type) const;
+  Value math_float(Primitive p, const std::vector<Value>& given);
   Value number(const Expr& e);
   Value argument(const Expr& e);
   Arguments arguments(const Expr& e);

@@ -74,8 +74,9 @@ std::size_t size_of(PyObject* tuple) {
 }
 
 // Builtins whose meaning a program knows.
-constexpr std::array kBuiltins = {"abs", "bool", "complex", "enumerate", "float",    "int",
-                                  "len", "max",  "min",     "range",     "reversed", "zip"};
+constexpr std::array kBuiltins = {"abs",   "bool",     "complex",    "divmod", "enumerate", "float",
+                                  "int",   "len",      "isinstance", "max",    "min",       "pow",
+                                  "range", "reversed", "round",      "zip"};
 
 // Functions of NumPy's that are no ufuncs, likewise.
 constexpr std::array kOfNumPy = {
