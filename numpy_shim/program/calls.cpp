@@ -597,7 +597,7 @@ void Writer::save_arguments(int instance, std::vector<Value>& arguments) {
     if (marks_.changed.contains({instance, i})) save(arguments[i]);
   }
   for (const auto& [call, given] : marks_.changed_outside)
-    if (call.first == instance) save(this->outside(given, given.name));
+    if (call.first == instance) save(own_copy(this->outside(given, given.name)));
 }
 
 void Writer::save(const Value& v) {

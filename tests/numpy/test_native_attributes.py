@@ -53,6 +53,11 @@ class State(types.SimpleNamespace):
         self.u[1:-1] += 0.2 * (self.u[2:] - 2 * self.u[1:-1] + self.u[:-2])
         self.n += 1
 
+    def smooth(self, by):
+        self.u[1:] = self.u[:-1] + by
+        self.w += self.u
+        return self.w[0] * 0.5
+
     def shift(self):
         self.u = self.u * 0.5 + self.v
         return self.u[0]
@@ -202,6 +207,13 @@ def arrays_in_methods(s, n):
     return s.u.sum()
 
 
+def arrays_in_several_calls(s, n):
+    for i in range(n):
+        s.x = s.smooth(i) + s.smooth(0.5) / (s.u[3] - i)
+        s.smooth(s.smooth(s.x))
+    return s.x
+
+
 def arrays_made_in_methods(s, n):
     t = 0.0
     for _i in range(n):
@@ -319,7 +331,8 @@ def of_a_global(s, n):
 CASES = [
     *(in_the_loop, in_a_method, in_an_expression, before_what_overflows, before_what_raises),
     *(swapped, while_an_attribute, while_a_method, if_a_method, returned, nested),
-    *(to_an_attribute, arrays, arrays_shared, arrays_in_methods, arrays_made_in_methods, views),
+    *(to_an_attribute, arrays, arrays_shared, arrays_in_methods, arrays_in_several_calls),
+    *(arrays_made_in_methods, views),
     *(by_other_types, of_numpy, unchanged, helped, part, of_slots, of_a_global),
 ]
 

@@ -21,8 +21,45 @@ PAIRS = list(
     itertools.product([*FLOATS[:12:2], *FLOATS[11:29:2], math.inf, math.nan], FLOATS[1::2])
 )
 OF_ONE = [
-    *(["sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "exp2", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"]),
-    *(["tanh", "asinh", "acosh", "atanh", "erf", "erfc", "fabs", "degrees", "radians", "floor", "ceil", "trunc", "isnan", "isinf"]),
+    *(
+        [
+            "sqrt",
+            "exp",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+            "expm1",
+            "exp2",
+            "cbrt",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+        ]
+    ),
+    *(
+        [
+            "tanh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "erf",
+            "erfc",
+            "fabs",
+            "degrees",
+            "radians",
+            "floor",
+            "ceil",
+            "trunc",
+            "isnan",
+            "isinf",
+        ]
+    ),
     *(["isfinite", "isqrt"]),
 ]
 OF_TWO = ["atan2", "pow", "fmod", "copysign", "gcd"]
