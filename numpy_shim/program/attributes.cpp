@@ -99,7 +99,7 @@ int Writer::attribute_target(const Expr& target) {
 
 // It is this from now on.
 void Writer::set_attribute(int object, const Value& v) {
-  const Value kept = in_memory(v);
+  const Value kept = in_memory(likely(v));
   const Value& place = assigned_attribute(object)->place;
   if (kept.kind != place.kind || kept.dtype != place.dtype || kept.box != place.box ||
       kept.rank != place.rank)

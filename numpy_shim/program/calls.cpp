@@ -122,7 +122,7 @@ Value Writer::call(const Expr& e) {
 }
 
 Value Writer::number(const Expr& e) {
-  Value v = value(e);
+  Value v = likely(value(e));
   if (!v.is_number()) fail("a function is called with something else than a number");
   return v;
 }
@@ -208,7 +208,8 @@ bool Writer::is_instance(const Value& v, const Value& type) const {
   const bool is_builtin =
       given.kind == Given::Kind::Builtin && (given.name == "int" || given.name == "float" ||
                                              given.name == "bool" || given.name == "complex");
-  const bool is_value = v.kind != Value::Kind::Given && v.kind != Value::Kind::OneOf;
+  const bool is_value =
+      v.kind != Value::Kind::Given && v.kind != Value::Kind::OneOf && v.kind != Value::Kind::Mixed;
   if (type.kind != Value::Kind::Given || !(is_builtin || given.kind == Given::Kind::DType) ||
       !is_value || v.box == Box::Either)
     fail("`isinstance` of a class that is no number's");
@@ -227,6 +228,7 @@ Value Writer::extreme(bool largest, const Expr& e) {
   Value best = number(e.parts[1]);
   for (std::size_t i = 2; i < e.parts.size(); ++i) {
     const Value next = number(e.parts[i]);
+    if (e.parts.size() == 3 && mixes(best, next)) return mixed_extreme(largest, best, next);
     if (next.dtype != best.dtype || next.box != best.box || best.box == Box::Either)
       fail("the extreme of numbers of different types");
     if (is_in(best.dtype, ir::kComplex)) fail("complex numbers are put in order");
@@ -239,9 +241,22 @@ Value Writer::extreme(bool largest, const Expr& e) {
   return best;
 }
 
+// Of a float and an int, as floats: Python compares them exactly.
+Value Writer::mixed_extreme(bool largest, const Value& first, const Value& second) {
+  const auto real = [&](const Value& v) {
+    return v.is_int() ? primitive(Primitive::ExactFloat, DType::Float64, {v.reg}) : v.reg;
+  };
+  const Op op = largest ? Op::Greater : Op::Less;
+  const Reg is_second = compute(op, DType::Bool, {real(second), real(first)});
+  const Reg is_int =
+      second.is_int() ? is_second : compute(Op::LogicalNot, DType::Bool, {is_second});
+  return mixed(cast_to(is_int, DType::Int64), own_copy(first), own_copy(second));
+}
+
 Value Writer::math(const std::string& name, const Expr& e) {
   std::vector<Value> given = values(e, 1);
-  for (const Value& v : given) {
+  for (Value& v : given) {
+    if (v.kind == Value::Kind::Mixed) v = as_float(v);
     if (!v.is_number()) fail("a function is called with something else than a number");
     if (is_in(v.dtype, ir::kComplex)) fail("a complex number is made real");
   }
@@ -313,6 +328,7 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   if (f.nout != 1 || given.size() != static_cast<std::size_t>(f.nin) || !all.keywords.empty())
     fail("`" + f.name + "` is called with other arguments than its operands and `out`");
   if (out && !is_whole) fail("`out` in a call that is part of a statement");
+  for (Value& v : given) v = likely(v);
   if (out) return computed_into(f, std::move(given), *out);
   std::vector<Operand> operands;
   if (std::ranges::any_of(given, is_array)) return elementwise(f, std::move(given));
@@ -548,6 +564,9 @@ Value Writer::place_like(const Value& v) {
     case Value::Kind::Array:
       place.array = array_register(-1, v.dtype, v.rank);
       break;
+    case Value::Kind::Mixed:
+      place.reg = fresh(v.dtype);
+      [[fallthrough]];
     case Value::Kind::Tuple:
       for (Value& part : place.parts) part = place_like(part);
       break;
@@ -574,7 +593,8 @@ void Writer::put(Value& place, const Value& v) {
   place.is_new &= v.is_new;
   place.arguments |= v.arguments;
   place.outside |= v.outside;
-  if (v.kind == Value::Kind::Number || is_list) copy(place.reg, v.reg);
+  if (v.kind == Value::Kind::Number || v.kind == Value::Kind::Mixed || is_list)
+    copy(place.reg, v.reg);
   if (is_list) return;
   if (v.kind == Value::Kind::Array) copy_array(place.array, v.array);
   for (std::size_t i = 0; i < v.parts.size(); ++i) put(place.parts[i], v.parts[i]);

@@ -42,8 +42,8 @@ Value Writer::value(const Expr& e) {
       }
       return unary(e.op, value(e.parts[0]));
     case Binary: {
-      const std::vector<Value> operands = values(e, 0);
-      return binary(e.op, operands[0], operands[1]);
+      const std::vector<Value> sides = operands(e);
+      return binary(e.op, sides[0], sides[1]);
     }
     case Compare:
       return compare(e);
@@ -84,6 +84,12 @@ std::vector<Value> Writer::values(const Expr& e, std::size_t first) {
     made.push_back(argument(e.parts[i]));
   }
   return made;
+}
+
+// The two sides of an operator.
+std::vector<Value> Writer::operands(const Expr& e) {
+  const Value left = before(operand(e.parts[0]), e.parts[1]);
+  return {left, operand(e.parts[1])};
 }
 
 // A value that is used behind another expression: what is only noted of it is computed now, where
@@ -157,6 +163,8 @@ Reg Writer::truth_of(const Value& v) {
       return truth_constant(!v.parts.empty());
     case Value::Kind::List:
       return cast_to(list_length(v).reg, DType::Bool);
+    case Value::Kind::Mixed:
+      return truth_of(as_float(v));
     case Value::Kind::Number:
       return v.dtype == DType::Bool ? v.reg : cast_to(v.reg, DType::Bool);
     default:
@@ -193,8 +201,17 @@ Value Writer::choice(const Expr& e) {
     if (!result.is_number()) fail("one of two is chosen that are no numbers");
     result.reg = own_register(result);
   });
-  step.other = written([&] { merge(result, value(e.parts[2])); });
+  std::optional<Value> either;
+  step.other = written([&] {
+    const Value second = value(e.parts[2]);
+    if (!mixes(result, second)) return merge(result, second);
+    const Reg is_int = fresh(DType::Int64);
+    write_to(step.body, [&] { copy(is_int, integer(result.is_int())); });
+    copy(is_int, integer(second.is_int()));
+    either = mixed(is_int, result, own_copy(second));
+  });
   emit(std::move(step));
+  if (either) return *either;
   result.known.reset();
   return result;
 }
@@ -215,7 +232,7 @@ Value Writer::compare(const Expr& e) {
   if (const std::optional<bool> known = decided(e))
     return python_number(DType::Bool, truth_constant(*known));
   if (e.ops.size() == 1) {
-    const std::vector<Value> sides = values(e, 0);
+    const std::vector<Value> sides = operands(e);
     return relation(e.ops[0], sides[0], sides[1]);
   }
   const Value left = value(e.parts[0]);

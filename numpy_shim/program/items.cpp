@@ -171,7 +171,9 @@ Value Writer::load(const Value& array, const std::vector<Reg>& at) {
 }
 
 // A number as an element of an array that it is assigned to.
-Reg Writer::to_store(const Value& v, DType dtype) {
+Reg Writer::to_store(const Value& given, DType dtype) {
+  const bool may_be_int = given.kind == Value::Kind::Mixed && is_in(dtype, ir::kFloat);
+  const Value v = may_be_int ? as_float(given) : likely(given);
   if (!v.is_number()) fail("something else than a number is assigned to an element");
   if (dtype == DType::Float16 || ir::real_part(dtype) == DType::LongDouble)
     fail("an element of " + std::string(ir::info(dtype).name));

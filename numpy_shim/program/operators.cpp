@@ -136,7 +136,8 @@ void Writer::as_float_beside_complex(const Value& left, Value& right) {
   if (left.box == Box::Python) right.box = Box::Python;
 }
 
-Value Writer::binary(Operator op, const Value& left, const Value& right) {
+Value Writer::binary(Operator op, const Value& given_left, const Value& given_right) {
+  const Value left = beside(given_right, given_left), right = beside(given_left, given_right);
   if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (op == Operator::MatrixMultiply) fail("a matrix product of numbers");
   for (const Value* v : {&left, &right}) {
@@ -347,7 +348,8 @@ Reg Writer::complex_binary(Operator op, Reg a, Reg b, DType dtype) {
 
 // ---- Comparisons ----
 
-Value Writer::relation(Operator op, const Value& left, const Value& right) {
+Value Writer::relation(Operator op, const Value& given_left, const Value& given_right) {
+  const Value left = beside(given_right, given_left), right = beside(given_left, given_right);
   if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (!left.is_number() || !right.is_number()) fail("something else than numbers is compared");
   Value a = widened(left), b = widened(right);
@@ -397,7 +399,8 @@ Value Writer::relation(Operator op, const Value& left, const Value& right) {
 
 // ---- Unary operators ----
 
-Value Writer::unary(Operator op, const Value& given) {
+Value Writer::unary(Operator op, const Value& mixed) {
+  const Value given = likely(mixed);
   if (is_array(given)) return array_operator(op, {given});
   if (!given.is_number()) fail("an operation on something else than numbers");
   if (given.dtype == DType::Bool && (op == Operator::Invert) == (given.box == Box::Python))

@@ -557,10 +557,10 @@ void Writer::assign(const Statement& s) {
 void Writer::augment(const Statement& s) {
   const Expr& target = s.targets[0];
   if (target.kind == Expr::Kind::Local) {
-    const Value old = read(target);
+    const Value old = operand(target);
     if (old.kind == Value::Kind::Array) return augment_array(s.op, old, value(s.value));
     std::vector<Target> targets;
-    plan_target(target, binary(s.op, old, value(s.value)), targets);
+    plan_target(target, binary(s.op, old, operand(s.value)), targets);
     return commit(targets);
   }
   if (target.kind == Expr::Kind::Attribute) {
@@ -731,6 +731,7 @@ void Writer::commit(const std::vector<Target>& targets) {
 
 // The variable is this from now on.
 void Writer::set(int variable, const Value& v) {
+  if (v.kind == Value::Kind::Mixed) return set_mixed(variable, v);
   Value kept = in_memory(v);
   kept.is_new = false;
   const ArrayReg made = kept.array;
@@ -807,6 +808,8 @@ Value Writer::own_copy(const Value& given) {
   } else if (v.kind == Value::Kind::Array) {
     own.array = array_register(-1, v.dtype, v.rank);
     copy_array(own.array, v.array);
+  } else if (v.kind == Value::Kind::Mixed) {
+    own.reg = own_register(v);
   }
   for (Value& part : own.parts) part = own_copy(part);
   return own;

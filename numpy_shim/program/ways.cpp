@@ -36,6 +36,9 @@ bool share(const Value& a, const Value& b) {
       return a.reg == b.reg && Writer::holds_the_same(a, b);
     case Value::Kind::Given:
       return a.variable == b.variable && a.given == b.given;
+    case Value::Kind::Mixed:
+      if (a.reg != b.reg) return false;
+      [[fallthrough]];
     case Value::Kind::Tuple:
       return std::ranges::equal(a.parts, b.parts, [](const Value& x, const Value& y) {
         return share(x, y) && x.box == y.box && x.numpy == y.numpy;
@@ -222,6 +225,9 @@ Where Writer::where(const Value& v) const {
       w.kind = Where::Kind::Tuple;
       for (const Value& part : v.parts) w.parts.push_back(where(part));
       return w;
+    case Value::Kind::Mixed:
+      for (const Value& part : v.parts) w.parts.push_back(where(part));
+      break;
     case Value::Kind::OneOf:
       break;
     case Value::Kind::Elements:

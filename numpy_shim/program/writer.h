@@ -57,6 +57,7 @@ struct Value {
     Slice,     // parts: start, stop, step, each a Number or Nothing
     Given,     // a function, a module, or something that is only held
     OneOf,     // parts, by the variable's selector
+    Mixed,     // parts: a float and an int; reg: 1 where it is the int, else 0
   };
   Kind kind = Kind::Unbound;
   // Number.
@@ -240,6 +241,7 @@ class Writer {
   // ---- Expressions (expressions.cpp) ----
   Value value(const Expr& e);
   std::vector<Value> values(const Expr& e, std::size_t first);
+  std::vector<Value> operands(const Expr& e);
   Value before(const Value& v, const Expr& next);
   Value outside(const Given& given, const std::string& name);
   Value compare(const Expr& e);
@@ -264,7 +266,7 @@ class Writer {
   Reg as(const Value& v, DType dtype);
   Value unary(Operator op, const Value& x);
   Value absolute(const Value& x);
-  Value binary(Operator op, const Value& a, const Value& b);
+  Value binary(Operator op, const Value& left, const Value& right);
   void as_float_beside_complex(const Value& left, Value& right);
   Value python_binary(Operator op, const Value& a, const Value& b);
   Value numpy_binary(Operator op, const Value& a, const Value& b);
@@ -272,7 +274,16 @@ class Writer {
   static void fold(Operator op, std::int64_t a, std::int64_t b, Value& v);
   Reg float_binary(Operator op, Reg a, Reg b, DType dtype, Box box);
   Reg complex_binary(Operator op, Reg a, Reg b, DType dtype);
-  Value relation(Operator op, const Value& a, const Value& b);
+  Value relation(Operator op, const Value& left, const Value& right);
+
+  // ---- A float or an int (mixed.cpp) ----
+  static bool mixes(const Value& a, const Value& b);
+  static Value mixed(Reg is_int, const Value& a, const Value& b);
+  Value as_float(const Value& v);
+  Value likely(const Value& v);
+  Value beside(const Value& other, const Value& v);
+  Value operand(const Expr& e);
+  void set_mixed(int variable, const Value& v);
 
   // What a call is given by place and by keyword.
   struct Arguments {
@@ -416,6 +427,7 @@ class Writer {
 
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);
+  Value mixed_extreme(bool largest, const Value& first, const Value& second);
   Value of_two_numbers(const std::string& name, const std::vector<Value>& given);
   bool is_instance(const Value& v, const Value& type) const;
   Value math_float(Primitive p, const std::vector<Value>& given);

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from test_native_loops import alike, outcome, told
+from test_native_loops import check as every_exit
 from texts import function_of
 from ufuse.source import heads
 from ufuse.tracing.loops import looped
@@ -145,3 +146,156 @@ def f(x, n):
             alike(outcome(made, (x, 9)), outcome(function, (x, 9)))
         (loop,) = heads.loops_of(made.__code__)
         assert loop.facts["versions"], loop.facts["why_not"]
+
+
+# ---- A float or an int ----
+
+
+def clipped(x, n):
+    s = 0.0
+    for i in range(n):
+        s += max(0, x[i]) * 0.5 - min(x[i], 1) / 3.0
+        x[i] = max(x[i], 0)
+    return s, x
+
+
+def clipped_floats(p, n):
+    s = t = 0.0
+    for v in p:
+        h = max(0, v)
+        s += h
+        t = t * 0.5 + (h if h < 2.5 else 3)
+        if max(v, 1) and h > 0 and min(2, v) < max(-1, v):
+            t -= h
+    return s, t, h
+
+
+def ramp(v):
+    return max(0, v)
+
+
+def in_a_function(p, n):
+    s = 0.0
+    for v in p:
+        s = s + ramp(v) * v
+        s += 1.5 * ramp(-v)
+    return s
+
+
+def kept(p, n):
+    last = first = None
+    for v in p:
+        last = max(0, v)
+        first = (min(v, 1), v)
+    return last, first
+
+
+def returned(p, n):
+    for v in p:
+        if v > 2:
+            return min(n, v)
+    return 0 if n > 2 else 0.5
+
+
+def both_sides(p, n):
+    s = 0.0
+    k = 0
+    for v in p:
+        s += max(0, v) - min(v, 0)
+        k = max(0, v) + k
+        if max(0, v) >= min(1, v):
+            s -= 1
+    return s, k
+
+
+def operators(p, n):
+    s = 0.0
+    for v in p:
+        m = max(2, v)
+        s += m**2.0 + m**-0.5 + 7.0 // m + 7.5 % m + v // m
+        s -= abs(m) + (-m) + float(m) + math.sqrt(m) + math.exp(-min(5, v)) + np.sqrt(m)
+    return s
+
+
+def at_zero(p, n):
+    s = 0.0
+    for v in p:
+        s += 1.0 / max(0, v)
+    return s
+
+
+def by_type(p, n):
+    count = 0
+    for v in p:
+        if isinstance(max(0, v), int):
+            count += 1
+    return count
+
+
+def large_ints(p, n):
+    s = 0.0
+    big = n * 2**51
+    for v in p:
+        s += max(big, v) * 1.0
+        big = big + 1
+    return s, big
+
+
+def as_an_argument(p, n):
+    s = 0.0
+    for v in p:
+        s += scaled(max(0, v), 2.0) + scaled(v if v > 1 else 1, v)
+    return s
+
+
+def scaled(a, b):
+    if a > b:
+        a = a - b
+    return a * b
+
+
+def in_a_tuple(p, n):
+    s = 0.0
+    for v in p:
+        pair = max(0, v), v
+        a, b = pair
+        s += a * b + pair[0]
+        pair = (pair[1], s)
+    return s, pair, a
+
+
+MIXED = [
+    *(clipped_floats, in_a_function, kept, returned, both_sides, operators, at_zero, by_type),
+    *(large_ints, as_an_argument, in_a_tuple),
+]
+VALUES = [
+    *([1.5, -2.5, 0.5, 3.0, -0.0, 0.0, 2.0, 1.0, -1.0], [0.5, 0.25, 2.75], [-0.5, -1.0, 4.0]),
+    *([math.nan, 1.5, -1.0], [1.5, math.inf, -math.inf], [3, 1.5, -2], [-1, 0, 3]),
+    *([np.float64(2.5), np.float64(-2.5), np.float64(0.0)], [1e300, -1e300], [True, 2.5]),
+]
+
+
+@pytest.mark.parametrize("function", MIXED, ids=lambda f: f.__name__)
+def test_a_float_or_an_int(function):
+    for values in VALUES:
+        for n in (0, 1, 3):
+            check_everywhere(function, values, n)
+
+
+@pytest.mark.parametrize("given", ["f8", "f4", "i4"])
+def test_a_float_or_an_int_and_elements(given):
+    for values in ([1.5, -2.5, 0.5], [0.0, -0.0, 2.0], [1e300, np.nan, np.inf]):
+        with np.errstate(all="ignore"):
+            x = np.array(values).astype(given)
+        check_everywhere(clipped, x, 3)
+
+
+def check_everywhere(function, *args):
+    every_exit(function, *args, native=None, most=20)
+
+
+def test_they_are_native():
+    for function in MIXED:
+        native = function not in (by_type,)
+        every_exit(function, [1.5, -2.5, 0.5, 3.0], 1, native=native, most=2)
+    every_exit(clipped, np.array([1.5, -2.5, 0.5]), 3, native=True, most=2)
