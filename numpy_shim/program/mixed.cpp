@@ -49,12 +49,31 @@ Value Writer::likely(const Value& v) {
   return v.parts[0];
 }
 
-// An operand beside another one.
-Value Writer::beside(const Value& other, const Value& v) {
-  if (v.kind != Value::Kind::Mixed) return v;
-  const bool is_float = other.kind == Value::Kind::Mixed ||
-                        ((other.is_number() || is_array(other)) && other.dtype == DType::Float64);
-  return is_float ? as_float(v) : likely(v);
+// The operands of an arithmetic operator: two ints would give an int.
+void Writer::unmix(Value& a, Value& b) {
+  if (a.kind == Value::Kind::Mixed && b.kind == Value::Kind::Mixed) a = likely(a);
+  const auto unmixed = [&](const Value& v, const Value& other) {
+    if (v.kind != Value::Kind::Mixed) return v;
+    const bool is_float = (other.is_number() || is_array(other)) && other.dtype == DType::Float64;
+    return is_float ? as_float(v) : likely(v);
+  };
+  a = unmixed(a, b);
+  b = unmixed(b, a);
+}
+
+// Those of a comparison.
+void Writer::unmix_to_compare(Value& a, Value& b) {
+  const auto unmixed = [&](const Value& v, const Value& other) {
+    if (v.kind != Value::Kind::Mixed) return v;
+    constexpr std::int64_t kSmall = std::int64_t{1} << 32;
+    const bool is_small = other.known && -kSmall < *other.known && *other.known < kSmall;
+    const bool is_exact = other.is_int() && (v.parts[0].is_python() || is_small);
+    const bool is_float = other.is_number() && other.dtype == DType::Float64;
+    return is_exact || is_float ? as_float(v) : likely(v);
+  };
+  if (a.kind == Value::Kind::Mixed && b.kind == Value::Kind::Mixed) a = as_float(a);
+  a = unmixed(a, b);
+  b = unmixed(b, a);
 }
 
 // An expression whose value stands beside another one: a variable may be an int or a float.

@@ -136,8 +136,8 @@ void Writer::as_float_beside_complex(const Value& left, Value& right) {
   if (left.box == Box::Python) right.box = Box::Python;
 }
 
-Value Writer::binary(Operator op, const Value& given_left, const Value& given_right) {
-  const Value left = beside(given_right, given_left), right = beside(given_left, given_right);
+Value Writer::binary(Operator op, Value left, Value right) {
+  unmix(left, right);
   if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (op == Operator::MatrixMultiply) fail("a matrix product of numbers");
   for (const Value* v : {&left, &right}) {
@@ -348,8 +348,8 @@ Reg Writer::complex_binary(Operator op, Reg a, Reg b, DType dtype) {
 
 // ---- Comparisons ----
 
-Value Writer::relation(Operator op, const Value& given_left, const Value& given_right) {
-  const Value left = beside(given_right, given_left), right = beside(given_left, given_right);
+Value Writer::relation(Operator op, Value left, Value right) {
+  unmix_to_compare(left, right);
   if (is_array(left) || is_array(right)) return array_operator(op, {left, right});
   if (!left.is_number() || !right.is_number()) fail("something else than numbers is compared");
   Value a = widened(left), b = widened(right);

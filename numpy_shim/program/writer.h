@@ -266,7 +266,7 @@ class Writer {
   Reg as(const Value& v, DType dtype);
   Value unary(Operator op, const Value& x);
   Value absolute(const Value& x);
-  Value binary(Operator op, const Value& left, const Value& right);
+  Value binary(Operator op, Value left, Value right);
   void as_float_beside_complex(const Value& left, Value& right);
   Value python_binary(Operator op, const Value& a, const Value& b);
   Value numpy_binary(Operator op, const Value& a, const Value& b);
@@ -274,14 +274,15 @@ class Writer {
   static void fold(Operator op, std::int64_t a, std::int64_t b, Value& v);
   Reg float_binary(Operator op, Reg a, Reg b, DType dtype, Box box);
   Reg complex_binary(Operator op, Reg a, Reg b, DType dtype);
-  Value relation(Operator op, const Value& left, const Value& right);
+  Value relation(Operator op, Value left, Value right);
 
   // ---- A float or an int (mixed.cpp) ----
   static bool mixes(const Value& a, const Value& b);
   static Value mixed(Reg is_int, const Value& a, const Value& b);
   Value as_float(const Value& v);
   Value likely(const Value& v);
-  Value beside(const Value& other, const Value& v);
+  void unmix(Value& a, Value& b);
+  void unmix_to_compare(Value& a, Value& b);
   Value operand(const Expr& e);
   void set_mixed(int variable, const Value& v);
 

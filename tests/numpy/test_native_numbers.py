@@ -208,6 +208,17 @@ def both_sides(p, n):
     return s, k
 
 
+def both_ints(p, n):
+    s = 0.0
+    for v in p:
+        d = max(0, v) - max(0, -v)
+        q = max(1, v) / max(2, v) + max(2, v) ** max(-1, v) + max(3, v) // max(2, v)
+        s += d * q
+        if max(0, v) == max(0, -v) or max(1, v) >= n:
+            s = s - 1
+    return s, d, q
+
+
 def operators(p, n):
     s = 0.0
     for v in p:
@@ -266,7 +277,7 @@ def in_a_tuple(p, n):
 
 MIXED = [
     *(clipped_floats, in_a_function, kept, returned, both_sides, operators, at_zero, by_type),
-    *(large_ints, as_an_argument, in_a_tuple),
+    *(both_ints, large_ints, as_an_argument, in_a_tuple),
 ]
 VALUES = [
     *([1.5, -2.5, 0.5, 3.0, -0.0, 0.0, 2.0, 1.0, -1.0], [0.5, 0.25, 2.75], [-0.5, -1.0, 4.0]),
