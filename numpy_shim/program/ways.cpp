@@ -102,7 +102,7 @@ Value Writer::joined(int variable, const Value& a, const Value& b) {
   if (a.kind != Value::Kind::OneOf && b.kind != Value::Kind::OneOf && share(a, b)) {
     Value v = a;
     forget_differences(v, b);
-    if (a.box == b.box) return v;
+    if (a.box == b.box && (a.box != Box::Either || a.numpy == b.numpy)) return v;
     const bool has_twin = v.dtype == DType::Int64 || v.dtype == DType::Float64 ||
                           v.dtype == DType::Complex128 || v.dtype == DType::Bool;
     if (!has_twin) throw InternalError("numbers of Python and NumPy share a dtype that one lacks");

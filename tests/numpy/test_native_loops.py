@@ -124,6 +124,19 @@ def total_of_int(x):
     return s, v
 
 
+def by_turns_of_python_and_numpy(x, b):
+    c = d = 0
+    for i in range(3):
+        for j in range(2):
+            b *= x[j]
+            if j > i:
+                d = b
+        c = b
+        if i == 1:
+            b = 0.5
+    return b, c, d
+
+
 def prefix(x):
     for i in range(1, x.shape[0]):
         x[i] = x[i] + x[i - 1] * 0.5
@@ -562,6 +575,8 @@ CASES = [
     (through_integers, X * 3 - 1.5, np.zeros(30, "i8")),
     (through_integers, X * 3 - 1.5, np.zeros(30, "i2")),
     (total, X.astype("f4")),
+    (by_turns_of_python_and_numpy, np.array([True, False]), 0.5),
+    (by_turns_of_python_and_numpy, np.array([0.5, 3.0]), 2.0),
     (total_of_int, X),
     (total_of_int, I),
     (prefix, X),
