@@ -112,9 +112,10 @@ void Writer::set_attribute(int object, const Value& v) {
 // At the beginning of a statement of the loop's own text: what Python finds where the program exits
 // before its end, though functions that it calls have assigned attributes.
 void Writer::put_attributes_aside(const Statement& s) {
+  if (assigned_.empty()) return;
+  const bool has_call = has_calls(s.value) || std::ranges::any_of(s.targets, has_calls);
   for (Assigned& each : assigned_) {
-    const bool has_call = has_calls(s.value) || std::ranges::any_of(s.targets, has_calls);
-    const bool changes = marks_.assigned.at(each.object).in_function && has_call;
+    const bool changes = has_call && marks_.assigned.at(each.object).in_function;
     each.aside = changes ? own_copy(each.place) : each.place;
   }
 }

@@ -32,7 +32,7 @@ const std::map<std::string, Primitive>& of_one_float() {
   return rows;
 }
 
-// Those of two floats, and those that tell something of one.
+// Those of two floats; below, those that tell something of one.
 const std::map<std::string, Primitive>& of_two_floats() {
   static const std::map<std::string, Primitive> rows = {{"atan2", Primitive::MathAtan2},
                                                         {"pow", Primitive::MathPow},
@@ -47,7 +47,7 @@ const std::map<std::string, Primitive>& truths_of_a_float() {
   return rows;
 }
 
-// Those that give an integer of a float, and the same one of an integer.
+// Those that give an integer of a float.
 const std::map<std::string, Primitive>& to_integer() {
   static const std::map<std::string, Primitive> rows = {{"floor", Primitive::FloorToInt},
                                                         {"ceil", Primitive::CeilToInt},
