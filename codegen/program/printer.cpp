@@ -148,9 +148,14 @@ class ProgramPrinter : private ProgramNames {
   void write(const std::string& word, const std::string& name) { line(word + " = " + name + ";"); }
   void write_attributes() {
     const auto visit = [this](const auto& word, const auto& name) { write(word, name); };
-    for (const Attribute& each : p_.attributes)
-      each.value.kind == Where::Kind::Array ? words_of_array(each.value.reg, visit)
-                                            : words_of(each.value.reg, visit);
+    for (const auto& [index, value] : p_.attributes) {
+      if (value.kind == Where::Kind::Array) {
+        words_of_array(value.reg, visit);
+        continue;
+      }
+      words_of(value.reg, visit);
+      if (value.numpy != kNone) words_of(value.numpy, visit);
+    }
   }
 
   // ---- Steps ----

@@ -65,6 +65,11 @@ void Writer::begin_attributes() {
     made.object = object;
     made.place = value_of(attribute.given, -1);
     set_origin(made.place, 0, kElsewhere);
+    if (attribute.is_tagged) {
+      made.place.box = Box::Either;
+      made.place.numpy = fresh(DType::Bool);
+      world_.accept_either(object);
+    }
     made.aside = made.place;
     const Where at = where(made.place);
     program_.variables.push_back("." + attribute.given.name);
@@ -101,10 +106,19 @@ int Writer::attribute_target(const Expr& target) {
 void Writer::set_attribute(int object, const Value& v) {
   const Value kept = in_memory(likely(v));
   const Value& place = assigned_attribute(object)->place;
-  if (kept.kind != place.kind || kept.dtype != place.dtype || kept.box != place.box ||
-      kept.rank != place.rank)
+  if (kept.kind != place.kind || kept.dtype != place.dtype || kept.rank != place.rank)
     throw TypesChange(line_);
-  if (kept.is_number()) return copy(place.reg, kept.reg);
+  if (kept.is_number()) {
+    if (place.box == Box::Either) {
+      copy(place.numpy,
+           kept.box == Box::Either ? kept.numpy : truth_constant(kept.box == Box::NumPy));
+    } else if (kept.box != place.box) {
+      if (!has_twin(place.dtype)) throw TypesChange(line_);
+      marks_.assigned.at(object).is_tagged = true;
+      throw Restart();
+    }
+    return copy(place.reg, kept.reg);
+  }
   if (place.writeable && !kept.writeable) fail("an attribute becomes an array for reading only");
   copy_array(place.array, kept.array);
 }

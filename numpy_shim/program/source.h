@@ -167,6 +167,8 @@ class World {
   // Whether the program may assign it: the object itself has it, no code runs, and no other name
   // leads to it. The world sees to this, too, when the program is entered.
   virtual bool is_assignable(const Given& object, const std::string& name) = 0;
+  // An attribute (Given::object) may be Python's number or NumPy's when the program is entered.
+  virtual void accept_either(int attribute) = 0;
   // NumPy's own, by its name.
   virtual const Ufunc& ufunc(const std::string& name) = 0;
   virtual ir::LoopTable& loops() = 0;

@@ -103,9 +103,8 @@ Value Writer::joined(int variable, const Value& a, const Value& b) {
     Value v = a;
     forget_differences(v, b);
     if (a.box == b.box && (a.box != Box::Either || a.numpy == b.numpy)) return v;
-    const bool has_twin = v.dtype == DType::Int64 || v.dtype == DType::Float64 ||
-                          v.dtype == DType::Complex128 || v.dtype == DType::Bool;
-    if (!has_twin) throw InternalError("numbers of Python and NumPy share a dtype that one lacks");
+    if (!has_twin(v.dtype))
+      throw InternalError("numbers of Python and NumPy share a dtype that one lacks");
     v.box = Box::Either;
     v.numpy = tag_of(variable);
     return v;
@@ -129,6 +128,12 @@ Value Writer::joined(int variable, const Value& a, const Value& b) {
   }
   std::ranges::sort(v.parts, {}, [&](const Value& each) { return position_of(variable, each); });
   return v;
+}
+
+// Whether both Python and NumPy have numbers of this dtype.
+bool Writer::has_twin(DType dtype) {
+  return dtype == DType::Int64 || dtype == DType::Float64 || dtype == DType::Complex128 ||
+         dtype == DType::Bool;
 }
 
 // Whether it is NumPy's number: asked for where that depends on the way.

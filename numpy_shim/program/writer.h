@@ -110,6 +110,7 @@ class Writer {
     struct Attribute {
       Given given;
       bool in_function = false;  // by a function that the loop calls
+      bool is_tagged = false;    // Python's numbers, and NumPy's
     };
     std::map<int, Attribute> assigned;
     // Those where arrays are changed, and which arguments are, of calls in the loop's own text.
@@ -388,6 +389,7 @@ class Writer {
   const Assigned* assigned_attribute(int object) const;
   int attribute_target(const Expr& target);
   void set_attribute(int object, const Value& v);
+  static bool has_twin(DType dtype);
   void put_attributes_aside(const Statement& s);
 
   // ---- Lists (lists.cpp) ----

@@ -53,6 +53,11 @@ class State(types.SimpleNamespace):
         self.u[1:-1] += 0.2 * (self.u[2:] - 2 * self.u[1:-1] + self.u[:-2])
         self.n += 1
 
+    def spike(self, top):
+        if self.v > top:
+            self.v = -0.25
+            self.n += 1
+
     def smooth(self, by):
         self.u[1:] = self.u[:-1] + by
         self.w += self.u
@@ -255,6 +260,29 @@ def of_numpy(s, n):
     return s.on
 
 
+def of_both(s, n):
+    for i in range(n):
+        s.v += 0.5 * (s.u[i % 9] - s.v)
+        s.spike(s.u[4])
+        if s.v > 0.2:
+            s.x = s.x + s.w[i % 9]
+            s.n = s.n + 1
+        else:
+            s.x = 1.0
+            s.n = s.m[i % 9]
+        s.k = s.v
+    return s.v, s.x, s.n
+
+
+def the_same_number_of_both(s, n):
+    for i in range(n):
+        if i % 3 == 0:
+            s.x = s.w[1]
+        elif i % 3 == 1:
+            s.x = 1.0
+    return s.x
+
+
 def unchanged(s, n):
     for i in range(n):
         s.x = s.x
@@ -333,14 +361,31 @@ CASES = [
     *(swapped, while_an_attribute, while_a_method, if_a_method, returned, nested),
     *(to_an_attribute, arrays, arrays_shared, arrays_in_methods, arrays_in_several_calls),
     *(arrays_made_in_methods, views),
-    *(by_other_types, of_numpy, unchanged, helped, part, of_slots, of_a_global),
+    *(
+        by_other_types,
+        of_numpy,
+        of_both,
+        the_same_number_of_both,
+        unchanged,
+        helped,
+        part,
+        of_slots,
+        of_a_global,
+    ),
 ]
 
 
 def state_for(function):
     if function is of_slots:
         return Slots()
-    made = state(f=np.float64(2.0), c=1j, on=np.bool_(False), g=np.int16(3), inner=State(value=2.0))
+    made = state(
+        m=np.arange(9),
+        f=np.float64(2.0),
+        c=1j,
+        on=np.bool_(False),
+        g=np.int16(3),
+        inner=State(value=2.0),
+    )
     return made
 
 

@@ -161,7 +161,10 @@ std::vector<std::uint64_t> Frame::words_at(const Where& where) const {
       is_array ? 2 * FrameLayout::strides(program_.arrays[of].rank) - FrameLayout::kLengths
                : (ir::size_of(program_.registers[of].dtype) + 7) / 8;
   const auto first = words_.begin() + static_cast<std::ptrdiff_t>(at);
-  return {first, first + static_cast<std::ptrdiff_t>(count)};
+  std::vector<std::uint64_t> words(first, first + static_cast<std::ptrdiff_t>(count));
+  if (where.numpy != ir::program::kNone)
+    words.push_back(words_[layout_.registers[static_cast<std::size_t>(where.numpy)]]);
+  return words;
 }
 bool Frame::is_new(const Where& where) const {
   return where.kind == Where::Kind::Array &&
@@ -204,6 +207,9 @@ void Frame::put(const Where& where, PyObject* object) {
       bits = scalar_bits(object, dtype);
     }
     std::memcpy(word_of(where.reg), bits.bits, ir::size_of(dtype));
+    if (where.box != Box::Either) return;
+    const bool of_numpy = scalar_dtype(object).has_value();
+    std::memcpy(word_of(where.numpy), &of_numpy, sizeof of_numpy);
   }
 }
 

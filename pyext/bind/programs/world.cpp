@@ -120,7 +120,11 @@ bool ProgramWorld::Place::is(const Place& other) const {
 }
 
 bool ProgramWorld::Entry::is_as_before(const py::object& found, GivenOf given_of) const {
-  if (value) return given_of(found.ptr()) == *value;
+  if (value) {
+    Given now = given_of(found.ptr());
+    if (has_either && now.kind == Given::Kind::Number) now.box = value->box;
+    return now == *value;
+  }
   if (type)
     return found && reinterpret_cast<PyObject*>(Py_TYPE(found.ptr())) == type.ptr() &&
            has_plain_attributes(found.ptr());

@@ -37,6 +37,9 @@ class ProgramWorld final : public numpy_shim::program::World {
   numpy_shim::program::Given attribute(const numpy_shim::program::Given& object,
                                        const std::string& name) override;
   bool is_assignable(const numpy_shim::program::Given& object, const std::string& name) override;
+  void accept_either(int attribute) override {
+    entries_[static_cast<std::size_t>(attribute)].has_either = true;
+  }
   const numpy_shim::Ufunc& ufunc(const std::string& name) override;
   ir::LoopTable& loops() override;
 
@@ -70,6 +73,7 @@ class ProgramWorld final : public numpy_shim::program::World {
     // may be.
     py::object held, type;
     std::optional<numpy_shim::program::Given> value;
+    bool has_either = false;  // a number may be Python's or NumPy's
     py::object code, globals;
     std::size_t defaults = 0;
     bool is_of_owner = false;  // a method, bound to the object whose attribute it is
