@@ -11,6 +11,7 @@
 #include "codegen/program/lifetimes.h"
 #include "codegen/program/names.h"
 #include "embedded/arrays.h"
+#include "embedded/generators.h"
 #include "embedded/lists.h"
 #include "embedded/scalars.h"
 #include "embedded/selections.h"
@@ -523,7 +524,7 @@ PrintedProgram print_cpp(const Program& program, const FrameLayout& frame, LineC
 
 std::string program_preamble() {
   return std::string(embedded::scalars) + std::string(embedded::arrays) +
-         std::string(embedded::selections);
+         std::string(embedded::selections) + std::string(embedded::generators);
 }
 
 }  // namespace ufuse::codegen

@@ -99,6 +99,8 @@ Value Writer::call(const Expr& e) {
     if (base.kind == Value::Kind::List) return list_method(base, e.parts[0].name, e);
     const bool of_ufunc = base.kind == Value::Kind::Given && base.given.kind == Given::Kind::Ufunc;
     if (of_ufunc && e.parts[0].name == "outer") return outer(*base.given.ufunc, values(e, 1));
+    if (base.kind == Value::Kind::Given && base.given.kind == Given::Kind::Generator)
+      return drawn(base.given, e.parts[0].name, e);
   }
   const Value called = value(e.parts[0]);
   if (called.kind != Value::Kind::Given) fail("something is called that is no known function");
@@ -116,6 +118,8 @@ Value Writer::call(const Expr& e) {
       return cast(f.dtype, e);
     case Given::Kind::Function:
       return inlined(f, e);
+    case Given::Kind::Draw:
+      return drawn(*f.self, f.name, e);
     default:
       fail("`" + f.name + "` is called");
   }

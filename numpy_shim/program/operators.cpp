@@ -114,7 +114,8 @@ void Writer::settle(Value& v) {
 // A number as an operand of NumPy's in this dtype.
 Reg Writer::as(const Value& v, DType dtype) {
   if (v.dtype == dtype) return v.reg;
-  if (v.box != Box::Python || world_.version.promotes_by_value()) return cast_to(v.reg, dtype);
+  if (v.dtype == DType::Bool || v.box != Box::Python || world_.version.promotes_by_value())
+    return cast_to(v.reg, dtype);
   if (is_integer(dtype) && v.dtype == DType::Int64)
     return primitive(Primitive::Fits, dtype, {v.reg});
   // By way of a double, as NumPy converts Python's numbers.
@@ -371,7 +372,9 @@ Value Writer::relation(Operator op, Value left, Value right) {
   } else if (of_python) {
     dtype = is_complex(a.dtype) || is_complex(b.dtype) ? DType::Complex128 : DType::Float64;
     const auto exact = [&](const Value& v) {
-      if (v.dtype != DType::Int64) return cast_to(v.reg, dtype);
+      constexpr std::int64_t kExact = std::int64_t{1} << 53;
+      const bool is_exact = v.known && -kExact <= *v.known && *v.known <= kExact;
+      if (v.dtype != DType::Int64 || is_exact) return cast_to(v.reg, dtype);
       return cast_to(primitive(Primitive::ExactFloat, DType::Float64, {v.reg}), dtype);
     };
     x = exact(a);

@@ -125,19 +125,21 @@ struct Loop {
 struct Given {
   enum class Kind : std::uint8_t {
     Unbound,
-    Nothing,   // None
-    Number,    // dtype, box; and `known`, where it never changes
-    Array,     // dtype, rank
-    Tuple,     // parts
-    List,      // parts: one item, which stands for all; of an empty list none
-    Object,    // what has attributes: `object` is the world's number of it
-    Builtin,   // `name`
-    Math,      // `name` of the module math
-    Ufunc,     // ufunc
-    NumPy,     // `name` of a function of NumPy's that is no ufunc
-    DType,     // a scalar type of NumPy's: dtype
-    Function,  // function; of a method `self`
-    Other,     // nothing that a program can use; it may hold it
+    Nothing,    // None
+    Number,     // dtype, box; and `known`, where it never changes
+    Array,      // dtype, rank
+    Tuple,      // parts
+    List,       // parts: one item, which stands for all; of an empty list none
+    Object,     // what has attributes: `object` is the world's number of it
+    Builtin,    // `name`
+    Math,       // `name` of the module math
+    Ufunc,      // ufunc
+    NumPy,      // `name` of a function of NumPy's that is no ufunc
+    DType,      // a scalar type of NumPy's: dtype
+    Function,   // function; of a method `self`
+    Generator,  // of random numbers; `name` of its class
+    Draw,       // the method `name` of the generator `self`
+    Other,      // nothing that a program can use; it may hold it
   };
   Kind kind = Kind::Other;
   ir::DType dtype = ir::DType::Int64;

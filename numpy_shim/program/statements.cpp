@@ -90,7 +90,9 @@ Value Writer::input(const Given& given, int variable) {
     }
     default:
       v.kind = Value::Kind::Given;
-      v.given = given.identity != 0 ? world_.variable(variable) : given;
+      v.given = given.identity != 0 || given.kind == Given::Kind::Generator
+                    ? world_.variable(variable)
+                    : given;
       if (v.given.name.empty()) v.given.name = loop_.variables[static_cast<std::size_t>(variable)];
       v.variable = variable;
       if (given.kind == Given::Kind::Nothing) v.kind = Value::Kind::Nothing;
@@ -211,6 +213,7 @@ void Writer::enter_statement(const Statement& s) {
   if (scope_.instance != 0) return;  // what cannot be done there is done again from the call
   statement_ = &s;
   exit_ = kNone;
+  has_drawn_ = false;
   line_ = begun_ = s.line;
   put_attributes_aside(s);
 }
@@ -549,8 +552,13 @@ void Writer::assign(const Statement& s) {
     fail("one of several targets has an index array");
   // One of several may be read by the next: `a, b = b, a`.
   if (targets.size() > 1)
-    for (Target& target : targets)
+    for (Target& target : targets) {
       if (!target.is_part) target.value = own_copy(target.value);
+      if (target.stored == kNone) continue;
+      const Reg own = fresh(dtype_of(target.stored));
+      copy(own, target.stored);
+      target.stored = own;
+    }
   commit(targets);
 }
 

@@ -139,6 +139,7 @@ void Writer::poll() {
 // ---- Exits ----
 
 int Writer::exit() {
+  if (has_drawn_) fail("Python might have to do a statement again that has drawn a random number");
   if (exit_ != kNone) return exit_;
   const Statement& at = beginning_ != nullptr ? *beginning_ : *statement_;
   exit_ = exit(Exit::Kind::Leave, at.number);

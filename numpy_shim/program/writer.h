@@ -3,7 +3,7 @@
 // Statements stand in statements.cpp, expressions in expressions.cpp, what operators mean for which
 // numbers in operators.cpp and for arrays in arrays.cpp, reductions in reductions.cpp, indices in
 // items.cpp, attributes in attributes.cpp, lists in lists.cpp, arrays as indices in selections.cpp,
-// calls in calls.cpp.
+// random numbers in draws.cpp, calls in calls.cpp.
 #pragma once
 
 #include <algorithm>
@@ -461,6 +461,14 @@ class Writer {
   void mark_changed(const Value& array);
   bool may_change(const Expr& e) const;
 
+  // ---- Random numbers (draws.cpp) ----
+  Reg generator(const Given& given);
+  Reg draw(Primitive p, DType dtype, std::vector<Reg> args);
+  Value drawn(const Given& of, const std::string& method, const Expr& e);
+  Value drawn_by_python(Reg from, const Value& low, const Value& high);
+  Value drawn_between(bool is_up, Reg from, const std::vector<Value>& bounds);
+  Value drawn_integer(Primitive p, Reg from, const std::vector<Value>& bounds, bool has_end);
+
   // ---- Steps (steps.cpp) ----
   Reg fresh(DType dtype);
   Reg register_of(int variable, DType dtype);
@@ -537,6 +545,7 @@ class Writer {
   int begun_ = 0;                // the line of a statement of which no step has been written yet
   std::vector<ArrayReg> saved_;  // functions that it calls change them
   bool notes_items_ = false;     // they change lists
+  bool has_drawn_ = false;       // the statement has drawn random numbers
   const Expr* whole_ = nullptr;  // the value of a statement that does nothing else than to keep it
   bool keeps_ = false;           // the statement may keep an array that it makes in a variable
   // The inner loop of the loop's own text of which a round is beginning, before its statements.
@@ -566,6 +575,7 @@ class Writer {
   std::map<Key, std::vector<Value>> alternatives_;
   std::map<Reg, double> known_floats_;  // constants of Python's
   std::map<int, Value> outsiders_;      // numbers and arrays that stand outside
+  std::map<int, Reg> generators_;       // of random numbers, likewise
   std::vector<Given> outside_;          // the same in the order of the bits of Value::outside
   std::vector<Assigned> assigned_;
 };

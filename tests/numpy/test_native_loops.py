@@ -14,6 +14,7 @@ import inspect
 import itertools
 import linecache
 import math
+import random
 import sys
 import textwrap
 import threading
@@ -39,10 +40,22 @@ def told(**options):
         _core.choose_programs(*before)
 
 
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def state_of(generator):
+    """What a random generator draws next."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return repr(generator.get_state(legacy=False))
+    return repr(generator.bit_generator.state)
+
+
 def copied(argument):
     if isinstance(argument, np.ndarray):
         return argument.copy()
-    is_object = type(argument).__module__.startswith("test_")
+    is_object = type(argument).__module__.startswith("test_") or isinstance(argument, GENERATORS)
     return copy.deepcopy(argument) if is_object or isinstance(argument, (list, tuple)) else argument
 
 
@@ -72,6 +85,8 @@ def alike(ours, theirs):
             alike(a, b)
         elif isinstance(b, (np.ndarray, np.generic)):
             same(a, b)
+        elif isinstance(b, GENERATORS):
+            assert state_of(a) == state_of(b)
         else:
             assert type(a) is type(b)
             assert repr(a) == repr(b)
@@ -201,6 +216,20 @@ def swap(a):
             if a[j] > a[j + 1]:
                 a[j], a[j + 1] = a[j + 1], a[j]
     return a
+
+
+def kept_before_it_changes(x, y):
+    s = 0.5
+    for i in range(len(x)):
+        s, x[i] = x[i] * 2, s
+        y[i], s, x[i - 1] = s, y[i], s
+    return s, x, y
+
+
+def beside_a_truth(x, c):
+    for i in range(len(x)):
+        x[i] = np.maximum(True, x[i]) + np.minimum(i > c, x[i])
+    return x
 
 
 def match(a, b):
@@ -577,6 +606,11 @@ CASES = [
     (total, X.astype("f4")),
     (by_turns_of_python_and_numpy, np.array([True, False]), 0.5),
     (by_turns_of_python_and_numpy, np.array([0.5, 3.0]), 2.0),
+    (kept_before_it_changes, X, X * 3),
+    (kept_before_it_changes, I, X.astype("f4")),
+    (beside_a_truth, I.astype("i4"), 3),
+    (beside_a_truth, I.astype("u1"), 3),
+    (beside_a_truth, X.astype("f4"), 3),
     (total_of_int, X),
     (total_of_int, I),
     (prefix, X),

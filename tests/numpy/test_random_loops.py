@@ -2,8 +2,8 @@
 
 Programs are made from seeds: nests of `for` and `while` with branches, jumps, numbers of Python's
 and NumPy's, elements of arrays of all dtypes, divisions by zero, overflows, indices out of bounds;
-those with an odd seed have lists as well, which grow while loops go over them, and one in three has
-objects with attributes and methods.
+those with an odd seed have lists as well, which grow while loops go over them, one in three has
+objects with attributes and methods, and one in five draws random numbers.
 Each runs plainly, with programs from the first round on, and with programs that exit after some
 statements. `UFUSE_TEST_LOOPS=5000` tries so many; `UFUSE_TEST_LOOPS_FIRST` says from which seed on.
 """
@@ -64,6 +64,8 @@ class Writer:
         self.numbers = ["a", "b", "c"]
         self.lists = seed % 2 == 1
         self.things = seed % 3 == 1
+        self.draws = seed % 5 == 2
+        self.generator = generator(seed)
 
     def pick(self, *choices):
         return self.rng.choice(choices)
@@ -109,8 +111,18 @@ class Writer:
             return f"{self.pick('x', 'y')}[{self.index()}]"
         return f"m[{self.index()}, {self.index()}]"
 
+    def drawn(self):
+        texts = {
+            "Generator": ("r.integers(-3, 5)", "r.integers(c)", "r.uniform(-1, b)"),
+            "RandomState": ("r.randint(5)", "r.randint(a, 4)", "r.rand()", "r.uniform(b)"),
+            "Random": ("r.randint(0, 4)", "r.randrange(3)", "r.uniform(a, 2)", "r.random()"),
+        }
+        return self.pick("r.random()", *texts[type(self.generator).__name__])
+
     def number(self, depth=0):
         kind = self.rng.random()
+        if self.draws and self.rng.random() < 0.2:
+            return self.drawn()
         if depth > 2 or kind < 0.25:
             return self.rng.choice(self.numbers)
         if kind < 0.35:
@@ -232,7 +244,8 @@ class Writer:
 
     def text(self):
         more = ", p, q, g" if self.lists else ""
-        self.lines.append(f"def f(x, y, m, n, a, b, c{more}{', s, t' if self.things else ''}):")
+        things, drawn = ", s, t" if self.things else "", ", r" if self.draws else ""
+        self.lines.append(f"def f(x, y, m, n, a, b, c{more}{things}{drawn}):")
         self.loop()
         self.loop()
         self.line(f"return a, b, c, i1{more}")
@@ -258,7 +271,13 @@ def arguments(seed):
         )
 
     things = (thing(), thing()) if seed % 3 == 1 else ()
-    return arrays + (lists(seed) if seed % 2 else ()) + things
+    drawn = (generator(seed),) if seed % 5 == 2 else ()
+    return arrays + (lists(seed) if seed % 2 else ()) + things + drawn
+
+
+def generator(seed):
+    kinds = np.random.default_rng, np.random.RandomState, random.Random
+    return kinds[seed // 5 % 3](seed)
 
 
 def lists(seed):

@@ -10,6 +10,7 @@
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/numpy_facts.h"
+#include "pyext/bind/programs/generators.h"
 
 namespace ufuse::pyext {
 
@@ -122,6 +123,9 @@ Given given_inside(PyObject* object, int depth) {
       given.parts.push_back(given_inside(PyTuple_GET_ITEM(object, i), depth + 1));
       if (given.parts.back().kind == Given::Kind::Other) return {};
     }
+  } else if (const std::string_view of = generator_class(object); !of.empty() && depth == 0) {
+    given.kind = Given::Kind::Generator;
+    given.name = of;
   }
   return given;
 }

@@ -20,6 +20,7 @@
 #include "pyext/bind/numpy/native_call.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/boxes.h"
+#include "pyext/bind/programs/generators.h"
 #include "pyext/bind/programs/lists.h"
 #include "pyext/bind/programs/loop.h"
 #include "pyext/bind/programs/walk.h"
@@ -394,8 +395,19 @@ struct Asked {
   std::int64_t rounds = 8;
   std::int64_t turn_each = 0;  // not known yet
   ListAccess* lists = nullptr;
+  const Generators* generators = nullptr;
   bool has_raised = false;
 };
+// False where the program has to exit: perhaps for what a handler has raised.
+bool waits(const Generators& generators, bool& has_raised) {
+  try {
+    return generators.wait();
+  } catch (py::error_already_set& error) {
+    error.restore();
+    has_raised = true;
+    return false;
+  }
+}
 int ask(void* context) {
   auto& asked = *static_cast<Asked*>(context);
   const std::int64_t now = steady_ns(), took = now - std::exchange(asked.last, now);
@@ -410,7 +422,9 @@ int ask(void* context) {
       asked.turn = steady_ns();
     }
     asked.has_raised = handles_signals() && handler_raises();
-    if (asked.has_raised || !asked.is_as_entered()) return -1;
+    if (asked.has_raised) return -1;
+    if (asked.generators != nullptr && !waits(*asked.generators, asked.has_raised)) return -1;
+    if (!asked.is_as_entered()) return -1;
     asked.last = asked.signals = steady_ns();
   }
   return static_cast<int>(asked.rounds);
@@ -498,6 +512,7 @@ class Run {
     frame_.forget_new_arrays();
     outside_.clear();
     if (lists_) lists_->begin();
+    generators_.reset();
     std::vector<PyObject*> items;
     if (head_.over == HeadObject::Walked) head_.walk->add_items(items);
     for (const Input& input : version_.program.inputs) {
@@ -539,6 +554,11 @@ class Run {
   }
 
   void put(const Input& input, const py::object& value) {
+    if (!generator_class(value.ptr()).empty()) {
+      if (!generators_) generators_.emplace();
+      const std::uint64_t address = generators_->address(value.ptr());
+      return frame_.set_integer(input.value.reg, static_cast<std::int64_t>(address));
+    }
     frame_.put(input.value, value.ptr());
     if (lists_) lists_->given(value.ptr());
   }
@@ -558,8 +578,7 @@ class Run {
   void take_what_others_assign(Variables& variables) const {
     const Locals locals;
     for (std::size_t i = 0; i < variables.size(); ++i)
-      if (std::ranges::find(loop_.assigned, static_cast<int>(i)) == loop_.assigned.end())
-        variables[i] = locals.get(loop_.names[i]);
+      if (!loop_.is_own(i)) variables[i] = locals.get(loop_.names[i]);
   }
 
   // Whether what was handed in is still what stands outside.
@@ -625,6 +644,10 @@ class Run {
       asked.lists = &*lists_;
       frame_.words()[version_.layout.lists] = reinterpret_cast<std::uint64_t>(&lists_->functions());
     }
+    if (generators_) {
+      asked.generators = &*generators_;
+      if (!generators_->wait()) throw InternalError("a generator draws from something else");
+    }
     frame_.words()[codegen::FrameLayout::kAsk] = reinterpret_cast<std::uint64_t>(&ask);
     frame_.words()[codegen::FrameLayout::kAsked] = reinterpret_cast<std::uint64_t>(&asked);
     frame_.words()[codegen::FrameLayout::kChances] = program_tests().exits_after;
@@ -638,6 +661,7 @@ class Run {
     args.threads = codegen::team_of(1);
     const std::size_t exit = (*version_.kernel)(args);
     has_raised_ = asked.has_raised;
+    if (generators_) generators_->check();
     if (lists_) lists_->take_back();
     return exit;
   }
@@ -767,6 +791,7 @@ class Run {
   std::vector<std::pair<int, PyObject*>> outside_;
   std::vector<Attribute> attributes_;
   std::optional<ListAccess> lists_;
+  std::optional<Generators> generators_;
   bool has_raised_ = false;  // a signal's handler, in the last run
   Way way_ = Way::Ended;
   py::object value_;

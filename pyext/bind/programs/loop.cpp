@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "codegen/program/effort.h"
+#include "numpy_shim/program/draws.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/text.h"
@@ -220,6 +221,9 @@ void hide_loops() {
 }
 
 void bind_loop(py::module_& m) {
+  py::list draws;
+  for (const std::string& name : numpy_shim::program::names_of_draws()) draws.append(name);
+  m.attr("draw_names") = py::tuple(draws);  // of methods of random generators
   m.def(
       "choose_programs",
       [](bool eager, std::uint64_t exits_after) {

@@ -6,6 +6,7 @@
 // stands in the code of the function, and has what all its calls have found out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -69,6 +70,13 @@ struct LoopState {
     bool is_whole = false;                     // that it began
     int lost = 0, runs = 0;
   } trial;
+
+  // Whether nobody but the loop assigns a variable while its program runs. What its text has in
+  // addition to the user's variables begins with a dot (ufuse/source/draws.py).
+  bool is_own(std::size_t variable) const {
+    return text.variables[variable].starts_with('.') ||
+           std::ranges::find(assigned, static_cast<int>(variable)) != assigned.end();
+  }
 
   // The function that goes on from a statement, among these global names.
   py::object continuation(const py::object& globals, int statement);

@@ -7,9 +7,11 @@
 #include <array>
 #include <string_view>
 
+#include "numpy_shim/program/draws.h"
 #include "pyext/bind/numpy/numpy_facts.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
 #include "pyext/bind/programs/boxes.h"
+#include "pyext/bind/programs/generators.h"
 #include "pyext/bind/programs/text.h"
 #include "pyext/bind/sites/jitted.h"
 
@@ -56,6 +58,24 @@ py::object plain_attribute(PyObject* object, PyObject* name) {
   py::object found = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, name));
   if (!found) forget_exception();
   return found;
+}
+
+// What a method is bound to; unset: it is no bound method.
+py::object bound_to(const py::object& method) {
+  if (!method) return {};
+  PyObject* self = nullptr;
+  if (PyMethod_Check(method.ptr())) self = PyMethod_GET_SELF(method.ptr());
+  if (PyCFunction_Check(method.ptr())) self = PyCFunction_GET_SELF(method.ptr());
+  return self == nullptr ? py::object() : borrow(self);
+}
+
+// The name of a method by which programs draw random numbers; empty: it is none.
+std::string method_that_draws(PyObject* object) {
+  const py::object self = object == nullptr ? py::object() : bound_to(borrow(object));
+  const std::string_view of = self ? generator_class(self.ptr()) : std::string_view();
+  if (of.empty()) return {};
+  const std::string name = text_of(borrow(object).attr("__name__").ptr());
+  return numpy_shim::program::draws(of, name) ? name : std::string();
 }
 
 bool is_bound_to(const py::object& method, const py::object& object) {
@@ -147,8 +167,7 @@ py::object ProgramWorld::find(const Place& place, Variables variables) const {
   const py::object owner = find(entries_[static_cast<std::size_t>(place.of)].place, variables);
   if (!owner) return {};
   if (place.kind == Place::Kind::Attribute) return plain_attribute(owner.ptr(), place.name.ptr());
-  if (place.kind == Place::Kind::Self)
-    return PyMethod_Check(owner.ptr()) ? borrow(PyMethod_GET_SELF(owner.ptr())) : py::object();
+  if (place.kind == Place::Kind::Self) return bound_to(owner);
   const py::object function = plain_function(owner);
   if (!function) return {};
   const bool in_cell = place.kind == Place::Kind::Cell;
@@ -266,7 +285,8 @@ Given ProgramWorld::known(Place place, const std::string& name) {
   // What a program cannot use is not kept alive for it.
   using enum Given::Kind;
   const bool is_value = entry.given.kind == Number || entry.given.kind == Array ||
-                        entry.given.kind == Tuple || entry.given.kind == List;
+                        entry.given.kind == Tuple || entry.given.kind == List ||
+                        entry.given.kind == Generator;
   if (is_value)
     entry.value = given_of_(found.ptr());
   else if (entry.given.kind == Object && !PyModule_Check(found.ptr()))
@@ -275,9 +295,16 @@ Given ProgramWorld::known(Place place, const std::string& name) {
     entry.held = found;
   if (entry.given.name.empty()) entry.given.name = name;
   entries_.push_back(entry);
-  if (!function) return entry.given;
   Place inside;
   inside.of = entry.given.object;
+  const auto know_self = [&] {
+    inside.kind = Place::Kind::Self;
+    inside.index = 0;
+    entry.given.self = std::make_shared<Given>(known(inside, name));
+    return entries_[static_cast<std::size_t>(inside.of)].given = entry.given;
+  };
+  if (entry.given.kind == Draw) return know_self();
+  if (!function) return entry.given;
   inside.kind = Place::Kind::Default;
   for (std::size_t i = 0; i < entry.defaults; ++i) {
     inside.index = i;
@@ -291,10 +318,7 @@ Given ProgramWorld::known(Place place, const std::string& name) {
     made.given.self = std::make_shared<Given>(given(made.place.of));
     return made.given;
   }
-  inside.kind = Place::Kind::Self;
-  inside.index = 0;
-  entry.given.self = std::make_shared<Given>(known(inside, name));
-  return entries_[static_cast<std::size_t>(inside.of)].given = entry.given;
+  return know_self();
 }
 
 // Whether it is a function whose text a program can take in; then the entry knows it.
@@ -332,6 +356,11 @@ int ProgramWorld::depth_of(const Place& place) const {
 Given ProgramWorld::read(PyObject* object) {
   Given given = given_of_(object);
   if (given.kind != Given::Kind::Other) return given;
+  if (std::string method = method_that_draws(object); !method.empty()) {
+    given.kind = Given::Kind::Draw;
+    given.name = std::move(method);
+    return given;
+  }
   if (PyModule_Check(object) ||
       (!plain_function(borrow(object)) && !PyType_Check(object) && has_plain_attributes(object))) {
     given.kind = Given::Kind::Object;

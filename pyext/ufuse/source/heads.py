@@ -22,7 +22,7 @@ from typing import Any
 
 from ufuse import _core
 
-from . import reading
+from . import draws, reading
 from .text import UNREADABLE, Definition, NoSource, compiled, copied, nested, source_of
 
 # How a loop has gone on natively, or a round to its end.
@@ -62,10 +62,13 @@ class Loops:
     ----------
     texts : list of reading.Text
         What is read of each loop; its statements are copies.
+    written : list of ast.For or ast.While
+        A copy of each loop as it stands in the source.
     """
 
     def __init__(self, definition: Definition, code: types.CodeType) -> None:
         self.texts: list[reading.Text] = []
+        self.written: list[reading.Loop] = []
         self._numbers: dict[int, int] = {}
         self._names = _names(code)
         if not isinstance(definition, ast.Lambda):
@@ -73,15 +76,20 @@ class Loops:
                 self._read(loop)
 
     def _read(self, loop: reading.Loop) -> None:
-        written, text = copied(loop), None
+        changed, text = copied(loop), None
+        local, shared = self._names
+        drawn = draws.split(changed, local)
         try:
-            text = reading.read(written, *self._names)
+            text = reading.read(changed, local | drawn, shared)
+            kept = tuple(name for name in text.assigned if name not in drawn)
+            text = text._replace(assigned=kept)
         except reading.Unreadable as error:
             if not any(isinstance(each, _SCOPES) for each in ast.walk(loop)):
-                text = reading.unread(written, str(error))
+                text = reading.unread(changed, str(error))
         if text is not None:
             self._numbers[id(loop)] = len(self.texts)
             self.texts.append(text)
+            self.written.append(copied(loop))
         for inner in reading.loops([*loop.body, *loop.orelse]):
             self._read(inner)
 
@@ -99,12 +107,12 @@ class Loops:
         """
         numbers = {of: number for of, number in self._numbers.items() if number not in without}
         if numbers:
-            _Heads(numbers, self.texts, is_traced).inside(definition)
+            _Heads(numbers, self, is_traced).inside(definition)
 
 
 class _Heads:
-    def __init__(self, numbers: dict[int, int], texts: list[reading.Text], is_traced: bool) -> None:
-        self._numbers, self._texts, self._is_traced = numbers, texts, is_traced
+    def __init__(self, numbers: dict[int, int], loops: Loops, is_traced: bool) -> None:
+        self._numbers, self._loops, self._is_traced = numbers, loops, is_traced
 
     def inside(self, node: Any) -> None:
         for name in ("body", "orelse", "finalbody"):
@@ -121,20 +129,19 @@ class _Heads:
                 continue
             self.inside(each)
             number = self._numbers.get(id(each))
-            if number is None or (self._texts[number].why_not and not self._is_traced):
+            if number is None or (self._loops.texts[number].why_not and not self._is_traced):
                 made.append(each)
             else:
                 assert isinstance(each, (ast.For, ast.While))
-                text = self._texts[number]
-                written = _as_written(text, number) if self._is_traced else []
-                made += _with_head(each, text.assigned, number, written)
+                loop, assigned = self._loops.written[number], self._loops.texts[number].assigned
+                written = _as_written(loop, number) if self._is_traced else []
+                made += _with_head(each, assigned, number, written)
         return made
 
 
-def _as_written(text: reading.Text, number: int) -> list[ast.stmt]:
+def _as_written(loop: reading.Loop, number: int) -> list[ast.stmt]:
     """The rest of a loop's rounds as they stand in the source, where it goes on so."""
-    loop, way = text.statements[0], f".way{number}"
-    assert isinstance(loop, (ast.For, ast.While))
+    way = f".way{number}"
     if isinstance(loop, ast.For):
         loop.iter = ast.copy_location(_name(f".value{number}"), loop.iter)
     loop.orelse = [_placed(_assign(way, ast.Constant(_ENDED)), loop)]
@@ -337,7 +344,7 @@ class _Rest:
             left = self._rounds(loop, [])
         for step in reversed(self._text.ways[number]):
             first = step.position if left is None else step.position + 1
-            left = [*(left or []), *copied(step.block[first:])]
+            left = [*(left or []), *_rest_of(step.block[first:])]
             if step.owner is self._text.statements[0]:
                 break
             if isinstance(step.owner, (ast.For, ast.While)) and step.block is step.owner.body:
@@ -360,6 +367,20 @@ class _Rest:
             ),
             ast.If(ast.UnaryOp(ast.Not(), _name(broken)), [rest], []),
         ]
+
+
+def _rest_of(block: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements as they were written, but for one of which parts have been done."""
+    first = draws.part_of(block[0]) if block else None
+    begun = None if first is None or first.is_first else first.of
+    made: list[ast.stmt] = []
+    for each in block:
+        part = draws.part_of(each)
+        if part is None or part.of is begun:
+            made.append(copied(each))
+        elif part.is_first:
+            made.append(copied(part.of))
+    return made
 
 
 def _leave(way: int, value: ast.expr | None = None) -> ast.stmt:
