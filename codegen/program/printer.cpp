@@ -11,6 +11,7 @@
 #include "codegen/program/lifetimes.h"
 #include "codegen/program/names.h"
 #include "embedded/arrays.h"
+#include "embedded/draws.h"
 #include "embedded/generators.h"
 #include "embedded/lists.h"
 #include "embedded/scalars.h"
@@ -180,7 +181,7 @@ class ProgramPrinter : private ProgramNames {
     return with_words(expression, [&](std::string_view word) {
       if (word == "T") return memory_type(dtype(s.args.back()));
       if (word == "r") return name(s.result);
-      if (word.size() == 2 && word[0] == 'x' && word[1] >= '0' && word[1] <= '2')
+      if (word.size() == 2 && word[0] == 'x' && word[1] >= '0' && word[1] <= '4')
         return operand(s.args[static_cast<std::size_t>(word[1] - '0')]);
       return std::string(word);
     });
@@ -524,7 +525,8 @@ PrintedProgram print_cpp(const Program& program, const FrameLayout& frame, LineC
 
 std::string program_preamble() {
   return std::string(embedded::scalars) + std::string(embedded::arrays) +
-         std::string(embedded::selections) + std::string(embedded::generators);
+         std::string(embedded::selections) + std::string(embedded::generators) +
+         std::string(embedded::draws);
 }
 
 }  // namespace ufuse::codegen

@@ -82,9 +82,9 @@ inline bool shift_right_checked(i64 x, i64 n, i64& r) {
   return n < 0;
 }
 
-template <class R>
-inline bool fits(i64 x, R& r) {
-  return __builtin_add_overflow(x, (i64)0, &r);
+template <class T, class R>
+inline bool fits(T x, R& r) {
+  return __builtin_add_overflow(x, (T)0, &r);
 }
 
 inline bool exact_float(i64 x, f64& r) {

@@ -233,10 +233,22 @@ Value Writer::extreme(bool largest, const Expr& e) {
   for (std::size_t i = 2; i < e.parts.size(); ++i) {
     const Value next = number(e.parts[i]);
     if (e.parts.size() == 3 && mixes(best, next)) return mixed_extreme(largest, best, next);
-    if (next.dtype != best.dtype || next.box != best.box || best.box == Box::Either)
+    const bool is_either = shares_dtype(best, next);
+    if (next.dtype != best.dtype || (next.box != best.box && !is_either))
       fail("the extreme of numbers of different types");
     if (is_in(best.dtype, ir::kComplex)) fail("complex numbers are put in order");
     const Primitive p = largest ? Primitive::MaximumFirst : Primitive::MinimumFirst;
+    if (is_either) {
+      const Op op = largest ? Op::Greater : Op::Less;
+      const Reg is_next = compute(op, DType::Bool, {next.reg, best.reg});
+      const Reg is_best = compute(Op::LogicalNot, DType::Bool, {is_next});
+      const Reg either =
+          compute(Op::LogicalOr, DType::Bool,
+                  {compute(Op::LogicalAnd, DType::Bool, {is_next, is_numpys(next)}),
+                   compute(Op::LogicalAnd, DType::Bool, {is_best, is_numpys(best)})});
+      best.box = Box::Either;
+      best.numpy = either;
+    }
     best.reg = compute_primitive(p, best.dtype, {best.reg, next.reg});
     best.non_negative =
         largest ? best.non_negative || next.non_negative : best.non_negative && next.non_negative;

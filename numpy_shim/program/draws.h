@@ -14,4 +14,7 @@ bool draws(std::string_view of, std::string_view method);
 // The names of all of them.
 std::vector<std::string> names_of_draws();
 
+// The method that a program calls under this number (Primitive::DrawCalled).
+const char* called_draw(int number);
+
 }  // namespace ufuse::numpy_shim::program

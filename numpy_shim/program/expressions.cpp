@@ -178,12 +178,19 @@ Value Writer::both(const Expr& e) {
   if (!first.is_number()) fail("`and` and `or` of something else than numbers");
   Value result = first;
   result.reg = own_register(first);
+  const Reg of_numpy = has_twin(result.dtype) ? fresh(DType::Bool) : kNone;
+  if (of_numpy != kNone) copy(of_numpy, is_numpys(result));
   for (std::size_t i = 1; i < e.parts.size(); ++i) {
     Step step;
     step.kind = Step::Kind::If;
     step.args = {truth_of(result)};
     Steps& rest = e.kind == Expr::Kind::And ? step.body : step.other;
-    rest = written([&] { merge(result, value(e.parts[i])); });
+    rest = written([&] {
+      const Value next = value(e.parts[i]);
+      if (!shares_dtype(result, next)) return merge(result, next);
+      copy(of_numpy, is_numpys(next));
+      take_either(result, next, of_numpy);
+    });
     emit(std::move(step));
   }
   result.known.reset();
@@ -204,6 +211,12 @@ Value Writer::choice(const Expr& e) {
   std::optional<Value> either;
   step.other = written([&] {
     const Value second = value(e.parts[2]);
+    if (shares_dtype(result, second)) {
+      const Reg of_numpy = fresh(DType::Bool);
+      write_to(step.body, [&] { copy(of_numpy, is_numpys(result)); });
+      copy(of_numpy, is_numpys(second));
+      return take_either(result, second, of_numpy);
+    }
     if (!mixes(result, second)) return merge(result, second);
     const Reg is_int = fresh(DType::Int64);
     write_to(step.body, [&] { copy(is_int, integer(result.is_int())); });
@@ -214,6 +227,27 @@ Value Writer::choice(const Expr& e) {
   if (either) return *either;
   result.known.reset();
   return result;
+}
+
+// Whether one of two numbers may be Python's and one NumPy's, of a dtype that both have.
+bool Writer::shares_dtype(const Value& a, const Value& b) {
+  return a.is_number() && b.is_number() && a.dtype == b.dtype && has_twin(a.dtype) &&
+         (a.box != b.box || a.box == Box::Either);
+}
+
+// The truth that a number is NumPy's.
+Reg Writer::is_numpys(const Value& v) {
+  return v.box == Box::Either ? v.numpy : truth_constant(v.box == Box::NumPy);
+}
+
+// Puts a number into the register of another one that shares its dtype. `of_numpy` tells whose the
+// one is that is there.
+void Writer::take_either(Value& into, const Value& v, Reg of_numpy) {
+  into.non_negative &= v.non_negative;
+  into.known.reset();
+  copy(into.reg, v.reg);
+  into.box = Box::Either;
+  into.numpy = of_numpy;
 }
 
 // Puts a number into the register of another one, which has its type.

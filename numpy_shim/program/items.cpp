@@ -186,6 +186,11 @@ Reg Writer::to_store(const Value& given, DType dtype) {
   if (v.box == Box::Either && to_integer) fail("a number of Python's or NumPy's is assigned");
   if (is_in(v.dtype, ir::kFloat) && to_integer)
     return primitive(Primitive::TruncateTo, dtype, {v.reg});
+  // NumPy 2 takes its integers for Python's where the elements have a sign.
+  const bool has_sign = is_in(dtype, ir::kInt), from_sign = is_in(v.dtype, ir::kInt);
+  if (has_sign && v.dtype != DType::Bool &&
+      ir::size_of(v.dtype) + (from_sign ? 0 : 1) > ir::size_of(dtype))
+    return primitive(Primitive::Fits, dtype, {v.reg});
   const Reg made = cast_to(v.reg, dtype);
   const bool narrows = ir::size_of(ir::real_part(dtype)) < ir::size_of(ir::real_part(v.dtype)) &&
                        is_in(v.dtype, ir::kInexact);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -249,6 +250,9 @@ class Writer {
   void chain(const Expr& e, std::size_t at, const Value& left, Value& result);
   Value both(const Expr& e);
   Value choice(const Expr& e);
+  static bool shares_dtype(const Value& a, const Value& b);
+  Reg is_numpys(const Value& v);
+  void take_either(Value& into, const Value& v, Reg of_numpy);
   void merge(Value& into, const Value& v);
   std::optional<bool> decided(const Expr& e);
   Reg truth(const Expr& e);
@@ -462,12 +466,19 @@ class Writer {
   bool may_change(const Expr& e) const;
 
   // ---- Random numbers (draws.cpp) ----
+  using Drawing = std::function<Value()>;  // writes the steps that draw one number
   Reg generator(const Given& given);
   Reg draw(Primitive p, DType dtype, std::vector<Reg> args);
   Value drawn(const Given& of, const std::string& method, const Expr& e);
-  Value drawn_by_python(Reg from, const Value& low, const Value& high);
-  Value drawn_between(bool is_up, Reg from, const std::vector<Value>& bounds);
-  Value drawn_integer(Primitive p, Reg from, const std::vector<Value>& bounds, bool has_end);
+  Drawing drawn_between(bool is_up, const Drawing& real, const std::vector<Value>& bounds);
+  Drawing drawn_integer(Primitive p, Reg from, const std::vector<Value>& bounds, bool has_end);
+  Drawing scaled(bool has_place, const Drawing& number, const std::vector<Value>& given);
+  Drawing scaled_from(Reg low, Reg range, const Drawing& number);
+  Value drawn_by_python(bool is_between, const Drawing& draws, std::vector<Value> given);
+  Value drawn_by_call(Reg from, std::int64_t method, const std::vector<Value>& given,
+                      bool gives_integer);
+  Value filled_by(const Drawing& draws, DType dtype, const std::vector<Reg>& lengths);
+  std::vector<Reg> reals(const std::vector<Value>& given);
 
   // ---- Steps (steps.cpp) ----
   Reg fresh(DType dtype);

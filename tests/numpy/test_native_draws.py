@@ -69,16 +69,56 @@ STATEMENTS = [
     "assert r.random() < 0.9",
     "r.random()",
 ]
-OF_NUMPY = ["s = r.uniform(low=x[i])", "x[i] = r.uniform(1, high=3)"]
+OF_NUMPY = [
+    "s = r.uniform(low=x[i])",
+    "x[i] = r.uniform(1, high=3)",
+    "s = r.normal()",
+    "s = s * r.standard_normal() + r.normal(k, 2)",
+    "x[i] += r.exponential(i) - r.standard_exponential()",
+    "k += r.poisson(i - 1) + r.geometric(0.5)",
+    "x[i] = r.gamma(x[i], 2) + r.beta(i, 2 - i)",
+    "s = r.normal(i, 3.5 - 2 * i)",
+    "x = x + r.random(4)",
+    "x[:] = r.random(size=4) * x[i]",
+    "x = np.sqrt(r.random((2, 2)))[0]",
+    "x = r.uniform(-1, 1, 3)",
+    "x = r.uniform(0, i, size=(i + 1)) * i",
+    "x = r.random(2 - i)",
+    "x = x * r.random(i)",
+    "s = r.random(None) + r.uniform(0, 1, None)",
+]
 OF_GENERATORS = [
     "k = r.integers(3)",
     "x[r.integers(0, 6)] = r.integers(-2, i + 1)",
     "k += r.integers(0, 10, endpoint=True) * r.integers(7)",
     "k = r.integers(i, 3)",
+    "x = r.integers(0, 9, 5)",
+    "x = r.standard_normal(4) + r.normal(0, 2, 4)",
+    "x = r.exponential(x[i], size=(2, 4))[1] * r.standard_exponential(4)",
+    "s = r.normal(loc=s) + r.normal(scale=2) + r.exponential(scale=i)",
+    "x = x[r.integers(0, 4, size=3)] * 2",
+    "x = x[r.integers(3, size=(2, i))][0]",
     "k = r.integers(x[i] > 0, 3)",
 ]
-OF_STATES = ["k = r.randint(3) + 2**62 * r.randint(0, 3)", "s = r.rand() - r.random_sample()"]
-OF_PYTHONS = ["k = r.randint(0, i) + 2**61 * r.randint(0, 4)", "k = r.randrange(i, 9) % 4"]
+OF_STATES = [
+    "k = r.randint(3) + 2**62 * r.randint(0, 3)",
+    "s = r.rand() - r.random_sample()",
+    "s = r.randn() + r.rand(3)[1]",
+    "x = r.rand(2, 3)[1] - x[i]",
+    "x = r.randint(0, 6, 5)",
+    "x = r.randn(3) * r.randn() + r.rand()",
+    "s = r.randn() * r.normal(0, 1) + (r.gamma(2.5) if r.rand() < 0.3 else r.standard_normal())",
+    "x = r.standard_normal((3, 3))[0] * r.normal(i, 1, 3)",
+    "s = r.exponential() + r.exponential(2) * r.standard_exponential()",
+]
+OF_PYTHONS = [
+    "s = r.gauss(0, 1)",
+    "x[i] = r.gauss(s, 1 + i) + r.gauss()",
+    "s = r.gauss(0, s) * r.random()",
+    "x[i] = r.gauss(0, x[i])",
+    "k = r.randint(0, i) + 2**61 * r.randint(0, 4)",
+    "k = r.randrange(i, 9) % 4",
+]
 
 
 def half(a):
@@ -104,7 +144,7 @@ HELPERS = {"half": half, "scaled": scaled, "drawn": drawn, "total": total}
 # A power might fail behind the draw, and so might the second round of a loop in a function.
 LEFT_TO_PYTHON = (
     *("s = drawn(r)", "x[i] = drawn(r)", "s = total(r", "k = r.integers(x[i] > 0"),
-    *("s = r.uniform()", "s = r.uniform(r.random(), x[i])"),
+    *("s = r.uniform()", "s = r.uniform(r.random(), x[i])", "x[i] = r.gauss(0, x[i])"),
 )
 
 

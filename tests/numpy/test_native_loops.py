@@ -26,6 +26,7 @@ import numpy as np
 import pytest
 import ufuse
 from same import same
+from texts import function_of
 from ufuse import _core
 from ufuse.source import heads
 from ufuse.tracing.loops import looped
@@ -1097,3 +1098,18 @@ def test_nothing_lives_longer_than_in_python(function, eager):
     with told(eager=eager):
         for _ in range(3):
             alike(looped(function)(3000, []), expected)
+
+
+STORED = [0, 1, -1, 100, -100, 200, 300, -300, 40_000, 2**31 - 1, 2**31 + 5, -(2**31), 2**40]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
+@pytest.mark.parametrize("backend", ["compiled"], indirect=True)
+def test_elements_of_other_dtypes_are_stored(dtype):
+    text = "def f(x, y):\n    for i in range(len(y)):\n        x[i] = y[i]\n    return x\n"
+    for given in ["i1", "i4", "i8", "u1", "u4", "u8", "f8"]:
+        values = np.array([*STORED, 2**63 - 1, -(2**63)], np.int64).astype(given)
+        function = function_of(text, {})
+        for first in range(len(values)):
+            rest = values[first:]
+            check(function, np.zeros(len(rest), dtype), rest, native=dtype != "u8", most=2)

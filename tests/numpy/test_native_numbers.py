@@ -310,3 +310,38 @@ def test_they_are_native():
         native = function not in (by_type,)
         every_exit(function, [1.5, -2.5, 0.5, 3.0], 1, native=native, most=2)
     every_exit(clipped, np.array([1.5, -2.5, 0.5]), 3, native=True, most=2)
+
+
+PYTHON_OR_NUMPY = """
+def f(x, y, zero, one, n):
+    for i in range(n):
+        v = x[i]
+        a = max(v, zero)
+        b = min(one, v, zero)
+        c = v if v > one else zero
+        d = zero if v < one else v
+        e = v or one
+        g = v and c
+        h = (a if i % 2 else one) + (b or d)
+        y[i] = a
+        a += h * e - g
+        k = a if c else min(a, d)
+    return a, b, c, d, e, g, h, k, y
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "zero", "one", "native"),
+    [
+        *[("f8", 0.0, 1.0, True), ("f8", np.float64(0), 1.0, True), ("f8", -0.0, math.nan, True)],
+        *[("i8", 0, 1, True), ("i8", np.int64(0), 1, True), ("f4", 0.0, 1.0, False)],
+        *[("?", False, True, False), ("f8", 0, 1.0, False)],
+    ],
+)
+def test_numbers_of_python_or_of_numpy(dtype, zero, one, native):
+    values = np.array([0.0, 1.5, -0.0, 0.5, -2.0, math.nan if dtype in ("f8", "f4") else 1])
+    function = function_of(PYTHON_OR_NUMPY, {})
+    for n in (1, 2, 3, 6):
+        for first in range(7 - n):
+            x = values.astype(dtype)[first:]
+            every_exit(function, x, np.zeros(6), zero, one, n, native=native, most=20)

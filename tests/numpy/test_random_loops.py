@@ -113,8 +113,21 @@ class Writer:
 
     def drawn(self):
         texts = {
-            "Generator": ("r.integers(-3, 5)", "r.integers(c)", "r.uniform(-1, b)"),
-            "RandomState": ("r.randint(5)", "r.randint(a, 4)", "r.rand()", "r.uniform(b)"),
+            "Generator": (
+                "r.integers(-3, 5)",
+                "r.integers(c)",
+                "r.uniform(-1, b)",
+                "r.normal(a)",
+                "r.random(3)[1]",
+            ),
+            "RandomState": (
+                "r.randint(5)",
+                "r.randint(a, 4)",
+                "r.rand()",
+                "r.uniform(b)",
+                "r.normal(c, 2)",
+                "r.rand(2)[0]",
+            ),
             "Random": ("r.randint(0, 4)", "r.randrange(3)", "r.uniform(a, 2)", "r.random()"),
         }
         return self.pick("r.random()", *texts[type(self.generator).__name__])

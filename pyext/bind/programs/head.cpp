@@ -395,18 +395,19 @@ struct Asked {
   std::int64_t rounds = 8;
   std::int64_t turn_each = 0;  // not known yet
   ListAccess* lists = nullptr;
-  const Generators* generators = nullptr;
+  Generators* generators = nullptr;
   bool has_raised = false;
 };
-// False where the program has to exit: perhaps for what a handler has raised.
-bool waits(const Generators& generators, bool& has_raised) {
+// False where that raises.
+template <class Do>
+bool does(Asked& asked, const Do& what) {
   try {
-    return generators.wait();
+    what();
   } catch (py::error_already_set& error) {
     error.restore();
-    has_raised = true;
-    return false;
+    asked.has_raised = true;
   }
+  return !asked.has_raised;
 }
 int ask(void* context) {
   auto& asked = *static_cast<Asked*>(context);
@@ -416,6 +417,8 @@ int ask(void* context) {
   if (now - asked.signals >= kSignalsEach) {
     if (!asked.shows_attributes()) return -1;
     if (asked.lists != nullptr) asked.lists->hold_inner();
+    if (asked.generators != nullptr && !does(asked, [&] { asked.generators->put_back(); }))
+      return -1;
     if (asked.turn_each == 0) asked.turn_each = turn_each();
     if (now - asked.turn >= asked.turn_each) {
       { const WithoutGil others_turn; }
@@ -423,8 +426,10 @@ int ask(void* context) {
     }
     asked.has_raised = handles_signals() && handler_raises();
     if (asked.has_raised) return -1;
-    if (asked.generators != nullptr && !waits(*asked.generators, asked.has_raised)) return -1;
-    if (!asked.is_as_entered()) return -1;
+    bool is_same = true;
+    if (asked.generators != nullptr && !does(asked, [&] { is_same = asked.generators->wait(); }))
+      return -1;
+    if (!is_same || !asked.is_as_entered()) return -1;
     asked.last = asked.signals = steady_ns();
   }
   return static_cast<int>(asked.rounds);
@@ -661,7 +666,7 @@ class Run {
     args.threads = codegen::team_of(1);
     const std::size_t exit = (*version_.kernel)(args);
     has_raised_ = asked.has_raised;
-    if (generators_) generators_->check();
+    if (generators_) generators_->put_back();
     if (lists_) lists_->take_back();
     return exit;
   }
