@@ -91,6 +91,8 @@ class Printer {
         return "outside " + std::to_string(input.index);
       case Input::From::Iterable:
         return "iterable";
+      case Input::From::Generator:
+        return "generator " + std::to_string(input.index);
     }
     throw InternalError("an input of unknown origin");
   }

@@ -234,10 +234,10 @@ struct Step {
 
 // What the program is entered with.
 struct Input {
-  enum class From : std::uint8_t { Variable, Outside, Iterable };
+  enum class From : std::uint8_t { Variable, Outside, Iterable, Generator };
   From from = From::Variable;
   // Of the variable, or of the value from outside; Iterable: of the arrays and lists that the loop
-  // goes over.
+  // goes over. Generator: of random numbers, from outside, of which a register gets the address.
   int index = 0;
   Where value;  // the registers that it goes to
 };

@@ -113,7 +113,7 @@ Reg Writer::generator(const Given& given) {
   if (!is_new) return known->second;
   Value address = python_number(DType::UInt64, fresh(DType::UInt64));
   known->second = address.reg;
-  program_.inputs.push_back({ir::program::Input::From::Outside, given.object, where(address)});
+  program_.inputs.push_back({ir::program::Input::From::Generator, given.object, where(address)});
   return known->second;
 }
 
@@ -156,14 +156,16 @@ Value Writer::drawn(const Given& of, const std::string& method, const Expr& e) {
     if (size.kind != Value::Kind::Nothing) lengths = shape(size);
   };
   const auto sized = given.keywords.find("size");
-  if (of_numpy && sized != given.keywords.end() && given.places.size() <= row->numbers) {
+  if (row->method == "rand" || row->method == "randn") {
+    if (!given.places.empty()) {
+      Value all;
+      all.kind = Value::Kind::Tuple;
+      all.parts = std::exchange(given.places, {});
+      take_size(all);
+    }
+  } else if (of_numpy && sized != given.keywords.end() && given.places.size() <= row->numbers) {
     take_size(sized->second);
     given.keywords.erase(sized);
-  } else if ((row->method == "rand" || row->method == "randn") && !given.places.empty()) {
-    Value all;
-    all.kind = Value::Kind::Tuple;
-    all.parts = std::exchange(given.places, {});
-    take_size(all);
   } else if (of_numpy && given.places.size() == row->numbers + 1) {
     take_size(given.places.back());
     given.places.pop_back();

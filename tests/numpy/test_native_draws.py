@@ -103,6 +103,9 @@ OF_GENERATORS = [
 OF_STATES = [
     "k = r.randint(3) + 2**62 * r.randint(0, 3)",
     "s = r.rand() - r.random_sample()",
+    "s = r.rand(size=i)",
+    "x = r.randn(size=3)",
+    "s = r.standard_normal(size=None) + r.rand(size=2)",
     "s = r.randn() + r.rand(3)[1]",
     "x = r.rand(2, 3)[1] - x[i]",
     "x = r.randint(0, 6, 5)",
@@ -144,6 +147,7 @@ HELPERS = {"half": half, "scaled": scaled, "drawn": drawn, "total": total}
 # A power might fail behind the draw, and so might the second round of a loop in a function.
 LEFT_TO_PYTHON = (
     *("s = drawn(r)", "x[i] = drawn(r)", "s = total(r", "k = r.integers(x[i] > 0"),
+    *("s = r.rand(size", "x = r.randn(size", "s = r.standard_normal(size=N"),
     *("s = r.uniform()", "s = r.uniform(r.random(), x[i])", "x[i] = r.gauss(0, x[i])"),
 )
 
@@ -162,7 +166,7 @@ def statements_of(kind):
 def test_a_statement(kind):
     for number, statement in enumerate(statements_of(kind)):
         generator = KINDS[kind](number)
-        may_be = LEFT_TO_PYTHON if kind == "Random" else LEFT_TO_PYTHON[:4]
+        may_be = LEFT_TO_PYTHON if kind == "Random" else LEFT_TO_PYTHON[:7]
         native = not statement.startswith(may_be)
         every_exit(
             in_a_loop(statement), generator, np.ones(4), [0.5, 1.5], 0.25, 1, native=native, most=8

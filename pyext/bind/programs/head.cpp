@@ -525,11 +525,13 @@ class Run {
         case Input::From::Variable:
           put(input, variables_[static_cast<std::size_t>(input.index)]);
           break;
-        case Input::From::Outside: {
-          const py::object value = version_.world->value(input.index, variables_);
-          held_.push_back(value);
-          outside_.emplace_back(input.index, value.ptr());
-          put(input, value);
+        case Input::From::Outside:
+          put(input, from_outside(input.index));
+          break;
+        case Input::From::Generator: {
+          if (!generators_) generators_.emplace();
+          const std::uint64_t address = generators_->address(from_outside(input.index).ptr());
+          frame_.set_integer(input.value.reg, static_cast<std::int64_t>(address));
           break;
         }
         case Input::From::Iterable:
@@ -558,12 +560,15 @@ class Run {
     }
   }
 
+  // What stands outside, which is kept alive.
+  py::object from_outside(int number) {
+    const py::object value = version_.world->value(number, variables_);
+    held_.push_back(value);
+    outside_.emplace_back(number, value.ptr());
+    return value;
+  }
+
   void put(const Input& input, const py::object& value) {
-    if (!generator_class(value.ptr()).empty()) {
-      if (!generators_) generators_.emplace();
-      const std::uint64_t address = generators_->address(value.ptr());
-      return frame_.set_integer(input.value.reg, static_cast<std::int64_t>(address));
-    }
     frame_.put(input.value, value.ptr());
     if (lists_) lists_->given(value.ptr());
   }
