@@ -297,11 +297,11 @@ inline bool loop_over(const Loop& loop, char** operands, Index size, const Index
   return flags.any();
 }
 
-// The same of one element.
+// The same of one element, whose strides are zero to NumPy: some loops take another way then.
 template <class R, class... X>
 inline bool call_loop(const Loop& loop, R& r, X... x) {
   char* operands[] = {(char*)&x..., (char*)&r};
-  const Index strides[] = {(Index)sizeof(X)..., (Index)sizeof(R)};
+  const Index strides[sizeof...(X) + 1] = {};
   return loop_over(loop, operands, 1, strides);
 }
 

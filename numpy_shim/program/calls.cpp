@@ -346,8 +346,12 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   if (out && !is_whole) fail("`out` in a call that is part of a statement");
   for (Value& v : given) v = likely(v);
   if (out) return computed_into(f, std::move(given), *out);
+  return std::ranges::any_of(given, is_array) ? elementwise(f, std::move(given))
+                                              : of_numbers(f, std::move(given));
+}
+
+Value Writer::of_numbers(const Ufunc& f, std::vector<Value> given) {
   std::vector<Operand> operands;
-  if (std::ranges::any_of(given, is_array)) return elementwise(f, std::move(given));
   for (Value& v : given) {
     if (!v.is_number()) fail("a function is called with something else than a number");
     settle(v);
@@ -386,6 +390,22 @@ Value Writer::ufunc(const Ufunc& f, const Expr& e) {
   return numpy_number(dtype, emit(std::move(step)).result);
 }
 
+// np.clip(x, least, most): a ufunc that has no name of its own in NumPy.
+Value Writer::clipped(std::vector<Value> given) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    Value& v = given[i] = likely(given[i]);
+    if (i == 0 && is_array(v)) continue;
+    if (!v.is_number() || is_in(v.dtype, ir::kComplex) || v.box == Box::Either)
+      fail("`np.clip` with something else than real numbers");
+    // Older NumPys take a NaN for no bound.
+    if (i > 0 && is_in(v.dtype, ir::kFloat)) guard(compute(Op::Equal, DType::Bool, {v.reg, v.reg}));
+  }
+  const Ufunc& f = world_.ufunc("clip");
+  if (is_array(given[0])) return elementwise(f, std::move(given));
+  given[0].box = Box::NumPy;  // it becomes an array
+  return of_numbers(f, std::move(given));
+}
+
 // A function of NumPy's that is no ufunc.
 Value Writer::of_numpy(const std::string& name, const Expr& e) {
   Arguments all = arguments(e);
@@ -393,12 +413,13 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
   const bool is_new = name == "zeros" || name == "ones" || name == "empty";
   // What may stand in the second place as well.
   const bool is_array_of = name == "array" || name == "asarray";
-  const char* second = is_new || is_array_of ? "dtype" : name == "concatenate" ? "axis" : "";
+  const bool has_axis = name == "concatenate" || name == "roll";
+  const char* second = is_new || is_array_of ? "dtype" : has_axis ? "axis" : "";
   if (is_reduction(name) && !given.empty()) return reduction(name, given[0], behind_first(all));
   if (name == "norm" && !given.empty()) return norm(given[0], behind_first(all));
   if (is_position(name) && !given.empty()) return positions(name, given[0], behind_first(all));
   if (const auto named = all.keywords.find(second);
-      given.size() == 1 && named != all.keywords.end()) {
+      given.size() == (name == "roll" ? 2U : 1U) && named != all.keywords.end()) {
     all.places.push_back(named->second);
     all.keywords.erase(named);
   }
@@ -408,6 +429,11 @@ Value Writer::of_numpy(const std::string& name, const Expr& e) {
     return outer(world_.ufunc("multiply"), given);
   if (name == "dot" && given.size() == 2) return product(name, given[0], given[1]);
   if (name == "flip" && given.size() == 1) return flipped(given[0]);
+  if (name == "clip" && given.size() == 3) return clipped(given);
+  if (name == "roll" && given.size() >= 2) return rolled(given);
+  if (name == "arange" && !given.empty()) return counted_up(given);
+  if (name == "cumsum" && given.size() == 1) return summed_up(given[0]);
+  if (name == "diff" && given.size() == 1) return differences(given[0]);
   if (name == "where" && given.size() == 3) return chosen(given[0], given[1], given[2]);
   if (name == "copy" && given.size() == 1) return array_of("array", given);
   if (name == "full" && given.size() == 2) return full(given[0], given[1]);
@@ -460,6 +486,12 @@ DType Writer::dtype_given(const Value& v) {
 Value Writer::method(const Value& array, const std::string& name, const Expr& e) {
   const std::size_t count = e.parts.size() - 1;
   if (name == "copy" && count == 0) return copied(array);
+  if (name == "clip" && count == 2) {
+    const Value base = before(before(array, e.parts[1]), e.parts[2]);
+    std::vector<Value> given = values(e, 1);
+    given.insert(given.begin(), base);
+    return clipped(given);
+  }
   if (is_reduction(name) || is_position(name)) {
     Value base = array;
     for (std::size_t i = 1; i < e.parts.size(); ++i) base = before(base, e.parts[i]);

@@ -98,16 +98,35 @@ Writer::Target Writer::list_target(const Value& list, Reg at, const Value& v,
                  return !each.list.empty() &&
                         !(each.value.is_python() && each.value.dtype == DType::Float64);
                });
-  step.of_numpy = v.box == Box::NumPy;
-  step.result = fresh(DType::UInt64);
-  step.exit = exit();
-  made.list.push_back(emit(std::move(step)).result);
+  made.list.push_back(object_of(std::move(step), made.value));
   return made;
 }
 
+// The object that a number becomes, Python's or NumPy's.
+Reg Writer::object_of(Step step, const Value& v) {
+  step.result = fresh(DType::UInt64);
+  step.exit = exit();
+  const Reg result = step.result;
+  const auto make = [&](bool of_numpy) {
+    step.of_numpy = of_numpy;
+    emit(step);
+  };
+  if (v.box != Box::Either) {
+    make(v.box == Box::NumPy);
+    return result;
+  }
+  Step whose;
+  whose.kind = Step::Kind::If;
+  whose.args = {v.numpy};
+  whose.body = written([&] { make(true); });
+  whose.other = written([&] { make(false); });
+  emit(std::move(whose));
+  return result;
+}
+
 void Writer::check_storable(const Value& v) const {
-  if (!v.is_number() || v.box == Box::Either || v.dtype == DType::UInt64)
-    fail("something else than a number whose type is known is put into a list");
+  if (!v.is_number() || v.dtype == DType::UInt64)
+    fail("something else than a number is put into a list");
 }
 
 Value Writer::list_method(const Value& list, const std::string& name, const Expr& e) {
@@ -115,11 +134,7 @@ Value Writer::list_method(const Value& list, const std::string& name, const Expr
   if (whole_ != &e) fail("`append` in an expression");
   const Value v = value(e.parts[1]);
   check_storable(v);
-  Step object = list_step(Step::Kind::NewObject, {v.reg});
-  object.result = fresh(DType::UInt64);
-  object.of_numpy = v.box == Box::NumPy;
-  object.exit = exit();
-  const Reg made = emit(std::move(object)).result;
+  const Reg made = object_of(list_step(Step::Kind::NewObject, {v.reg}), v);
   for (const auto kind : {Step::Kind::NoteEnd, Step::Kind::AppendItem}) {
     if (kind == Step::Kind::NoteEnd && !is_noted()) continue;
     Step step = list_step(kind, {list.reg, made});

@@ -1,5 +1,5 @@
 // Functions of NumPy's that put new arrays together: of numbers, of others one behind the other,
-// and triangles of a matrix.
+// of what they have at other places or before, and triangles of a matrix.
 #include <algorithm>
 
 #include "numpy_shim/program/writer.h"
@@ -132,6 +132,88 @@ Value Writer::with_new_axes(const Value& array, int before, int behind) {
   for (int axis = 0; axis < array.rank; ++axis) whole_axis(array, axis, where);
   add(behind);
   return view(array, where);
+}
+
+// Elements `start` to `start + count` of an axis.
+Value Writer::part_of(const Value& array, int axis, Reg start, Reg count) {
+  At where;
+  for (int k = 0; k < array.rank; ++k) whole_axis(array, k, where);
+  const auto at = 3 * static_cast<std::size_t>(axis);
+  where.args[at] = start;
+  where.args[at + 2] = count;
+  return view(array, where);
+}
+
+// np.roll(x, shift), of one axis: what is pushed out at the end comes first.
+Value Writer::rolled(const std::vector<Value>& given) {
+  if (!is_array(given[0]) || given[0].rank == 0 || !given[1].is_int() || given.size() > 3)
+    fail("`np.roll` of something else than an array by a number");
+  if (given.size() < 3 && given[0].rank > 1) fail("`np.roll` of several axes at once");
+  const Value array = as_numpy_lays_out(given[0]);
+  const int axis = given.size() < 3 ? 0 : axis_of(given[2], array.rank);
+  const Reg all = length(array, axis);
+  guard(compute(Op::Greater, DType::Bool, {all, integer(0)}));
+  const Reg last = primitive(Primitive::Remainder, DType::Int64, {given[1].reg, all});
+  const Reg first = compute(Op::Subtract, DType::Int64, {all, last});
+  return behind_each_other(
+      {part_of(array, axis, first, last), part_of(array, axis, integer(0), first)}, axis);
+}
+
+// np.arange of integers of Python's, in steps of one.
+Value Writer::counted_up(const std::vector<Value>& given) {
+  const bool are_integers = std::ranges::all_of(given, &Value::is_int);
+  if (!are_integers || given.size() > 2) fail("`np.arange` of something else than two integers");
+  const Reg first = given.size() == 2 ? given[0].reg : integer(0);
+  const Reg count = compute_primitive(
+      Primitive::MaximumFirst, DType::Int64,
+      {primitive(Primitive::SubtractChecked, DType::Int64, {given.back().reg, first}), integer(0)});
+  const Value made = new_array(DType::Int64, {count});
+  for_each_below(count, [&](Reg index) {
+    Step store;
+    store.kind = Step::Kind::Store;
+    store.array = made.array;
+    store.args = {index, compute(Op::Add, DType::Int64, {first, index})};
+    emit(std::move(store));
+  });
+  return made;
+}
+
+// np.cumsum of a vector: each element added to the sum before it.
+Value Writer::summed_up(const Value& v) {
+  if (!is_array(v) || v.rank != 1) fail("`np.cumsum` of something else than a vector");
+  const bool is_small = is_in(v.dtype, ir::kInt) && v.dtype != DType::Int64;
+  const Value array = in_memory(v);
+  const DType dtype = v.dtype == DType::Bool || is_small ? DType::Int64 : v.dtype;
+  if (!is_plain(dtype) || is_in(dtype, ir::kUInt)) fail("`np.cumsum` of such elements");
+  const Value made = new_array(dtype, {length(array, 0)});
+  const Reg sum = fresh(dtype);
+  // Whatever is added to it stays what it is.
+  copy(sum, is_in(dtype, ir::kInexact) ? compute(Op::Negative, dtype, {cast_to(integer(0), dtype)})
+                                       : cast_to(integer(0), dtype));
+  for_each_below(length(array, 0), [&](Reg index) {
+    const Reg element = cast_to(load(array, {index}).reg, dtype);
+    const Reg next = compute(Op::Add, dtype, {sum, element});
+    if (is_in(dtype, ir::kInexact)) finite(next, {sum, element});
+    copy(sum, next);
+    Step store;
+    store.kind = Step::Kind::Store;
+    store.array = made.array;
+    store.args = {index, sum};
+    emit(std::move(store));
+  });
+  return made;
+}
+
+// np.diff of a vector.
+Value Writer::differences(const Value& v) {
+  if (!is_array(v) || v.rank != 1 || v.dtype == DType::Bool)
+    fail("`np.diff` of something else than a vector of numbers");
+  const Value array = in_memory(v);
+  const Reg all = length(array, 0);
+  guard(compute(Op::Greater, DType::Bool, {all, integer(0)}));
+  const Reg count = compute(Op::Subtract, DType::Int64, {all, integer(1)});
+  return elementwise(world_.ufunc("subtract"),
+                     {part_of(array, 0, integer(1), count), part_of(array, 0, integer(0), count)});
 }
 
 // np.triu and np.tril of a matrix: zeros below or above a diagonal.

@@ -403,6 +403,7 @@ class Writer {
   Value read_item(const Value& like, Reg from, Reg index);
   Value list_length(const Value& list);
   Target list_target(const Value& list, Reg at, const Value& v, const std::vector<Target>& before);
+  Reg object_of(Step step, const Value& v);
   void check_storable(const Value& v) const;
   Value list_method(const Value& list, const std::string& name, const Expr& e);
   Step list_step(Step::Kind kind, std::vector<Reg> args);
@@ -431,6 +432,11 @@ class Writer {
   Value behind_each_other(const std::vector<Value>& parts, int axis);
   Value with_new_axes(const Value& array, int before, int behind);
   Value triangle(bool upper, const std::vector<Value>& given);
+  Value rolled(const std::vector<Value>& given);
+  Value counted_up(const std::vector<Value>& given);
+  Value summed_up(const Value& v);
+  Value differences(const Value& v);
+  Value part_of(const Value& array, int axis, Reg start, Reg count);
 
   // ---- Calls (calls.cpp) ----
   bool is_builtin(const Expr& e, const std::string& name);
@@ -447,6 +453,8 @@ class Writer {
   Value extreme(bool largest, const Expr& e);
   Value math(const std::string& name, const Expr& e);
   Value ufunc(const Ufunc& f, const Expr& e);
+  Value of_numbers(const Ufunc& f, std::vector<Value> given);
+  Value clipped(std::vector<Value> given);
   std::optional<Value> out_of(const Ufunc& f, Arguments& given) const;
   Value of_numpy(const std::string& name, const Expr& e);
   Value method(const Value& array, const std::string& name, const Expr& e);

@@ -6,6 +6,7 @@ seed on.
 """
 
 import linecache
+import math
 import os
 import random
 import signal
@@ -1403,3 +1404,44 @@ def test_random_statements(seed):
     except BaseException:
         print(text)
         raise
+
+
+# One statement, in a loop over `i`; `k` is an int, `c` a number.
+OTHER_FUNCTIONS = [
+    *("v = np.roll(v, i)", "v = np.roll(v, -i - k)", "m = np.roll(m, k, axis=0)"),
+    *("m = np.roll(m, i, 1)", "m = np.roll(m.T, k, -1)", "m = np.roll(m[:, 1:], 1, axis=1)"),
+    *(
+        "v = np.roll(v[i:], k) - np.roll(v, 1)[i:]",
+        "v = np.roll(v[:0], 1)",
+        "v = np.roll(v * 2, 2)",
+    ),
+    *("v = np.clip(v, 0, 1)", "v = np.clip(v, c, 2)", "m = np.clip(m * 2, -c, c)"),
+    *("v = v.clip(c, 3) * i", "c = np.clip(c, 0, 1)", "c = np.clip(v[i], -0.0, c)"),
+    *("c = np.clip(k, i, 3)", "c = np.clip(v[0], 2, 1)", "m[i] = np.clip(m[i], 0, k)"),
+    *(
+        "v = np.cumsum(v)",
+        "v = np.cumsum(v[::-1]) + i",
+        "v = np.cumsum(m[i])",
+        "v = np.cumsum(v > 0)",
+    ),
+    *("v = np.cumsum(v[:0])", "v = np.diff(v)", "v = np.diff(m[:, 0]) * i", "v = np.diff(v[3:])"),
+    *("v = v[: i + 1] * np.arange(i + 1)", "v = np.arange(k, i + 5)", "v = v[np.arange(1, 4)]"),
+    *("v = np.arange(i - 2)", "v = v + np.arange(2 - k, len(v) - k + 2)"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i2", "c16"])
+def test_other_functions(dtype):
+    special = [0.0, -0.0, 1.5, -2.0, 3.0, 1e30 if dtype == "f8" else 7, 0.5]
+    m = (5 * RNG.normal(size=(4, 3))).astype(dtype)
+    for statement in OTHER_FUNCTIONS:
+        text = f"def f(v, m, k, c):\n    for i in range(3):\n        {statement}\n    return v, m, k, c\n"
+        # Products of complex numbers are left to Python.
+        native = dtype != "c16" or not ("clip" in statement or "*" in statement)
+        function = function_of(text, {"np": np})
+        for v in (np.array(special), np.array([math.nan, -1e308, math.inf, 1e308, 2.0])):
+            if dtype in ("f8", "f4") or np.isfinite(v).all():
+                with np.errstate(all="ignore"):
+                    v = v.astype(dtype)
+                for c in (0.75, -1) if dtype != "c16" else (1,):
+                    check(function, v, m, 1, c, native=native, most=5)

@@ -313,7 +313,7 @@ def test_they_are_native():
 
 
 PYTHON_OR_NUMPY = """
-def f(x, y, zero, one, n):
+def f(x, y, l, zero, one, n):
     for i in range(n):
         v = x[i]
         a = max(v, zero)
@@ -326,7 +326,9 @@ def f(x, y, zero, one, n):
         y[i] = a
         a += h * e - g
         k = a if c else min(a, d)
-    return a, b, c, d, e, g, h, k, y
+        l[i] = c
+        l.append(max(v, zero))
+    return a, b, c, d, e, g, h, k, y, l
 """
 
 
@@ -344,4 +346,4 @@ def test_numbers_of_python_or_of_numpy(dtype, zero, one, native):
     for n in (1, 2, 3, 6):
         for first in range(7 - n):
             x = values.astype(dtype)[first:]
-            every_exit(function, x, np.zeros(6), zero, one, n, native=native, most=20)
+            every_exit(function, x, np.zeros(6), [one] * 6, zero, one, n, native=native, most=20)

@@ -80,6 +80,12 @@ PyObject* numpy_ufunc(const char* name) {
   const auto [it, is_new] = known->try_emplace(name, nullptr);
   if (is_new) {
     it->second = PyObject_GetAttrString(numpy().module.ptr(), name);
+    if (it->second != nullptr && Py_TYPE(it->second) != &PyUFunc_Type) {
+      // Some have a function of the same name in front of them.
+      const py::module_ umath =
+          py::module_::import((numpy().version.core_package() + std::string(".umath")).c_str());
+      it->second = PyObject_GetAttrString(umath.ptr(), name);
+    }
     if (it->second == nullptr) PyErr_Clear();
   }
   return it->second;

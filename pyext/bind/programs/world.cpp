@@ -100,10 +100,11 @@ constexpr std::array kBuiltins = {"abs",   "bool",     "complex",    "divmod", "
 
 // Functions of NumPy's that are no ufuncs, likewise.
 constexpr std::array kOfNumPy = {
-    "all",         "amax", "amin", "any",   "argmax",     "argmin", "array", "asarray",
-    "concatenate", "copy", "dot",  "empty", "empty_like", "flip",   "full",  "hstack",
-    "max",         "mean", "min",  "ones",  "ones_like",  "outer",  "prod",  "std",
-    "sum",         "tril", "triu", "var",   "vstack",     "where",  "zeros", "zeros_like"};
+    "all",    "amax",       "amin",   "any",   "argmax",    "argmin",      "array", "asarray",
+    "arange", "clip",       "cumsum", "diff",  "roll",      "concatenate", "copy",  "dot",
+    "empty",  "empty_like", "flip",   "full",  "hstack",    "max",         "mean",  "min",
+    "ones",   "ones_like",  "outer",  "prod",  "std",       "sum",         "tril",  "triu",
+    "var",    "vstack",     "where",  "zeros", "zeros_like"};
 // The same of numpy.linalg.
 constexpr std::array kOfLinalg = {"norm"};
 
