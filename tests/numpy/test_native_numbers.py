@@ -347,3 +347,25 @@ def test_numbers_of_python_or_of_numpy(dtype, zero, one, native):
         for first in range(7 - n):
             x = values.astype(dtype)[first:]
             every_exit(function, x, np.zeros(6), [one] * 6, zero, one, n, native=native, most=20)
+
+
+def of_ufuncs(x, y, o):
+    for i in range(len(x)):
+        o[i, 0], o[i, 1] = np.exp(x[i]), np.exp2(x[i])
+        o[i, 2], o[i, 3] = np.log(y[i]), np.log1p(y[i])
+        o[i, 4], o[i, 5] = np.sin(x[i]), np.tanh(x[i])
+        o[i, 6], o[i, 7] = np.power(y[i], x[i]), np.arctan2(x[i], y[i])
+        o[i, 8], o[i, 9] = np.expm1(x[i]), np.cbrt(x[i])
+    return o
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_ufuncs_of_numbers(dtype):
+    """NumPy chooses other code for one number than for many side by side."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(0, 3, 2000).astype(dtype)
+    y = np.exp(rng.normal(0, 3, 2000)).astype(dtype)
+    made = looped(of_ufuncs)
+    with told(eager=True):
+        alike(made(x, y, np.zeros((2000, 10))), of_ufuncs(x, y, np.zeros((2000, 10))))
+    assert any(each.facts["versions"] for each in heads.loops_of(made.__code__))
