@@ -73,6 +73,53 @@ def spins(lattice, flips):
     return lattice
 
 
+@PROGRAMS.program(lambda rng: (40_000,))
+def area_point_by_point(count):
+    rng = np.random.default_rng(13)
+    inside = 0
+    for _ in range(count):
+        x, y = rng.random(), rng.random()
+        if x * x + y * y < 1:
+            inside += 1
+    return 4 * inside / count
+
+
+@PROGRAMS.program(lambda rng: (100.0, 0.02, 0.2, 60, 200))
+def path_by_path(spot, rate, spread, steps, paths):
+    np.random.seed(3)
+    dt = 1 / steps
+    total = 0.0
+    for _ in range(paths):
+        price = highest = spot
+        for _ in range(steps):
+            price *= np.exp((rate - spread**2 / 2) * dt + spread * np.sqrt(dt) * np.random.normal())
+            highest = max(highest, price)
+        total += highest - price
+    return total / paths
+
+
+class Spring:
+    """A weight that swings with friction."""
+
+    def __init__(self, place, speed):
+        self.place, self.speed, self.crossings = place, speed, 0
+
+    def step(self, dt):
+        before = self.place
+        self.speed -= dt * (4.0 * self.place + 0.1 * self.speed)
+        self.place += dt * self.speed
+        if before * self.place < 0:
+            self.crossings += 1
+
+
+@PROGRAMS.program(lambda rng: (0.001, 20_000))
+def damped_spring(dt, steps):
+    spring = Spring(1.0, 0.0)
+    for _ in range(steps):
+        spring.step(dt)
+    return spring.place, spring.speed, spring.crossings
+
+
 @PROGRAMS.program(lambda rng: (np.array([1.0, 1.0, 1.0]), 0.005, 3000))
 def lorenz_orbit(state, dt, steps):
     orbit = np.empty((steps, 3))

@@ -20,7 +20,6 @@ from ufuse import _core
 # This version of marshal's format has no references to constants that were written before. Whether
 # there are any depends on who else holds them, and would give equal code different keys.
 _PLAIN = 2
-_REWRITERS = ("facts.py", "heads.py", "reading.py", "sites.py", "text.py")
 
 
 def read(code: types.CodeType, variant: str) -> tuple[Any, ...] | None:
@@ -59,9 +58,11 @@ def _key(code: types.CodeType, variant: str) -> bytes:
 
 @functools.cache
 def _maker() -> tuple[str, int]:
-    """The Python that compiles, and what rewrites the source."""
-    checksum = 0
-    for name in _REWRITERS:
-        with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
-            checksum = zlib.crc32(file.read(), checksum)
+    """The Python that compiles, and what rewrites the source: this package."""
+    checksum = zlib.crc32(" ".join(_core.draw_names).encode())
+    folder = os.path.dirname(__file__)
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".py"):
+            with open(os.path.join(folder, name), "rb") as file:
+                checksum = zlib.crc32(file.read(), checksum)
     return sys.version, checksum
