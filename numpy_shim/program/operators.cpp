@@ -406,7 +406,9 @@ Value Writer::unary(Operator op, const Value& mixed) {
   const Value given = likely(mixed);
   if (is_array(given)) return array_operator(op, {given});
   if (!given.is_number()) fail("an operation on something else than numbers");
-  if (given.dtype == DType::Bool && (op == Operator::Invert) == (given.box == Box::Python))
+  const bool differs = given.box == Box::Either;
+  if (given.dtype == DType::Bool &&
+      (differs || (op == Operator::Invert) == (given.box == Box::Python)))
     fail("arithmetic with truths");
   Value v = widened(given);
   const bool is_known = v.is_int() && v.known.has_value();
