@@ -779,7 +779,7 @@ void Writer::move_to(int variable, Value& tuple) {
 }
 
 void Writer::move_parts(const Value& place, Value& v) {
-  if (v.kind == Value::Kind::Number) {
+  if (v.kind == Value::Kind::Number || v.kind == Value::Kind::Mixed) {
     copy(place.reg, v.reg);
     v.reg = place.reg;
   } else if (v.kind == Value::Kind::Array) {
@@ -793,7 +793,8 @@ void Writer::move_parts(const Value& place, Value& v) {
 // numbers and arrays of one type.
 bool Writer::types_in(const Value& v, std::vector<int>& types) {
   const bool is_number = v.kind == Value::Kind::Number && v.box != Box::Either;
-  if (!is_number && v.kind != Value::Kind::Array && v.kind != Value::Kind::Tuple) return false;
+  const bool has_parts = v.kind == Value::Kind::Tuple || v.kind == Value::Kind::Mixed;
+  if (!is_number && !has_parts && v.kind != Value::Kind::Array) return false;
   types.insert(types.end(), {static_cast<int>(v.kind), static_cast<int>(v.dtype), v.rank,
                              static_cast<int>(v.parts.size())});
   return std::ranges::all_of(v.parts, [&](const Value& part) { return types_in(part, types); });

@@ -369,3 +369,72 @@ def test_ufuncs_of_numbers(dtype):
     with told(eager=True):
         alike(made(x, y, np.zeros((2000, 10))), of_ufuncs(x, y, np.zeros((2000, 10))))
     assert any(each.facts["versions"] for each in heads.loops_of(made.__code__))
+
+
+# What may be Python's number or NumPy's, where that makes a difference, in a loop over `i`.
+OF_EITHER = [
+    "k = ~(x[i] > 0 and flag)",
+    "k = -(x[i] > 0 and flag)",
+    "k = +(flag or x[i] > 0)",
+    "k = abs(flag or x[i] > 0)",
+    "k = not (flag or x[i] > 0)",
+    "k = (x[i] > 0 and flag) | flag",
+    "k = (x[i] > 0 and flag) ^ (x[i] > 1)",
+    "k = (x[i] > 0 and flag) == True",
+    "k = (x[i] > 0 and flag) < flag",
+    "flag = x[i] > 0 and flag",
+    "flag = flag or x[i] > 1",
+    "k += flag and x[i] > 0",
+    "k = k - (x[i] > 0 if i > 1 else flag)",
+    "k = 2 * (x[i] > 0 if i > 1 else flag)",
+    "k = (x[i] > 0 if i > 1 else flag) & 1",
+    "k = (x[i] > 0 if i > 1 else flag) / 2",
+    "k = int(x[i] > 0 if i > 1 else flag)",
+    "z[0] = x[i] > 0 and flag",
+    "x[i] = x[i] > 0 and flag",
+    "y[i] = x[i] > 0 and flag",
+    "s = s * (x[i] > 0 and flag)",
+    "s = np.exp(x[i] > 0 and flag)",
+    "k = max(flag, x[i] > 0)",
+    "k = max(flag, x[i] > 0) + k",
+    "k = y[i] if i > 1 else k",
+    "k = (y[i] if i > 1 else k) * 2**61",
+    "k = (y[i] if i > 1 else k) - 2**63",
+    "k = (y[i] if i > 1 else k) // 0",
+    "k = (y[i] if i > 1 else k) % (k if i > 2 else y[i])",
+    "s = (x[i] if i > 1 else s) / 0.0",
+    "s = (x[i] if i > 1 else s) * 1e308",
+    "s = (x[i] if i > 1 else s) // 0.0",
+    "s = (x[i] if i > 1 else s) ** 0.5",
+    "s = (x[i] if i > 1 else s) ** 2.5",
+    "s = (x[i] if i > 1 else s) ** (x[0] if i else 2.0)",
+    "s = (x[i] if i > 1 else s) - (x[i] if i < 3 else s)",
+    "k = (y[i] if i > 1 else k) + (y[i] if i < 3 else k)",
+    "k = (y[i] if i > 1 else k) / (y[i] if i < 3 else k)",
+    "k = k << (y[i] if i > 1 else 1)",
+    "k = (y[i] if i > 1 else k) & 3",
+    "k = (y[i] if i > 1 else k) == (x[i] if i else 0.5)",
+    "c = (x[i] if i else s) * 1j",
+    "s = min(x[i], s, x[0])",
+    "s = max(s, 1.0, x[i], s)",
+    "k = range(max(k, y[i]))[0]",
+    "s = divmod(max(k, y[i]), 2)[0]",
+    "s = pow(max(s, x[i]), 2)",
+    "s = math.floor(max(s, x[i]))",
+    "s = x[0] and (s or x[i])",
+    "s = (x[i] if i else s) if i > 1 else (s if i else x[i])",
+    "assert max(s, x[i]) < 2.5, 3",
+]
+
+
+@pytest.mark.parametrize("statement", OF_EITHER)
+def test_what_either_number_gives(statement):
+    text = (
+        "def f(x, y, z, s, k, flag):\n    for i in range(4):\n"
+        f"        {statement}\n    return x, y, z, s, k\n"
+    )
+    function = function_of(text, {"np": np, "math": math})
+    given = [(0.5, 1, True), (np.float64(1.0), np.int64(2), np.True_), (math.nan, -1, False)]
+    for s, k, flag in given:
+        x, y = np.array([0.0, 1.5, -0.5, 3.0]), np.array([1, -1, 3, 2])
+        every_exit(function, x, y, [0.5, 2.5], s, k, flag, native=False, most=4)
