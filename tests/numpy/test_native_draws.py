@@ -271,6 +271,23 @@ def test_a_class_of_the_users_own():
         assert made(Own(np.random.PCG64(1)), 0, 0, 0.0, 0)[2] == 2.5
 
 
+@pytest.mark.parametrize("name", ["random", "getrandbits", "gauss"])
+def test_methods_of_the_users_own(name, monkeypatch):
+    """Of one generator, and of all."""
+    function = in_a_loop("s += r.random() + r.gauss(0, 1) + r.randint(0, 5)")
+    made = looped(function)
+    with told(eager=True):
+        made(random.Random(1), 0, 0, 0.0, 0)
+        (loop,) = heads.loops_of(made.__code__)
+        assert loop.facts["versions"]
+        for is_of_class in (False, True):
+            plain, ours = random.Random(2), random.Random(2)
+            for each in [random.Random] if is_of_class else [plain, ours]:
+                monkeypatch.setattr(each, name, lambda *_: 3 if name == "getrandbits" else 0.5)
+            assert made(ours, 0, 0, 0.0, 0) == function(plain, 0, 0, 0.0, 0)
+            assert state_of(ours) == state_of(plain)
+
+
 def count_up(r, n):
     s = 0
     for _ in range(n):

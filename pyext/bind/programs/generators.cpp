@@ -32,6 +32,32 @@ const py::object& class_of(std::size_t number) {
   return made;
 }
 
+// Whether a random.Random draws as its class does, and that as it always did: both may be given
+// methods of the user's.
+bool draws_as_usual(PyObject* random) {
+  constexpr std::array kMethods = {"random",    "getrandbits", "uniform",   "randint",
+                                   "randrange", "gauss",       "_randbelow"};
+  const auto method = [&](std::size_t i) {
+    const py::str name(kMethods[i]);
+    return borrow(_PyType_Lookup(Py_TYPE(random), name.ptr()));
+  };
+  static const auto* const usual = [&] {
+    auto* made = new std::array<py::object, kMethods.size()>;
+    for (std::size_t i = 0; i < kMethods.size(); ++i) {
+      (*made)[i] = method(i);
+      const bool in_c = Py_TYPE((*made)[i].ptr()) == &PyMethodDescr_Type;
+      const bool in_python = PyFunction_Check((*made)[i].ptr()) &&
+                             text_of((*made)[i].attr("__module__").ptr()) == "random";
+      if (!in_c && !in_python) (*made)[i] = py::none();  // it is not known any more
+    }
+    return made;
+  }();
+  for (std::size_t i = 0; i < kMethods.size(); ++i)
+    if (!method(i).is((*usual)[i])) return false;
+  const py::dict own = steal(PyObject_GenericGetDict(random, nullptr));
+  return own.size() == 1 && own.contains("gauss_next");
+}
+
 // Of numpy.random's two: what draws for it.
 py::object source_of(const py::object& generator) {
   const bool is_new = py::hasattr(generator, "bit_generator");
@@ -59,8 +85,11 @@ DrawsReal own_function(const char* name, DrawsReal otherwise) {
 }  // namespace
 
 std::string_view generator_class(PyObject* object) {
-  for (std::size_t i = 0; i < kClasses.size(); ++i)
-    if (reinterpret_cast<PyObject*>(Py_TYPE(object)) == class_of(i).ptr()) return kClasses[i].name;
+  for (std::size_t i = 0; i < kClasses.size(); ++i) {
+    if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != class_of(i).ptr()) continue;
+    const bool is_pythons = kClasses[i].module == std::string_view("random");
+    return !is_pythons || draws_as_usual(object) ? kClasses[i].name : std::string_view();
+  }
   return {};
 }
 
