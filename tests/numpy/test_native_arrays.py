@@ -1436,8 +1436,10 @@ def test_other_functions(dtype):
     m = (5 * RNG.normal(size=(4, 3))).astype(dtype)
     for statement in OTHER_FUNCTIONS:
         text = f"def f(v, m, k, c):\n    for i in range(3):\n        {statement}\n    return v, m, k, c\n"
-        # Products of complex numbers are left to Python.
-        native = dtype != "c16" or not ("clip" in statement or "*" in statement)
+        # Products of complex numbers are left to Python, and with NumPy 1 numbers beside arrays
+        # of another dtype.
+        is_product = "clip" in statement or "*" in statement
+        native = dtype == "f8" or (np.__version__ >= "2" and not (dtype == "c16" and is_product))
         function = function_of(text, {"np": np})
         for v in (np.array(special), np.array([math.nan, -1e308, math.inf, 1e308, 2.0])):
             if dtype in ("f8", "f4") or np.isfinite(v).all():
