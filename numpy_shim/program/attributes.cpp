@@ -110,8 +110,7 @@ void Writer::set_attribute(int object, const Value& v) {
     throw TypesChange(line_);
   if (kept.is_number()) {
     if (place.box == Box::Either) {
-      copy(place.numpy,
-           kept.box == Box::Either ? kept.numpy : truth_constant(kept.box == Box::NumPy));
+      copy(place.numpy, is_numpys(kept));
     } else if (kept.box != place.box) {
       if (!has_twin(place.dtype)) throw TypesChange(line_);
       marks_.assigned.at(object).is_tagged = true;

@@ -216,21 +216,14 @@ Value Writer::drawn_by_python(bool is_between, const Drawing& draws, std::vector
 // A new array, whose elements are drawn one after the other.
 Value Writer::filled_by(const Drawing& draws, DType dtype, const std::vector<Reg>& lengths) {
   const Value made = new_array(dtype, lengths);
-  Step store;
-  store.kind = Step::Kind::Store;
-  store.array = made.array;
+  std::vector<Reg> at;
   const std::function<void()> fill = [&] {
-    if (store.args.size() < lengths.size()) {
-      for_each_below(lengths[store.args.size()], [&](Reg index) {
-        store.args.push_back(index);
-        fill();
-        store.args.pop_back();
-      });
-      return;
-    }
-    Step each = store;
-    each.args.push_back(draws().reg);
-    emit(std::move(each));
+    if (at.size() == lengths.size()) return store(made, at, draws().reg);
+    for_each_below(lengths[at.size()], [&](Reg index) {
+      at.push_back(index);
+      fill();
+      at.pop_back();
+    });
   };
   fill();
   return made;

@@ -170,6 +170,15 @@ Value Writer::load(const Value& array, const std::vector<Reg>& at) {
   return numpy_number(array.dtype, emit(std::move(step)).result);
 }
 
+void Writer::store(const Value& array, std::vector<Reg> at, Reg element) {
+  Step step;
+  step.kind = Step::Kind::Store;
+  step.array = array.array;
+  step.args = std::move(at);
+  step.args.push_back(element);
+  emit(std::move(step));
+}
+
 // A number as an element of an array that it is assigned to.
 Reg Writer::to_store(const Value& given, DType dtype) {
   const bool may_be_int = given.kind == Value::Kind::Mixed && is_in(dtype, ir::kFloat);

@@ -91,17 +91,14 @@ Value Writer::array_of(const std::string& name, const std::vector<Value>& given)
   for (std::size_t n : lengths) extents.push_back(integer(static_cast<std::int64_t>(n)));
   const Value made = new_array(dtype, extents);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    Step store;
-    store.kind = Step::Kind::Store;
-    store.array = made.array;
+    std::vector<Reg> at;
     std::size_t inner = numbers.size(), rest = i;
     for (std::size_t n : lengths) {
       inner /= n;
-      store.args.push_back(integer(static_cast<std::int64_t>(rest / inner)));
+      at.push_back(integer(static_cast<std::int64_t>(rest / inner)));
       rest %= inner;
     }
-    store.args.push_back(cast_to(numbers[i].reg, dtype));
-    emit(std::move(store));
+    store(made, std::move(at), cast_to(numbers[i].reg, dtype));
   }
   return made;
 }
@@ -169,11 +166,7 @@ Value Writer::counted_up(const std::vector<Value>& given) {
       {primitive(Primitive::SubtractChecked, DType::Int64, {given.back().reg, first}), integer(0)});
   const Value made = new_array(DType::Int64, {count});
   for_each_below(count, [&](Reg index) {
-    Step store;
-    store.kind = Step::Kind::Store;
-    store.array = made.array;
-    store.args = {index, compute(Op::Add, DType::Int64, {first, index})};
-    emit(std::move(store));
+    store(made, {index}, compute(Op::Add, DType::Int64, {first, index}));
   });
   return made;
 }
@@ -195,11 +188,7 @@ Value Writer::summed_up(const Value& v) {
     const Reg next = compute(Op::Add, dtype, {sum, element});
     if (is_in(dtype, ir::kInexact)) finite(next, {sum, element});
     copy(sum, next);
-    Step store;
-    store.kind = Step::Kind::Store;
-    store.array = made.array;
-    store.args = {index, sum};
-    emit(std::move(store));
+    store(made, {index}, sum);
   });
   return made;
 }

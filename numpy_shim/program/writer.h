@@ -378,6 +378,7 @@ class Writer {
   Value transposed(const Value& array);
   void copy_array(ArrayReg to, ArrayReg from);
   Value load(const Value& array, const std::vector<Reg>& at);
+  void store(const Value& array, std::vector<Reg> at, Reg element);
   Reg length(const Value& array, int axis);
   Reg to_store(const Value& v, DType dtype);
 

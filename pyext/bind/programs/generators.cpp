@@ -19,6 +19,7 @@ struct Class {
 };
 constexpr std::array kClasses = {Class{"numpy.random", "Generator"},
                                  Class{"numpy.random", "RandomState"}, Class{"random", "Random"}};
+constexpr std::size_t kPythons = 2;
 
 // The classes; unset: nobody has imported their module, so there are no objects of it.
 const py::object& class_of(std::size_t number) {
@@ -32,14 +33,22 @@ const py::object& class_of(std::size_t number) {
   return made;
 }
 
+bool is_of_class(PyObject* object, std::size_t number) {
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == class_of(number).ptr();
+}
+
 // Whether a random.Random draws as its class does, and that as it always did: both may be given
 // methods of the user's.
 bool draws_as_usual(PyObject* random) {
-  constexpr std::array kMethods = {"random",    "getrandbits", "uniform",   "randint",
-                                   "randrange", "gauss",       "_randbelow"};
+  static constexpr std::array kMethods = {"random",    "getrandbits", "uniform",   "randint",
+                                          "randrange", "gauss",       "_randbelow"};
+  static const auto* const names = [] {
+    auto* made = new std::array<py::object, kMethods.size()>;
+    for (std::size_t i = 0; i < kMethods.size(); ++i) (*made)[i] = py::str(kMethods[i]);
+    return made;
+  }();
   const auto method = [&](std::size_t i) {
-    const py::str name(kMethods[i]);
-    return borrow(_PyType_Lookup(Py_TYPE(random), name.ptr()));
+    return borrow(_PyType_Lookup(Py_TYPE(random), (*names)[i].ptr()));
   };
   static const auto* const usual = [&] {
     auto* made = new std::array<py::object, kMethods.size()>;
@@ -86,9 +95,8 @@ DrawsReal own_function(const char* name, DrawsReal otherwise) {
 
 std::string_view generator_class(PyObject* object) {
   for (std::size_t i = 0; i < kClasses.size(); ++i) {
-    if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != class_of(i).ptr()) continue;
-    const bool is_pythons = kClasses[i].module == std::string_view("random");
-    return !is_pythons || draws_as_usual(object) ? kClasses[i].name : std::string_view();
+    if (!is_of_class(object, i)) continue;
+    return i != kPythons || draws_as_usual(object) ? kClasses[i].name : std::string_view();
   }
   return {};
 }
@@ -100,7 +108,7 @@ std::uint64_t Generators::address(PyObject* generator) {
   if (known != known_.end()) return address_of(*known);
   Known& made = known_.emplace_back();
   made.generator = borrow(generator);
-  if (generator_class(generator) == "Random") {
+  if (is_of_class(generator, kPythons)) {
     made.real = made.generator.attr("random");
     made.bits_of = made.generator.attr("getrandbits");
     made.arguments = py::int_(32);
@@ -112,8 +120,11 @@ std::uint64_t Generators::address(PyObject* generator) {
     made.bits = *made.interface;
     made.call_real = call_real;
     made.call_integer = call_integer;
-    made.normal = own_function("random_standard_normal", normal);
-    made.exponential = own_function("random_standard_exponential", exponential);
+    static const DrawsReal own_normal = own_function("random_standard_normal", normal);
+    static const DrawsReal own_exponential =
+        own_function("random_standard_exponential", exponential);
+    made.normal = own_normal;
+    made.exponential = own_exponential;
   }
   made.read_second = read_second;
   return address_of(made);

@@ -108,12 +108,9 @@ class _Splitter:
             del self.names[known:]
             made = [node]
         self._before = around
-        if len(made) == 1:
-            self._inside(made[0])
+        self._inside(made[-1])
         for position, each in enumerate(made):
             each.part = Part(written, position == 0)  # type: ignore[attr-defined]
-        if len(made) > 1:
-            self._inside(made[-1])
         return made
 
     def _inside(self, node: ast.stmt) -> None:
@@ -199,8 +196,7 @@ class _Splitter:
 
     def _variable(self, value: ast.expr) -> ast.expr:
         """A new variable for a value that is evaluated now."""
-        name = f".drawn{len(self.names)}"
-        self.names.append(name)
+        name = self._new_name()
         self._before.append(_assigned(name, value))
         return ast.copy_location(ast.Name(name, ast.Load()), value)
 
