@@ -150,6 +150,10 @@ class Ledger {
     (any ? has_run_loops_ : has_run_none_) = true;
   }
 
+  bool has_run_loops() const { return has_run_loops_; }
+  // No call has had loops to run.
+  bool is_idle() const { return has_run_none_ && !has_run_loops_; }
+
   bool plain_wins() const { return is_idle() || plain_is_faster(); }
   // The best of the last times; 0 where there is none.
   std::int64_t ours() const { return ours_.known() ? ours_.best() : 0; }
@@ -188,7 +192,6 @@ class Ledger {
   // What timing a slower plain function may cost: a sum, and a share of what ours has taken.
   static constexpr std::int64_t kAsking = 50'000'000, kAskingShare = 20;
 
-  bool is_idle() const { return has_run_none_ && !has_run_loops_; }
   // The plain function, of which a few times are enough; now and then ours, which may find loops.
   Turn idle_turn(const Account& account) const {
     const bool due = calls_ >= kFirstLook && std::has_single_bit(calls_);

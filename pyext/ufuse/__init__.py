@@ -56,6 +56,7 @@ __all__ = [
 environment.check()  # before a loop starts libomp, which does not survive every OMP_NUM_THREADS
 _core.set_backend(environment.backend())
 _core.choose_by(environment.choices())
+callees.set_handlers(handlers.table)
 _core.set_callees(callees.stand_in)
 _core.set_plain_callees(loops.of_helper)
 _core.set_drop_heads(loops.drop_heads)

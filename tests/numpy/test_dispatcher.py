@@ -200,6 +200,49 @@ def test_calls_that_are_handed_on_unseen_are_looked_at_when_they_take_long(unwat
     assert tracing.counts[1] - before in (1, 2), "only the first is handed on, as one of a row"
 
 
+class Grid:
+    """What calls are made of in which no array is used at all: attributes and numbers."""
+
+    def __init__(self):
+        self.resolution = 0.5
+        self.left = 2.0
+        self.u = np.zeros(50)
+
+    def position(self, index, lower):
+        return lower + index * self.resolution
+
+    def corner(self, i, j):
+        return self.position(i, self.left), self.position(j, self.left)
+
+    def row(self, start, many):
+        return self.u[start:] * 2 + many if many > 5 else many
+
+
+def test_calls_without_loops_are_left_to_python_whatever_their_numbers(unwatched, by_clock):
+    position, corner = ufuse.jit(Grid.position), ufuse.jit(Grid.corner)
+    grid = Grid()
+    for i in range(3_000):
+        assert position(grid, i % 600, 0.5) == Grid.position(grid, i % 600, 0.5)
+        assert corner(grid, i % 600, i) == Grid.corner(grid, i % 600, i)
+    for function in (position, corner):
+        found = function.stats()
+        assert found.replayed == 0
+        assert found.traced < 20
+        assert found.traced + found.plain == 3_000
+        assert found.choices[0].way == "plain"
+
+
+def test_calls_with_loops_are_recorded_after_many_without(unwatched, by_clock):
+    row = ufuse.jit(Grid.row)
+    grid = Grid()
+    grid.u = np.zeros(200_000)
+    for i in range(100):
+        assert row(grid, i, 1) == 1
+    for i in range(100, 800):
+        assert_same(row(grid, i % 3, 7), Grid.row(grid, i % 3, 7))
+    assert row.stats().replayed > 0
+
+
 def test_the_regret_of_a_function_is_bounded(unwatched, by_clock):
     """Also where it raises, writes to its argument, and never sees a signature twice."""
 

@@ -7,6 +7,7 @@ import builtins
 import collections
 import dataclasses
 import functools
+import gc
 import heapq
 import itertools
 import operator
@@ -221,3 +222,56 @@ def test_a_container_that_the_traceback_holds_and_somebody_else_too():
         assert type(LIST[-1][0]) is np.ndarray
         assert (LIST[-1][0] == 2).all()
         del raised
+
+
+@pytest.mark.parametrize("young", [0, 1, 2])
+@pytest.mark.parametrize("operations", [0, 1, 2, 3, 4])
+def test_whoever_holds_it_is_found_however_old(young, operations):
+    """The objects made last are looked at first, and the others if these are not all."""
+
+    def f(x, kept):
+        y = x + 1
+        kept.extend([y])
+        new = [[y] for _ in range(young)]
+        return g(y, *(each[0] for each in new)), y * 2, new
+
+    def g(y, *others):
+        return y * len(others)
+
+    kept = []
+    gc.collect()  # it is old now
+    native = ufuse.jit(f)
+    for number in range(1, 4):
+        with _core.most_operations(operations):
+            total, twice, new = native(X, kept)
+        assert (total == (X + 1) * young).all()
+        assert (twice == (X + 1) * 2).all()
+        assert len(kept) == number
+        for each in [*kept, *(each[0] for each in new)]:
+            assert type(each) is np.ndarray
+            assert each.tobytes() == (X + 1).tobytes()
+
+
+def test_all_objects_are_not_looked_at_where_the_latest_hold_it(monkeypatch):
+    """Nor where it is a variable only, as where a loop goes on natively."""
+
+    def f(x):
+        y = x + 1
+        total = 0.0
+        for i in range(len(x)):
+            total = total + y[i]
+        return total
+
+    looks = []
+    asked = gc.get_objects
+    monkeypatch.setattr(gc, "get_objects", lambda *age: looks.append(age) or asked(*age))
+    native = ufuse.jit(f)
+    before = _core.choose_programs(eager=True)
+    try:
+        for size in (60, 600, 6_000):
+            x = np.arange(float(size))
+            assert native(x) == f(x)
+        assert "native_loop" in {note.reason for note in native.explain(x).notes}
+    finally:
+        _core.choose_programs(*before)
+    assert () not in looks

@@ -110,24 +110,6 @@ py::list arrays_left_behind() {
   return found;
 }
 
-// The objects of the process that refer to one of some lazy arrays. (gc.get_referrers compares each
-// reference with each of them.)
-py::list holders_of(const py::list& lazies) {
-  std::unordered_set<PyObject*> wanted;
-  for (py::handle lazy : lazies) wanted.insert(lazy.ptr());
-  const visitproc is_wanted = [](PyObject* referred, void* set) {
-    return is_lazy(referred) && static_cast<decltype(wanted)*>(set)->contains(referred) ? 1 : 0;
-  };
-  const py::list all = py::module_::import("gc").attr("get_objects")();
-  py::list found;
-  for (py::handle object : all) {
-    const traverseproc traverse = Py_TYPE(object.ptr())->tp_traverse;
-    if (!object.is(lazies) && traverse && traverse(object.ptr(), is_wanted, &wanted) != 0)
-      found.append(object);
-  }
-  return found;
-}
-
 // Tuples cannot be changed in Python. But one that a traced call has made, with lazy arrays in it,
 // has not been seen by anybody else. C code that fills a list or tuple may still be at it, as where
 // `tuple` runs a generator: then some items are not there yet.
@@ -592,8 +574,6 @@ void bind_lazy_array(py::module_& m) {
         "The lazy arrays of the active call that are alive and have not been computed.");
   m.def("arrays_left_behind", arrays_left_behind,
         "The lazy arrays of calls that have ended which are alive; each is told once.");
-  m.def("holders_of", holders_of, py::arg("lazies"),
-        "The objects of the process that refer to one of these lazy arrays.");
   m.def("replace_in_sequence", replace_in_sequence, py::arg("sequence"), py::arg("real"),
         "Put `real[id(item)]` into the places of items of a list or tuple, where that is known.");
 }

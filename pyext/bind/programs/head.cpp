@@ -246,10 +246,12 @@ bool stops_tracing(HeadObject& head, LoopState& loop, Call& call, std::int64_t r
   const std::int64_t expected =
       rounds > 0 ? recorded * all_rounds(head, rounds) / rounds : recorded;
   if (expected < kManyOperations && loop.python_ns < kWorthCompiling) return false;
-  const Locals locals;
-  const Variables variables = variables_in(locals, loop);
-  const auto version = loop.version_for(entered_with(head, variables, given_of_traced), variables,
-                                        locals.names, given_of_traced);
+  const auto version = [&] {
+    const Locals locals;  // gone when tracing stops: they hold lazy arrays
+    const Variables variables = variables_in(locals, loop);
+    return loop.version_for(entered_with(head, variables, given_of_traced), variables, locals.names,
+                            given_of_traced);
+  }();
   if (version == nullptr) return false;
   // Statements about large arrays are worth loops of their own.
   if (version->program.computes_arrays && call.session().largest_value() > kLargeArray)

@@ -255,8 +255,9 @@ bool guards_added(State& state, const std::vector<py::object>& functions) {
 }
 
 // Traces the call whose signature has been read. `kept`: whether it has left a recording.
+// `only_loops`: it leaves one only if it runs loops.
 py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords,
-                 bool* kept = nullptr) {
+                 bool* kept = nullptr, bool only_loops = false) {
   const Signature signature = state.signature;  // the function may be called again inside
   Entry entry(signature);
   entry.error_state = ErrorState::now();
@@ -285,6 +286,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
     ++state.fruitless;
     return result;
   }
+  if (only_loops && call->runs().empty()) return result;
   state.fruitless = results ? 0 : state.fruitless + 1;
   if (results) {
     ++state.unused;
@@ -349,7 +351,9 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
   const std::uint64_t hash = like.hash;
   const Kind& known = kind_in(state, hash);
-  if (like.numbers || (!known.heavy && !known.ledger.may_record(state.account)))
+  // A replay saves as little as tracing does where there are no loops to run.
+  if (like.numbers || known.ledger.is_idle() ||
+      (!known.heavy && !known.ledger.may_record(state.account)))
     return trace_or_plain(state, args, flags, keywords);
   struct Timed {  // notes the time also where the function raises
     State& state;
@@ -369,7 +373,7 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
       }
     }
   } timed{state, hash};
-  return trace(state, args, flags, keywords);
+  return trace(state, args, flags, keywords, nullptr, !known.ledger.has_run_loops());
 }
 
 // A plain call like this one has been timed: the time that recordings of such calls took can now be

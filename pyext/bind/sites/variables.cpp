@@ -1,7 +1,10 @@
 // See variables.h.
 #include "pyext/bind/sites/variables.h"
 
+#include <algorithm>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/native_call.h"
@@ -61,11 +64,78 @@ void each_running_code(const Visit& visit) {
 }
 
 thread_local const Passed* passed_last = nullptr;
+thread_local const std::vector<py::object>* being_replaced = nullptr;
+
+}  // namespace
+
+// Looks for the objects that refer to one of some lazy arrays. It knows how many references there
+// must be, and ends when it has found all.
+class Search {
+ public:
+  explicit Search(const py::list& lazies) : lazies_(lazies) {
+    for (py::handle lazy : lazies) missing_[lazy.ptr()] = Py_REFCNT(lazy.ptr()) - 1;
+    const auto count = [&](PyObject* object) {
+      if (const auto at = missing_.find(object); at != missing_.end()) --at->second;
+    };
+    if (being_replaced != nullptr)
+      for (const py::object& lazy : *being_replaced) count(lazy.ptr());
+#if PY_VERSION_HEX < 0x030E0000  // from then on the references on Python's stack are not counted
+    for (const Passed* passed = passed_last; passed != nullptr; passed = passed->before_)
+      for (PyObject* object : passed->args_) count(object);
+#endif
+  }
+
+  // What was made last holds them mostly, and all that there is can be millions of objects.
+  py::list holders() {
+    const py::object get_objects = py::module_::import("gc").attr("get_objects");
+    if (!is_done()) look_at(get_objects(0));
+    if (!is_done()) look_at(get_objects());
+    return found_;
+  }
+
+ private:
+  bool is_done() const {
+    return std::ranges::none_of(missing_, [](const auto& each) { return each.second > 0; });
+  }
+  void look_at(const py::list& objects) {
+    const visitproc note = [](PyObject* referred, void* search) {
+      auto& self = *static_cast<Search*>(search);
+      if (is_lazy(referred) && self.missing_.contains(referred)) self.referred_.push_back(referred);
+      return 0;
+    };
+    for (py::handle object : objects) {
+      const traverseproc traverse = Py_TYPE(object.ptr())->tp_traverse;
+      if (!traverse || object.is(lazies_)) continue;
+      referred_.clear();
+      traverse(object.ptr(), note, this);
+      if (referred_.empty() || !seen_.insert(object.ptr()).second) continue;
+      found_.append(object);
+      if (!holds_passed(object))
+        for (PyObject* lazy : referred_) --missing_[lazy];
+    }
+  }
+  // Whether it is the tuple of a call's arguments, which have been counted.
+  static bool holds_passed(py::handle object) {
+    if (!PyTuple_CheckExact(object.ptr())) return false;
+    for (const Passed* passed = passed_last; passed != nullptr; passed = passed->before_)
+      if (passed->args_.data() == PySequence_Fast_ITEMS(object.ptr())) return true;
+    return false;
+  }
+
+  const py::list& lazies_;
+  std::unordered_map<PyObject*, Py_ssize_t> missing_;  // references that have not been found
+  std::unordered_set<PyObject*> seen_;
+  std::vector<PyObject*> referred_;
+  py::list found_;
+};
+
+namespace {
 
 // A signal's handler may raise in the middle of it. Its exception is the user's, and leaves when
 // all is replaced.
 void replace_all(const std::vector<py::object>& lazies) {
   constexpr int kTries = 10;
+  being_replaced = &lazies;
   std::optional<py::error_already_set> raised;
   for (int i = 0; i < kTries; ++i) {
     const py::object done = py::reinterpret_steal<py::object>(PyObject_CallNoArgs(the_replacer));
@@ -75,6 +145,7 @@ void replace_all(const std::vector<py::object>& lazies) {
     for (const py::object& lazy : lazies) as_lazy(lazy.ptr())->left_behind = false;
     if (done) break;
   }
+  being_replaced = nullptr;
   if (raised) throw py::error_already_set(*raised);
 }
 
@@ -129,6 +200,9 @@ void bind_variables(py::module_& m) {
   bind_hand_over(
       m, "set_replacer", "replacer", the_replacer,
       "replacer() puts real arrays into the places of lazy ones that calls have left behind.");
+  m.def(
+      "holders_of", [](const py::list& lazies) { return Search(lazies).holders(); },
+      py::arg("lazies"), "The objects of the process that refer to one of these lazy arrays.");
 }
 
 }  // namespace ufuse::pyext

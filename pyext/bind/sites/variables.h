@@ -26,6 +26,7 @@ class Passed {
 
  private:
   friend References references_of_running_code(const Copies&, std::span<PyObject* const>);
+  friend class Search;
   const std::span<PyObject* const> args_;
   const Passed* const before_;
 };

@@ -344,11 +344,18 @@ def _found(value: Any) -> Any:
     return caller(value, "user_call", pure=False)
 
 
-def _handler(value: Any) -> Any:
-    from . import handlers
+def set_handlers(table: Callable[[], dict[Any, Any]]) -> None:
+    """``table`` gives the stand-ins that are handlers; the module that has it needs this one."""
+    global _handlers
+    _handlers = table
 
+
+_handlers: Callable[[], dict[Any, Any]] = dict
+
+
+def _handler(value: Any) -> Any:
     if type(value) in _HANDLED or is_dispatcher(value):  # others' `==` may be anything
-        return handlers.table().get(value)
+        return _handlers().get(value)
     return None
 
 
