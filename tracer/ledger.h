@@ -14,14 +14,46 @@
 
 namespace ufuse::tracer {
 
+// What all functions together have cost; nanoseconds. Functions call each other: were each to try
+// what it can afford alone, all of them would take too long.
+struct Together {
+  std::int64_t plain = 0;   // what plain NumPy would have taken for the outermost calls
+  std::int64_t regret = 0;  // what was spent beyond that; what others have saved is no credit
+
+  bool affords(std::int64_t more) const { return regret + more <= kFree + plain / kShare; }
+  void add(std::int64_t taken, std::int64_t plainly) {
+    if (open_ < 2) plain += plainly;
+    regret += std::max<std::int64_t>(0, taken - plainly);
+  }
+
+  // While one of these stands, a call runs.
+  class Open {
+   public:
+    explicit Open(Together& together) : together_(together) { ++together_.open_; }
+    ~Open() { --together_.open_; }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+
+   private:
+    Together& together_;
+  };
+
+ private:
+  int open_ = 0;
+  static constexpr std::int64_t kFree = 500'000'000, kShare = 50;
+};
+
 // What one function has cost, all kinds of its calls together; nanoseconds.
 struct Account {
+  explicit Account(Together& all) : together(&all) {}
+
+  Together* together;
   std::int64_t plain = 0;    // what plain NumPy would have taken
   std::int64_t regret = 0;   // what was spent beyond that; what was saved before is no credit
   std::int64_t unknown = 0;  // what was spent where it is not known what plain NumPy takes
 
   bool affords(std::int64_t more) const {
-    return more <= 0 || regret + more <= kFree + plain / kShare;
+    return more <= 0 || (regret + more <= kFree + plain / kTryingShare && together->affords(more));
   }
   // More was spent than is promised: what has not been tried yet is not tried now. Of a function
   // that calls itself, all that it has spent counts that nothing is known to compare with.
@@ -29,6 +61,7 @@ struct Account {
   void add(std::int64_t taken, std::int64_t plainly) {
     if (open_ < 2) plain += plainly;  // what a call inside another one takes is part of that one's
     regret = std::max<std::int64_t>(0, regret + taken - plainly);
+    together->add(taken, plainly);
   }
 
   // Whether a call of the function runs.
@@ -36,18 +69,22 @@ struct Account {
   // While one of these stands, a call of the function runs.
   class Open {
    public:
-    explicit Open(Account& account) : account_(account) { ++account_.open_; }
+    explicit Open(Account& account) : account_(account), with_others_(*account.together) {
+      ++account_.open_;
+    }
     ~Open() { --account_.open_; }
     Open(const Open&) = delete;
     Open& operator=(const Open&) = delete;
 
    private:
     Account& account_;
+    const Together::Open with_others_;
   };
 
  private:
   int open_ = 0;
-  static constexpr std::int64_t kFree = 100'000'000, kMost = 200'000'000, kShare = 20;
+  static constexpr std::int64_t kFree = 100'000'000, kTryingShare = 50;
+  static constexpr std::int64_t kMost = 200'000'000, kShare = 20;
 };
 
 class Ledger {
@@ -105,7 +142,7 @@ class Ledger {
     if (plain_is_faster() != won)
       gap_ = 1;
     else if (turn.look)
-      gap_ = std::min(2 * gap_, kLongestGap);
+      gap_ = std::min(2 * gap_, longest_gap());
     else
       return;
     look_ = calls_ + gap_;
@@ -150,6 +187,8 @@ class Ledger {
     (any ? has_run_loops_ : has_run_none_) = true;
   }
 
+  // Whether both ways have been timed, or one of them has no use.
+  bool is_settled() const { return is_idle() || (plain_.known() && last_ > 0); }
   bool has_run_loops() const { return has_run_loops_; }
   // No call has had loops to run.
   bool is_idle() const { return has_run_none_ && !has_run_loops_; }
@@ -185,6 +224,7 @@ class Ledger {
   // Where ours has no loops to run it is looked at again after so many calls, then after twice as
   // many.
   static constexpr std::uint64_t kFirstLook = 16, kLongestGap = 1 << 14;
+  static constexpr std::int64_t kLookTime = 250'000'000, kLookShare = 100;
   static constexpr std::int64_t kLoopShare = 4;
   // Ours is the rule: what it takes does not depend on how fast Python runs. But where most of it
   // is Python's or NumPy's work, plain is: ours has to be clearly faster.
@@ -203,6 +243,14 @@ class Ledger {
     if (!ours_.known()) return last_ > plain_.best();
     const std::int64_t ours = ours_.best(), plain = plain_.best();
     return overhead_ ? plain - plain / kClear < ours : plain < ours - ours / kClose;
+  }
+  // So that looks take a hundredth of the time at most; and are not further apart than kLookTime
+  // for anything else. What was measured first may be wrong.
+  std::uint64_t longest_gap() const {
+    const std::int64_t best = std::min(ours_.best(), plain_.best());
+    const std::int64_t more = std::max(ours_.best(), plain_.best()) - best;
+    const std::int64_t time = std::max(kLookTime, kLookShare * more);
+    return std::clamp<std::uint64_t>(time / std::max<std::int64_t>(best, 1), 1, kLongestGap);
   }
   bool affords_asking(std::int64_t more) const {
     return asked_ + more <= kAsking + ours_spent_ / kAskingShare;

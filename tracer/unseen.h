@@ -40,7 +40,7 @@ class Unseen {
   void stop() { left_ = 0; }
 
  private:
-  static constexpr std::int64_t kShort = 50'000, kLonger = 8;
+  static constexpr std::int64_t kShort = 500'000, kLonger = 8;
   static constexpr std::uint32_t kRow = 64, kMostSeen = 1 << 20;
 
   std::uint32_t left_ = 0;  // of the row

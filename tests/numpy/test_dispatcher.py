@@ -235,20 +235,43 @@ def test_calls_without_loops_are_left_to_python_whatever_their_numbers(unwatched
 def test_calls_with_loops_are_recorded_after_many_without(unwatched, by_clock):
     row = ufuse.jit(Grid.row)
     grid = Grid()
-    grid.u = np.zeros(200_000)
+    grid.u = np.zeros(100_000)
     for i in range(100):
         assert row(grid, i, 1) == 1
-    for i in range(100, 800):
+    for i in range(100, 4_000):
         assert_same(row(grid, i % 3, 7), Grid.row(grid, i % 3, 7))
     assert row.stats().replayed > 0
+
+
+class Node:
+    def __init__(self, x):
+        self.x = np.full(3, x)
+        self.cost = x
+
+
+def test_a_list_that_grows_is_not_always_new(unwatched, by_clock):
+    def nearest(nodes, x):
+        for node in nodes:
+            node.cost = float(np.abs(node.x - x).sum())
+        return min(range(len(nodes)), key=lambda i: nodes[i].cost)
+
+    jitted = ufuse.jit(nearest)
+    nodes, x = [], np.ones(3)
+    for i in range(300):
+        nodes.append(Node(float(i % 17)))
+        assert jitted(nodes, x) == nearest(nodes, x)
+    found = jitted.stats()
+    assert found.traced + found.plain == 300
+    assert found.traced < 40
 
 
 def test_the_regret_of_a_function_is_bounded(unwatched, by_clock):
     """Also where it raises, writes to its argument, and never sees a signature twice."""
 
     def many(x):
+        held = {"x": x}  # so that the loop does not go natively
         for i in range(len(x)):
-            x[i] = x[i] + 1
+            held["x"][i] = held["x"][i] + 1
         raise ValueError("the end")
 
     native = ufuse.jit(many)
@@ -358,8 +381,9 @@ def test_ledgers_survive_recursion_and_exceptions(by_clock):
 
 def test_a_loop_over_elements_is_left_to_numpy(by_clock):
     def solve(L, x, b):
+        given = {"b": b}  # so that the loop does not go natively
         for i in range(60):
-            x[i] = (b[i] - L[i, :i] @ x[:i]) / L[i, i]
+            x[i] = (given["b"][i] - L[i, :i] @ x[:i]) / L[i, i]
 
     native = ufuse.jit(solve)
     L, b = np.tril(np.random.default_rng(0).random((60, 60)) + 1), np.ones(60)
@@ -368,4 +392,4 @@ def test_a_loop_over_elements_is_left_to_numpy(by_clock):
         native(L, ours, b)
         solve(L, theirs, b)
         assert ours.tobytes() == theirs.tobytes()
-    assert native._dispatcher.prefers_plain(L, ours, b)
+    assert native._dispatcher.prefers_plain(L, ours, b), native.stats()

@@ -62,6 +62,7 @@ struct Calls {
   std::vector<std::shared_ptr<Call>> stack;
   std::vector<std::shared_ptr<Call>> stopped;  // whose functions still run
   std::shared_ptr<Call> last;
+  std::int64_t traced_ns = 0;
   const Call::Recorder* recorder = nullptr;
   const void* owner = nullptr;
   Calls() = default;
@@ -252,7 +253,10 @@ void Call::close() {
   watch_.stop();
   frames_.reset();
   calls.last = shared_from_this();
+  calls.traced_ns = traced_before_ + steady_ns() - began_;
 }
+
+std::int64_t Call::traced_ns() { return calls.traced_ns; }
 
 void Call::set_owner(const void* owner) { calls.owner = owner; }
 

@@ -136,6 +136,9 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   static void set_owner(const void* owner);
   // Whether tracing a call of theirs that still runs on this thread has stopped because it is slow.
   static bool is_slow_for(const void* owner);
+  // What traced calls of this thread have taken in all, each until tracing stopped in it or it
+  // ended.
+  static std::int64_t traced_ns();
   // Whether it is on this thread's stack, perhaps below calls that were made inside it.
   bool is_open() const;
   // Whether tracing has stopped at a time when loops of the call were being compiled: with them it
@@ -314,6 +317,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   bool immediate_ = false;
   Options options_;
   bool may_stop_ = true;  // a signal may end a run
+  const std::int64_t traced_before_ = traced_ns(), began_ = steady_ns();
   bool stopped_ = false;  // a signal has ended the last run
   std::optional<ResultTree> result_tree_;
   std::size_t argument_count_ = 0;

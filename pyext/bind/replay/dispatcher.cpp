@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -41,8 +42,8 @@ constexpr std::uint64_t kFailures = 16;
 constexpr std::size_t kMaxKinds = 256;
 // Recording is not tried at each call where shapes or numbers always change: after kFruitless calls
 // in a row that left no recording, or kUnused recordings in a row that have answered no call, only
-// one in kRetry calls with a new signature is recorded.
-constexpr std::uint32_t kFruitless = 8, kUnused = 16, kRetry = 64;
+// one in kRetry calls with a new signature is recorded, and ever fewer up to one in kSeldom.
+constexpr std::uint32_t kFruitless = 8, kUnused = 16, kRetry = 64, kSeldom = 1 << 14;
 
 struct Entry {
   explicit Entry(const Signature& signature)
@@ -87,6 +88,8 @@ struct Entry {
   }
 };
 
+tracer::Together all_functions;
+
 struct State {
   py::object trace;
   py::object make_plain;  // gives `plain`; unset: calls may not be answered by it
@@ -106,14 +109,15 @@ struct State {
   std::list<std::shared_ptr<Entry>> entries;  // those used last come first
   Signature signature;              // of the present call; here so that its memory is used again
   std::vector<py::object> numbers;  // the same of its numbers
-  tracer::Account account;
+  tracer::Account account{all_functions};
   std::unordered_map<std::uint64_t, Kind> kinds;  // by the hash of CallKind
   std::uint64_t replayed = 0, traced = 0, plainly = 0;
   tracer::Unseen unseen;
   std::uint64_t calls() const { return replayed + traced + plainly; }
   // Calls in a row that left no recording; calls with a new signature that were not recorded.
   std::uint32_t fruitless = 0, skipped = 0;
-  std::uint32_t unused = 0;  // recordings since one has answered a call
+  std::uint32_t retry = kRetry;  // so many are skipped
+  std::uint32_t unused = 0;      // recordings since one has answered a call
   // Tracing has stopped in a call that made calls of the function itself; how many of such calls
   // there have been since.
   bool is_slow_recursion = false;
@@ -133,6 +137,25 @@ struct State {
   // what that takes is compared with tracing the whole, and is to be plain Python's time.
   bool is_plain_inside() const {
     return plain_in != nullptr && choices().by == Choices::Clock && plain_in == PyThreadState_Get();
+  }
+
+  // Whether the plain function is the faster one for calls of other kinds, all that were compared.
+  // So it will be for those of a new kind; there are always new ones where a list grows, for
+  // example.
+  bool is_mostly_plain() const {
+    constexpr std::size_t kEnough = 3;
+    std::size_t compared = 0;
+    for (const auto& [hash, kind] : kinds) {
+      if (!kind.ledger.is_settled()) continue;
+      if (!kind.ledger.plain_wins() || kind.heavy) return false;
+      ++compared;
+    }
+    return compared >= kEnough;
+  }
+
+  // Whether ours has hardly anything to gain from calls of a kind.
+  bool is_doubtful(const CallKind& like, const Kind& known) const {
+    return like.numbers || (!known.ledger.is_settled() && is_mostly_plain());
   }
 
   // Goes on with the counts and costs of the function's dispatcher until now.
@@ -170,6 +193,20 @@ struct State {
 struct DispatcherObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   State* state;
+};
+
+// What a call takes. `plainly`: without the calls of other functions that were traced in it;
+// tracing them is theirs to account for, and soon over.
+class Watch {
+ public:
+  std::int64_t taken() const { return steady_ns() - start_; }
+  std::int64_t plainly() const { return taken() - (Call::traced_ns() - traced_before_); }
+  std::int64_t taken_by(const tracer::Ledger::Turn& turn) const {
+    return turn.plain ? plainly() : taken();
+  }
+
+ private:
+  const std::int64_t traced_before_ = Call::traced_ns(), start_ = steady_ns();
 };
 
 // A new reference; null where it raises.
@@ -218,9 +255,10 @@ bool plain_wins(State& state, PyObject* const* args, Py_ssize_t count, PyObject*
 
 PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   const std::uint64_t before = state.calls();
-  const std::int64_t start = steady_ns();
+  const Watch watch;
+  const tracer::Together::Open open(all_functions);
   auto result = py::reinterpret_steal<py::object>(run_plain(state, args, flags, keywords));
-  const std::int64_t taken = steady_ns() - start;
+  const std::int64_t taken = watch.plainly();
   // What calls of itself have taken says nothing of this one.
   const bool is_recursive = state.calls() > before + 1;
   if (!is_recursive) state.account.add(taken, taken);
@@ -265,9 +303,9 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   const std::uint64_t generation = state.schemas.generation();
   const Call::Recorder recorder{state.number_sites, signature, state.schemas};
   const Call::Recorder* outer = Call::set_recorder(&recorder);
-  const std::int64_t start = steady_ns();
+  const Watch watch;
   auto result = py::reinterpret_steal<py::object>(run_traced(state, args, flags, keywords));
-  const std::int64_t taken = steady_ns() - start;
+  const std::int64_t taken = watch.taken();
   Call::set_recorder(outer);
   if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
@@ -313,17 +351,18 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
   const std::uint64_t hash = like.hash;
   Kind& known = kind_in(state, hash);
   const bool is_light = static_cast<std::int64_t>(like.bytes) <= kHeavyBytes && !known.heavy;
+  const bool doubtful = state.is_doubtful(like, known);
   const bool asks =
-      like.numbers || (like.hash != 0 && !like.objects && (is_light || known.plain_could_win));
+      doubtful || (like.hash != 0 && !like.objects && (is_light || known.plain_could_win));
   const tracer::Ledger::Turn turn =
-      choices().next(known.ledger, state.account, asks, known.is_building(), like.numbers);
+      choices().next(known.ledger, state.account, asks, known.is_building(), doubtful);
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
   if (turn.plain) prepare_plain(state);
-  const std::int64_t start = steady_ns();
+  const Watch watch;
   const auto result =
       py::reinterpret_steal<py::object>(turn.plain ? run_plain(state, args, flags, keywords)
                                                    : run_traced(state, args, flags, keywords));
-  const std::int64_t taken = steady_ns() - start;
+  const std::int64_t taken = watch.taken_by(turn);
   // The function may have been called again inside, and may have raised.
   if (const auto found = state.kinds.find(hash); found != state.kinds.end()) {
     Kind& kind = found->second;
@@ -352,7 +391,7 @@ py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t 
   const std::uint64_t hash = like.hash;
   const Kind& known = kind_in(state, hash);
   // A replay saves as little as tracing does where there are no loops to run.
-  if (like.numbers || known.ledger.is_idle() ||
+  if (state.is_doubtful(like, known) || known.ledger.is_idle() ||
       (!known.heavy && !known.ledger.may_record(state.account)))
     return trace_or_plain(state, args, flags, keywords);
   struct Timed {  // notes the time also where the function raises
@@ -460,7 +499,8 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
     Signature signature = std::move(state.signature);
     std::vector<py::object> numbers = std::move(state.numbers);
     if (turn.plain) prepare_plain(state);
-    const std::int64_t start = turn.timed ? steady_ns() : 0;
+    const std::optional<Watch> watch =
+        turn.timed ? std::optional<Watch>(std::in_place) : std::nullopt;
     py::object result;
     bool record = false;
     if (turn.plain) {
@@ -480,8 +520,8 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
     state.signature = std::move(signature);
     numbers.clear();
     state.numbers = std::move(numbers);
-    if (turn.timed && result) {
-      const std::int64_t taken = steady_ns() - start;
+    if (watch && result) {
+      const std::int64_t taken = watch->taken_by(turn);
       entry->ledger.took(turn, taken, is_final, state.account);
       if (turn.plain) compare_recordings(state, args, flags, keywords, taken);
     } else if (result) {
@@ -494,6 +534,7 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
     if (result) {
       ++state.replayed;
       state.unused = 0;
+      state.retry = kRetry;
       return result.release().ptr();
     }
     if (record) break;
@@ -501,8 +542,12 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
     return trace_or_plain(state, args, flags, keywords).release().ptr();
   }
   if (state.warned_of_numbers) return trace_or_plain(state, args, flags, keywords).release().ptr();
-  if ((state.fruitless >= kFruitless || state.unused >= kUnused) && ++state.skipped % kRetry != 0)
-    return trace_or_plain(state, args, flags, keywords).release().ptr();
+  if (state.fruitless >= kFruitless || state.unused >= kUnused) {
+    if (++state.skipped < state.retry)
+      return trace_or_plain(state, args, flags, keywords).release().ptr();
+    state.skipped = 0;
+    state.retry = std::min(2 * state.retry, kSeldom);
+  }
   return trace_if_affordable(state, args, flags, keywords).release().ptr();
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "pyext/bind/numpy/numpy_facts.h"
 #include "pyext/bind/numpy/python_number.h"
@@ -45,7 +46,7 @@ struct Kind {
   std::uint64_t hash = 1;
   std::size_t bytes = 0;
   bool objects = false, arrays = false;
-  static constexpr int kMostObjects = 64;
+  static constexpr int kMostObjects = 64, kFew = 4;
   int objects_left = kMostObjects;
 
   void add(PyObject* object) {
@@ -61,11 +62,19 @@ struct Kind {
     } else if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
       const auto items = static_cast<std::uint64_t>(size);
-      hash = mixed(hash, size <= kMostObjects
-                             ? items
-                             : static_cast<std::uint64_t>(std::bit_width(items)) << 8);
-      for (Py_ssize_t i = 0; i < size && objects_left > 0; ++i)
+      hash = mixed(hash,
+                   items < kFew ? items : static_cast<std::uint64_t>(std::bit_width(items)) << 8);
+      // Equal ones in a row count once: many a list grows from call to call.
+      const std::uint64_t outside = hash;
+      std::uint64_t last = 0;
+      for (Py_ssize_t i = 0; i < size && objects_left > 0; ++i) {
+        const std::uint64_t so_far = hash;
+        hash = outside;
         add(PySequence_Fast_GET_ITEM(object, i));
+        const std::uint64_t item = std::exchange(hash, so_far);
+        if (i < kFew || item != last) hash = mixed(hash, item);
+        last = item;
+      }
     } else if (PyDict_CheckExact(object)) {
       PyObject *key, *value;
       for (Py_ssize_t at = 0; objects_left > 0 && PyDict_Next(object, &at, &key, &value);)
