@@ -15,7 +15,7 @@
 namespace ufuse::tracer {
 
 // What all functions together have cost; nanoseconds. Functions call each other: were each to try
-// what it can afford alone, all of them would take too long.
+// again what it can afford alone, all of them would take too long.
 struct Together {
   std::int64_t plain = 0;   // what plain NumPy would have taken for the outermost calls
   std::int64_t regret = 0;  // what was spent beyond that; what others have saved is no credit
@@ -53,7 +53,11 @@ struct Account {
   std::int64_t unknown = 0;  // what was spent where it is not known what plain NumPy takes
 
   bool affords(std::int64_t more) const {
-    return more <= 0 || (regret + more <= kFree + plain / kTryingShare && together->affords(more));
+    return more <= 0 || regret + more <= kFree + plain / kTryingShare;
+  }
+  // The same for what has been tried before.
+  bool affords_again(std::int64_t more) const {
+    return affords(more) && (more <= 0 || together->affords(more));
   }
   // More was spent than is promised: what has not been tried yet is not tried now. Of a function
   // that calls itself, all that it has spent counts that nothing is known to compare with.
@@ -117,7 +121,8 @@ class Ledger {
     const bool plain_wins = plain_is_faster();
     if (calls_ < look_) return {plain_wins, calls_ + 1 == look_};
     const std::int64_t more = std::abs(ours_.best() - plain_.best());
-    if (plain_wins ? account.affords(more) : affords_asking(more)) return {!plain_wins, true, true};
+    if (plain_wins ? account.affords_again(more) : affords_asking(more))
+      return {!plain_wins, true, true};
     return {plain_wins, true};
   }
 
@@ -235,7 +240,8 @@ class Ledger {
   // The plain function, of which a few times are enough; now and then ours, which may find loops.
   Turn idle_turn(const Account& account) const {
     const bool due = calls_ >= kFirstLook && std::has_single_bit(calls_);
-    if (due && (!plain_.known() || account.affords(last_ - plain_.best()))) return {false, true};
+    if (due && (!plain_.known() || account.affords_again(last_ - plain_.best())))
+      return {false, true};
     return {true, !plain_.complete()};
   }
   bool plain_is_faster() const {

@@ -547,7 +547,10 @@ class Function(Jitted, Generic[P, R]):
         >>> f.stats().building
         0
         """
-        self.explain(*args, **kwargs)
+        from .tools import explain
+
+        with tracebacks.UsersTraceback():
+            explain.explain(self, args, kwargs)
 
 
 @functools.cache

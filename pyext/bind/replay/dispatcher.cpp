@@ -44,6 +44,7 @@ constexpr std::size_t kMaxKinds = 256;
 // in a row that left no recording, or kUnused recordings in a row that have answered no call, only
 // one in kRetry calls with a new signature is recorded, and ever fewer up to one in kSeldom.
 constexpr std::uint32_t kFruitless = 8, kUnused = 16, kRetry = 64, kSeldom = 1 << 14;
+constexpr std::int64_t kLeast = 100'000;  // what recording takes at least; nanoseconds
 
 struct Entry {
   explicit Entry(const Signature& signature)
@@ -543,7 +544,7 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
   }
   if (state.warned_of_numbers) return trace_or_plain(state, args, flags, keywords).release().ptr();
   if (state.fruitless >= kFruitless || state.unused >= kUnused) {
-    if (++state.skipped < state.retry)
+    if (++state.skipped < state.retry || !state.account.affords_again(kLeast))
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     state.skipped = 0;
     state.retry = std::min(2 * state.retry, kSeldom);

@@ -201,7 +201,7 @@ TEST_CASE("ledger: functions that call each other try together what one alone ma
       Account account{all};
       const Account::Open open(account);
       account.add(10'000 * kMs, 10'000 * kMs);
-      while (account.affords(5 * kMs)) account.add(5 * kMs, 0);
+      while (account.affords_again(5 * kMs)) account.add(5 * kMs, 0);
       regret += account.regret;
     }
     return regret;
