@@ -252,6 +252,30 @@ def test_whoever_holds_it_is_found_however_old(young, operations):
             assert each.tobytes() == (X + 1).tobytes()
 
 
+@pytest.mark.parametrize("operations", [1, 2, 3, 4, 5])
+def test_arguments_that_are_held_by_a_tuple(operations):
+    """Of a call with a star, which are found twice: as arguments, and in the tuple."""
+
+    def f(x, kept):
+        y = x + 1
+        kept.extend([y])
+        given = (y, kept, x)
+        return g(*given)
+
+    def g(y, kept, x):
+        z = x * 2
+        return z + y, list(map(type, kept))
+
+    kept = []
+    gc.collect()  # it is old now
+    native = ufuse.jit(f)
+    for number in range(1, 4):
+        with _core.most_operations(operations):
+            z, kinds = native(X, kept)
+        assert z.tobytes() == (X * 2 + (X + 1)).tobytes()
+        assert kinds == [np.ndarray] * number
+
+
 def test_all_objects_are_not_looked_at_where_the_latest_hold_it(monkeypatch):
     """Nor where it is a variable only, as where a loop goes on natively."""
 

@@ -75,13 +75,16 @@ class Search {
   explicit Search(const py::list& lazies) : lazies_(lazies) {
     for (py::handle lazy : lazies) missing_[lazy.ptr()] = Py_REFCNT(lazy.ptr()) - 1;
     const auto count = [&](PyObject* object) {
-      if (const auto at = missing_.find(object); at != missing_.end()) --at->second;
+      const auto at = missing_.find(object);
+      if (at != missing_.end()) --at->second;
+      return at != missing_.end();
     };
     if (being_replaced != nullptr)
       for (const py::object& lazy : *being_replaced) count(lazy.ptr());
 #if PY_VERSION_HEX < 0x030E0000  // from then on the references on Python's stack are not counted
     for (const Passed* passed = passed_last; passed != nullptr; passed = passed->before_)
-      for (PyObject* object : passed->args_) count(object);
+      for (PyObject* object : passed->args_)
+        if (count(object)) passed_.insert(object);
 #endif
   }
 
@@ -110,20 +113,16 @@ class Search {
       traverse(object.ptr(), note, this);
       if (referred_.empty() || !seen_.insert(object.ptr()).second) continue;
       found_.append(object);
-      if (!holds_passed(object))
-        for (PyObject* lazy : referred_) --missing_[lazy];
+      // It may be what hands on the arguments of a call, which have been counted.
+      const bool may_pass = PyTuple_CheckExact(object.ptr()) || PyDict_CheckExact(object.ptr());
+      for (PyObject* lazy : referred_)
+        if (!may_pass || !passed_.contains(lazy)) --missing_[lazy];
     }
-  }
-  // Whether it is the tuple of a call's arguments, which have been counted.
-  static bool holds_passed(py::handle object) {
-    if (!PyTuple_CheckExact(object.ptr())) return false;
-    for (const Passed* passed = passed_last; passed != nullptr; passed = passed->before_)
-      if (passed->args_.data() == PySequence_Fast_ITEMS(object.ptr())) return true;
-    return false;
   }
 
   const py::list& lazies_;
   std::unordered_map<PyObject*, Py_ssize_t> missing_;  // references that have not been found
+  std::unordered_set<PyObject*> passed_;               // arguments of calls under way
   std::unordered_set<PyObject*> seen_;
   std::vector<PyObject*> referred_;
   py::list found_;
