@@ -228,7 +228,7 @@ class Ledger {
   static constexpr std::int64_t kDoubtful = 10;
   // Where ours has no loops to run it is looked at again after so many calls, then after twice as
   // many.
-  static constexpr std::uint64_t kFirstLook = 16, kLongestGap = 1 << 14;
+  static constexpr std::uint64_t kFirstLook = 16;
   static constexpr std::int64_t kLookTime = 250'000'000, kLookShare = 100;
   static constexpr std::int64_t kLoopShare = 4;
   // Ours is the rule: what it takes does not depend on how fast Python runs. But where most of it
@@ -256,7 +256,7 @@ class Ledger {
     const std::int64_t best = std::min(ours_.best(), plain_.best());
     const std::int64_t more = std::max(ours_.best(), plain_.best()) - best;
     const std::int64_t time = std::max(kLookTime, kLookShare * more);
-    return std::clamp<std::uint64_t>(time / std::max<std::int64_t>(best, 1), 1, kLongestGap);
+    return static_cast<std::uint64_t>(1 + time / (best + 1));
   }
   bool affords_asking(std::int64_t more) const {
     return asked_ + more <= kAsking + ours_spent_ / kAskingShare;
