@@ -57,7 +57,7 @@ struct Account {
   }
   // The same for what has been tried before.
   bool affords_again(std::int64_t more) const {
-    return affords(more) && (more <= 0 || together->affords(more));
+    return more <= 0 || (affords(more) && together->affords(more));
   }
   // More was spent than is promised: what has not been tried yet is not tried now. Of a function
   // that calls itself, all that it has spent counts that nothing is known to compare with.
@@ -237,11 +237,11 @@ class Ledger {
   // What timing a slower plain function may cost: a sum, and a share of what ours has taken.
   static constexpr std::int64_t kAsking = 50'000'000, kAskingShare = 20;
 
-  // The plain function, of which a few times are enough; now and then ours, which may find loops.
+  // The plain function, of which a few times are enough; now and then ours, which may find loops:
+  // so rarely that it counts as not having been tried.
   Turn idle_turn(const Account& account) const {
     const bool due = calls_ >= kFirstLook && std::has_single_bit(calls_);
-    if (due && (!plain_.known() || account.affords_again(last_ - plain_.best())))
-      return {false, true};
+    if (due && (!plain_.known() || account.affords(last_ - plain_.best()))) return {false, true};
     return {true, !plain_.complete()};
   }
   bool plain_is_faster() const {

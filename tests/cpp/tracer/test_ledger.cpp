@@ -162,6 +162,13 @@ TEST_CASE("ledger: ours, which has no loops to run, is looked at as long as that
   CHECK(calls.taken <= calls.plainly + calls.plainly / 10 + calls.ours);
 }
 
+TEST_CASE("ledger: ours, which has no loops to run, is looked at whatever others have spent") {
+  Calls calls{900, 500};
+  calls.all.add(5'000 * kMs, 0);
+  calls.ledger.ran_loops(false);
+  CHECK(calls.make(160) == 156);
+}
+
 TEST_CASE("ledger: an account that is overdrawn pays for nothing that has not been tried") {
   Together all;
   Account account{all};
