@@ -284,6 +284,25 @@ def test_profile(tmp_path):
         assert inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
 
 
+def test_profile_as_a_table(tmp_path):
+    f, x = ufuse.jit(softmax), np.ones((300, 400))
+    with ufuse.profile(tmp_path / "trace.json") as trace:
+        for _ in range(3):
+            f(x)
+    rows = {row.mode: row for row in trace.table()}
+    assert {mode: row.calls for mode, row in rows.items()} == {"traced": 1, "replayed": 2}
+    traced = rows["traced"]
+    assert 0 < traced.loops < traced.loops + traced.compiling < traced.total
+    assert traced.bytes_moved >= 2 * x.nbytes
+    head, *lines = str(trace.table()).splitlines()
+    assert head.split()[:3] == ["function", "answered", "calls"]
+    assert sorted(line.split()[:3] for line in lines) == [
+        ["softmax", "replayed", "2"],
+        ["softmax", "traced", "1"],
+    ]
+    assert "<table>" in trace.table()._repr_html_()
+
+
 def test_profile_that_cannot_be_written(tmp_path):
     computed = []
     with pytest.raises(FileNotFoundError), ufuse.profile(tmp_path / "nowhere" / "trace.json"):
@@ -365,6 +384,10 @@ class TestMagics:
         assert "same as" not in capsys.readouterr().out
         assert "__ufuse_compiled__" not in shell.user_ns
 
+    def test_a_cell_may_import_what_its_functions_use(self, shell):
+        shell.run_cell("import numpy as np, ufuse\n@ufuse.jit\ndef f(x):\n    return np.exp(x)")
+        assert shell.user_ns["f"].explain(X).mode == "replayed"
+
     def test_differences_are_told(self, shell, capsys, monkeypatch):
         wrong = callees.Handled(np.where, lambda condition, x, y: _core.where(condition, y, x))
         monkeypatch.setitem(handlers.table(), np.where, wrong)
@@ -434,6 +457,8 @@ class TestMagics:
             ("x", "needs a call"),
             ("np.sin(x)", "np.sin was not compiled"),
             ("triple(x", "was never closed"),
+            ("--over n triple(np.ones(n))", "--over needs a name and whole numbers"),
+            ("--over n=1,2.5 triple(np.ones(n))", "--over needs a name and whole numbers"),
         ]:
             assert not shell.run_cell(f"%ubench {line}").success
             assert words in capsys.readouterr().err
@@ -545,3 +570,25 @@ def test_copies_are_what_the_originals_are():
     assert not e.flags.aligned
     empty = np.empty((0, 3))
     assert copies.copied((empty, empty[:, 1]))[1].shape == (0,)
+
+    def test_bench_over_sizes(self, shell, capsys):
+        shell.run_cell("%%ufuse --no-check\ndef triple(x):\n    return x * 3\n")
+        before = ufuse.get_num_threads()
+        shell.run_cell("found = %ubench --seconds 0.01 --over n=10,2e4 triple(np.ones((n, 2)))")
+        assert "2/2" in capsys.readouterr().out
+        assert ufuse.get_num_threads() == before
+        found = shell.user_ns["found"]
+        assert "n" not in shell.user_ns
+        assert [row.size for row in found.rows] == [10, 20_000]
+        assert found.threads == ((1, before) if before > 1 else (1,))
+        for row in found.rows:
+            assert min(row.numpy, row.limit, *row.ours) > 0
+            assert len(row.ours) == len(found.threads)
+        assert found.rows[1].limit == pytest.approx(2000 * found.rows[0].limit)
+        title, head, *lines = str(found).splitlines()
+        assert title == "triple(np.ones((n, 2)))"
+        assert head.split()[0] == "n"
+        assert [line.split()[0] for line in lines] == ["10", "20,000"]
+        shown = found._repr_html_()
+        assert "<table>" in shown
+        assert "<svg" in shown or "Matplotlib" in shown

@@ -165,7 +165,8 @@ def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
         around = tree.body
         tried = []
         modules = {name for name in used if is_a(names_of.get(name), types.ModuleType)}
-        for imported in itertools.chain([modules], _imported(lines, code)):
+        # A notebook compiles each statement of a cell alone, without the imports beside it.
+        for imported in itertools.chain([modules], _imported(lines, code), [set[str]()]):
             names = sorted(used & imported)
             if names in tried:
                 continue

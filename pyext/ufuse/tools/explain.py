@@ -367,6 +367,26 @@ def table(rows: Iterable[tuple[object, ...]], head: tuple[str, ...] = ()) -> str
     return f"<table>{above}<tbody>{body}</tbody></table>"
 
 
+def columns(rows: Iterable[tuple[str, ...]]) -> str:
+    """Rows as text: columns of one width, the first one at its left, the others at their right.
+
+    Examples
+    --------
+    >>> print(columns([("name", "calls"), ("f", "12")]))
+    name  calls
+    f        12
+    """
+    lines = list(rows)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
 def shown_file(file: str) -> str:
     """A file as the user knows it: a notebook's cell has no name of its own there.
 
