@@ -384,8 +384,17 @@ class TestMagics:
         assert "same as" not in capsys.readouterr().out
         assert "__ufuse_compiled__" not in shell.user_ns
 
-    def test_a_cell_may_import_what_its_functions_use(self, shell):
-        shell.run_cell("import numpy as np, ufuse\n@ufuse.jit\ndef f(x):\n    return np.exp(x)")
+    @pytest.mark.parametrize(
+        "cell",
+        [
+            "import numpy as np, ufuse\n@ufuse.jit\ndef f(x):\n    return np.exp(x)",
+            "import numpy as np, ufuse\nf = ufuse.jit(lambda x: np.exp(x))",
+            "import numpy as np, ufuse\nif True:\n    import math\n"
+            "    @ufuse.jit\n    def f(x):\n        return np.exp(x) * math.sqrt(2)",
+        ],
+    )
+    def test_a_cell_may_import_what_its_functions_use(self, shell, cell):
+        shell.run_cell(cell)
         assert shell.user_ns["f"].explain(X).mode == "replayed"
 
     def test_differences_are_told(self, shell, capsys, monkeypatch):

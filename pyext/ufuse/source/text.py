@@ -165,8 +165,8 @@ def _source_in(lines: list[str], function: types.FunctionType) -> Source | None:
         around = tree.body
         tried = []
         modules = {name for name in used if is_a(names_of.get(name), types.ModuleType)}
-        # A notebook compiles each statement of a cell alone, without the imports beside it.
-        for imported in itertools.chain([modules], _imported(lines, code), [set[str]()]):
+        looks = itertools.chain([modules], _imported(lines, code), _imported_within(lines, code))
+        for imported in looks:
             names = sorted(used & imported)
             if names in tried:
                 continue
@@ -275,6 +275,15 @@ def _imported(lines: list[str], code: types.CodeType) -> _Imports:
         while len(_imports) > _MOST_FILES:
             del _imports[next(iter(_imports))]
     return known
+
+
+def _imported_within(lines: list[str], code: types.CodeType) -> Iterator[set[str]]:
+    """What the statement with the function imports: a notebook compiles each of a cell alone."""
+    with contextlib.suppress(*UNREADABLE):
+        for statement in parsed("".join(lines), code).body:
+            if (statement.end_lineno or 0) >= code.co_firstlineno:
+                yield names_imported(ast.Module([statement], []))
+                return
 
 
 def names_imported(tree: ast.Module) -> set[str]:
