@@ -14,6 +14,18 @@
 
 namespace ufuse::tracer {
 
+// One of those that a number counts, as long as it stands.
+class Counted {
+ public:
+  explicit Counted(int& number) : number_(number) { ++number_; }
+  ~Counted() { --number_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  int& number_;
+};
+
 // What all functions together have cost; nanoseconds. Functions call each other: were each to try
 // again what it can afford alone, all of them would take too long.
 struct Together {
@@ -26,17 +38,8 @@ struct Together {
     regret += std::max<std::int64_t>(0, taken - plainly);
   }
 
-  // While one of these stands, a call runs.
-  class Open {
-   public:
-    explicit Open(Together& together) : together_(together) { ++together_.open_; }
-    ~Open() { --together_.open_; }
-    Open(const Open&) = delete;
-    Open& operator=(const Open&) = delete;
-
-   private:
-    Together& together_;
-  };
+  // While what this gives stands, a call runs.
+  Counted open() { return Counted(open_); }
 
  private:
   int open_ = 0;
@@ -73,16 +76,11 @@ struct Account {
   // While one of these stands, a call of the function runs.
   class Open {
    public:
-    explicit Open(Account& account) : account_(account), with_others_(*account.together) {
-      ++account_.open_;
-    }
-    ~Open() { --account_.open_; }
-    Open(const Open&) = delete;
-    Open& operator=(const Open&) = delete;
+    explicit Open(Account& account)
+        : counted_(account.open_), with_others_(account.together->open()) {}
 
    private:
-    Account& account_;
-    const Together::Open with_others_;
+    const Counted counted_, with_others_;
   };
 
  private:

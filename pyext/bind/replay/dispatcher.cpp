@@ -257,7 +257,7 @@ bool plain_wins(State& state, PyObject* const* args, Py_ssize_t count, PyObject*
 PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   const std::uint64_t before = state.calls();
   const Watch watch;
-  const tracer::Together::Open open(all_functions);
+  const tracer::Counted open = all_functions.open();
   auto result = py::reinterpret_steal<py::object>(run_plain(state, args, flags, keywords));
   const std::int64_t taken = watch.plainly();
   // What calls of itself have taken says nothing of this one.
