@@ -102,7 +102,7 @@ class Ledger {
   Turn next(const Account& account, bool asks, bool building, bool doubtful = false) {
     ++calls_;
     if (is_idle()) return idle_turn(account);
-    if (building && asks) return {true, true};  // NumPy stands in for them anyway
+    if (building && asks) return stands_in();  // NumPy stands in for them anyway
     if (!plain_.known()) {
       const bool due = calls_ > kBefore || spent_ >= kLong || account.is_overdrawn() || doubtful;
       return {due && (asks || overhead_), true};
@@ -112,7 +112,7 @@ class Ledger {
       const std::int64_t more =
           first && doubtful ? kDoubtful * plain_.best() : last_ - plain_.best();
       const bool tries = account.affords(more) || (more <= kTry && tries_ < kTries);
-      if (building || !tries || (first && account.is_overdrawn())) return {true, true};
+      if (building || !tries || (first && account.is_overdrawn())) return stands_in();
       ++tries_;
       return {false, true};
     }
@@ -121,6 +121,7 @@ class Ledger {
     const std::int64_t more = std::abs(ours_.best() - plain_.best());
     if (plain_wins ? account.affords_again(more) : affords_asking(more))
       return {!plain_wins, true, true};
+    put_off();
     return {plain_wins, true};
   }
 
@@ -143,12 +144,9 @@ class Ledger {
     else
       spend(nanoseconds, account);
     if (plain_is_faster() != won)
-      gap_ = 1;
+      look_ = calls_ + (gap_ = 1);
     else if (turn.look)
-      gap_ = std::min(2 * gap_, longest_gap());
-    else
-      return;
-    look_ = calls_ + gap_;
+      put_off();
   }
   // A call that was not timed.
   void passed(const Turn& turn, Account& account) {
@@ -240,8 +238,10 @@ class Ledger {
   Turn idle_turn(const Account& account) const {
     const bool due = calls_ >= kFirstLook && std::has_single_bit(calls_);
     if (due && (!plain_.known() || account.affords(last_ - plain_.best()))) return {false, true};
-    return {true, !plain_.complete()};
+    return stands_in();
   }
+  // The plain function, which is timed a few times.
+  Turn stands_in() const { return {true, !plain_.complete()}; }
   bool plain_is_faster() const {
     if (!plain_.known()) return false;
     if (!ours_.known()) return last_ > plain_.best();
@@ -255,6 +255,10 @@ class Ledger {
     const std::int64_t more = std::max(ours_.best(), plain_.best()) - best;
     const std::int64_t time = std::max(kLookTime, kLookShare * more);
     return static_cast<std::uint64_t>(1 + time / (best + 1));
+  }
+  void put_off() {
+    gap_ = std::min(2 * gap_, longest_gap());
+    look_ = calls_ + gap_;
   }
   bool affords_asking(std::int64_t more) const {
     return asked_ + more <= kAsking + ours_spent_ / kAskingShare;

@@ -242,16 +242,16 @@ void hand_on(State& state, const tracer::Ledger& ledger) {
   if (choices().by == Choices::Clock) state.unseen.begin(ledger.plain());
 }
 
-// Whether the plain function answers a call with such arguments, were they looked at, because it
-// was measured to be faster.
-bool plain_wins(State& state, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+// What is known of calls with such arguments; null where it is nothing.
+const tracer::Ledger* ledger_of(State& state, PyObject* const* args, Py_ssize_t count,
+                                PyObject* keywords) {
   if (state.records && state.read(args, count, keywords))
     for (const std::shared_ptr<Entry>& entry : state.entries)
       if (entry->recording && !entry->fails_mostly() &&
           entry->matches(state.signature, state.numbers) && entry->error_state.is_current())
-        return entry->ledger.plain_wins();
+        return &entry->ledger;
   const auto kind = state.kinds.find(kind_of_call(args, count, keywords).hash);
-  return kind != state.kinds.end() && kind->second.ledger.plain_wins();
+  return kind == state.kinds.end() ? nullptr : &kind->second.ledger;
 }
 
 PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyObject* keywords) {
@@ -265,7 +265,9 @@ PyObject* run_unseen(State& state, PyObject* const* args, std::size_t flags, PyO
   if (!is_recursive) state.account.add(taken, taken);
   if (!is_recursive && state.unseen.is_long(taken)) {
     const py::error_scope raised;
-    if (!plain_wins(state, args, PyVectorcall_NARGS(flags), keywords)) state.unseen.was_wrong();
+    const auto* ledger = ledger_of(state, args, PyVectorcall_NARGS(flags), keywords);
+    if (ledger == nullptr || !ledger->plain_wins())
+      state.unseen.was_wrong(taken - (ledger == nullptr ? 0 : ledger->ours()));
   }
   return result.release().ptr();
 }
@@ -587,7 +589,8 @@ PyObject* prefers_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
-    return py::bool_(plain_wins(state, args, count, keywords)).release().ptr();
+    const tracer::Ledger* ledger = ledger_of(state, args, count, keywords);
+    return py::bool_(ledger != nullptr && ledger->plain_wins()).release().ptr();
   });
 }
 

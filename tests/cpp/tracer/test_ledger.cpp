@@ -19,6 +19,7 @@ struct Calls {
   Together all = {};
   Account account{all};
   std::int64_t taken = 0, plainly = 0;  // in all, and what plain calls would have taken in all
+  int timed = 0;                        // calls
 
   // Makes calls; gives how many were plain.
   int make(int count) {
@@ -29,6 +30,7 @@ struct Calls {
       plain_calls += turn.plain;
       taken += time;
       plainly += plain;
+      timed += turn.timed;
       if (turn.timed)
         ledger.took(turn, time, !building, account);
       else
@@ -236,6 +238,24 @@ TEST_CASE("ledger: what was measured first is looked at again before long") {
   CHECK(calls.ledger.plain_wins());
 }
 
+TEST_CASE("ledger: where no look can be afforded hardly a call is timed") {
+  for (const std::int64_t ours : {50'000, 500}) {
+    Calls calls{ours, 5'000};
+    calls.make(100);
+    calls.all.add(5'000 * kMs, 0);
+    calls.timed = 0;
+    calls.make(10'000);
+    CHECK(calls.timed < 30);
+  }
+}
+
+TEST_CASE("ledger: while ours waits for loops the plain function is timed a few times") {
+  Calls calls{9'000, 500};
+  calls.building = true;
+  calls.make(100);
+  CHECK(calls.timed == 3);
+}
+
 TEST_CASE("ledger: looks take a hundredth of the time at most") {
   for (const std::int64_t plain : {kMs, kMs / 1'000}) {
     Calls calls{50 * kMs, plain};
@@ -280,8 +300,19 @@ TEST_CASE("unseen: after a wrong answer calls are looked at, each time twice as 
   Unseen unseen;
   for (const int seen : {64, 128, 256}) {
     CHECK(hand_on(unseen, 2, 3000) == 1);
-    unseen.was_wrong();
+    unseen.was_wrong(kMs);
     CHECK(hand_on(unseen, seen, 3000) == 0);
+  }
+}
+
+TEST_CASE("unseen: looks take no longer than what was lost without them") {
+  Unseen unseen;
+  for (const int seen : {5, 10, 15}) {
+    CHECK(hand_on(unseen, 2, 3000) == 1);
+    unseen.was_wrong(5'000);
+    CHECK(hand_on(unseen, seen, 3000) == 0);
+    CHECK(hand_on(unseen, 10, 3000) == 9);
+    unseen.stop();
   }
 }
 
