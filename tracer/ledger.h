@@ -119,7 +119,8 @@ class Ledger {
     const bool plain_wins = plain_is_faster();
     if (calls_ < look_) return {plain_wins, calls_ + 1 == look_};
     const std::int64_t more = std::abs(ours_.best() - plain_.best());
-    if (plain_wins ? account.affords_again(more) : affords_asking(more))
+    const bool tries = !ours_.complete() && more <= std::min(plain_.best(), kTry);
+    if (plain_wins ? tries || account.affords_again(more) : affords_asking(more))
       return {!plain_wins, true, true};
     put_off();
     return {plain_wins, true};
@@ -217,7 +218,8 @@ class Ledger {
   static constexpr std::uint64_t kBefore = 4;
   static constexpr std::int64_t kLong = 10'000'000;
   // What ours may cost to be timed with its loops compiled, whatever it has cost before; and how
-  // often that is tried, for there may always be other loops.
+  // often that is tried, for there may always be other loops. Where ours takes no longer than two
+  // plain calls it is timed three times: the first time may be no typical one.
   static constexpr std::int64_t kTry = 50'000'000;
   static constexpr std::uint32_t kTries = 3;
   // What a doubtful call of ours is taken to cost beyond a plain one.

@@ -256,6 +256,16 @@ TEST_CASE("ledger: while ours waits for loops the plain function is timed a few 
   CHECK(calls.timed == 3);
 }
 
+TEST_CASE("ledger: one slow call of ours decides nothing, whatever compiling has cost") {
+  Calls calls{40 * kMs, 26 * kMs};
+  calls.make(2);
+  CHECK(calls.ledger.plain_wins());
+  calls.account.add(5'000 * kMs, 0);
+  calls.ours = 5 * kMs;
+  calls.make(6);
+  CHECK_FALSE(calls.ledger.plain_wins());
+}
+
 TEST_CASE("ledger: looks take a hundredth of the time at most") {
   for (const std::int64_t plain : {kMs, kMs / 1'000}) {
     Calls calls{50 * kMs, plain};
