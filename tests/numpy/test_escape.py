@@ -276,8 +276,22 @@ def test_arguments_that_are_held_by_a_tuple(operations):
         assert kinds == [np.ndarray] * number
 
 
-def test_all_objects_are_not_looked_at_where_the_latest_hold_it(monkeypatch):
-    """Nor where it is a variable only, as where a loop goes on natively."""
+@pytest.mark.parametrize("raises", [False, True])
+def test_all_objects_are_not_looked_at_where_the_latest_hold_it(monkeypatch, raises):
+    """Nor where it is a variable only, as where a loop goes on natively.
+
+    What an older exception holds, as the last one of a notebook does, is not looked for.
+    """
+
+    def bad(x):
+        y = x * 2
+        return nowhere + y  # noqa: F821
+
+    if raises:
+        with pytest.raises(NameError) as kept:
+            ufuse.jit(bad)(np.arange(3.0))
+        gc.collect()
+        assert kept.traceback
 
     def f(x):
         y = x + 1

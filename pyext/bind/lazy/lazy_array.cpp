@@ -364,7 +364,7 @@ Py_hash_t hash(PyObject* self) {
 std::vector<py::object> lazies_of_ended_calls() {
   std::vector<py::object> found;
   for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
-    if (each->array.storage->session == nullptr)
+    if (!each->left_behind && each->array.storage->session == nullptr)
       found.push_back(borrow(reinterpret_cast<PyObject*>(each)));
   }
   return found;

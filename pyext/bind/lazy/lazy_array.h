@@ -22,7 +22,8 @@ PyTypeObject* lazy_type();
 inline bool is_lazy(PyObject* object) { return Py_TYPE(object)->tp_base == lazy_type(); }
 inline LazyObject* as_lazy(PyObject* object) { return reinterpret_cast<LazyObject*>(object); }
 
-// The lazy objects of ended calls that are still alive.
+// The lazy objects of ended calls that are still alive and have not been told of as such: what was
+// left to the frames of an exception that is kept is not looked for again.
 std::vector<py::object> lazies_of_ended_calls();
 // `real`: the object that it stands for, where that exists already (an argument, a result of
 // NumPy's); else null.
