@@ -472,6 +472,28 @@ class TestMagics:
             assert not shell.run_cell(f"%ubench {line}").success
             assert words in capsys.readouterr().err
 
+    def test_bench_over_sizes(self, shell, capsys):
+        shell.run_cell("%%ufuse --no-check\ndef triple(x):\n    return x * 3\n")
+        before = ufuse.get_num_threads()
+        shell.run_cell("found = %ubench --seconds 0.01 --over n=10,2e4 triple(np.ones((n, 2)))")
+        assert "2/2" in capsys.readouterr().out
+        assert ufuse.get_num_threads() == before
+        found = shell.user_ns["found"]
+        assert "n" not in shell.user_ns
+        assert [row.size for row in found.rows] == [10, 20_000]
+        assert found.threads == ((1, before) if before > 1 else (1,))
+        for row in found.rows:
+            assert min(row.numpy, row.limit, *row.ours) > 0
+            assert len(row.ours) == len(found.threads)
+        assert found.rows[1].limit == pytest.approx(2000 * found.rows[0].limit)
+        title, head, *lines = str(found).splitlines()
+        assert title == "triple(np.ones((n, 2)))"
+        assert head.split()[0] == "n"
+        assert [line.split()[0] for line in lines] == ["10", "20,000"]
+        shown = found._repr_html_()
+        assert "<table>" in shown
+        assert "<svg" in shown or "Matplotlib" in shown
+
 
 class TestNamespace:
     def test_calls(self):
@@ -579,25 +601,3 @@ def test_copies_are_what_the_originals_are():
     assert not e.flags.aligned
     empty = np.empty((0, 3))
     assert copies.copied((empty, empty[:, 1]))[1].shape == (0,)
-
-    def test_bench_over_sizes(self, shell, capsys):
-        shell.run_cell("%%ufuse --no-check\ndef triple(x):\n    return x * 3\n")
-        before = ufuse.get_num_threads()
-        shell.run_cell("found = %ubench --seconds 0.01 --over n=10,2e4 triple(np.ones((n, 2)))")
-        assert "2/2" in capsys.readouterr().out
-        assert ufuse.get_num_threads() == before
-        found = shell.user_ns["found"]
-        assert "n" not in shell.user_ns
-        assert [row.size for row in found.rows] == [10, 20_000]
-        assert found.threads == ((1, before) if before > 1 else (1,))
-        for row in found.rows:
-            assert min(row.numpy, row.limit, *row.ours) > 0
-            assert len(row.ours) == len(found.threads)
-        assert found.rows[1].limit == pytest.approx(2000 * found.rows[0].limit)
-        title, head, *lines = str(found).splitlines()
-        assert title == "triple(np.ones((n, 2)))"
-        assert head.split()[0] == "n"
-        assert [line.split()[0] for line in lines] == ["10", "20,000"]
-        shown = found._repr_html_()
-        assert "<table>" in shown
-        assert "<svg" in shown or "Matplotlib" in shown
