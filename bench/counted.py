@@ -66,6 +66,17 @@ def replaying(_: int) -> Callable[[], Any]:
     return lambda: step(x, 0.1)
 
 
+def listing(size: int) -> Callable[[], Any]:
+    """The same where an argument is a list of NumPy scalars, of which one is used."""
+
+    @ufuse.jit
+    def step(x, weights):
+        return x + 0.5 * weights[0] * x
+
+    x, weights = np.arange(10.0), list(np.linspace(0.1, 0.9, size))
+    return lambda: step(x, weights)
+
+
 def plain(_: int) -> Callable[[], Any]:
     """A call that the plain function answers, which does nothing itself."""
 
@@ -120,6 +131,7 @@ def single(x):
 COUNTED = {
     "an operation recorded": Counted(recording, (0,), lambda _: 5 * STATEMENTS),
     "a call replayed": Counted(replaying, (0,), lambda _: 1),
+    "an item of a list replayed": Counted(listing, (1000,), lambda n: n),
     "a call of the plain function": Counted(plain, (0,), lambda _: 1),
     "kmeans": of_case("kmeans", (1024, 4096), lambda n: n),
     "softmax": of_case("softmax", (16, 64), lambda n: n * 100),

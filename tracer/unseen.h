@@ -19,14 +19,16 @@ class Unseen {
     return true;
   }
   // The plain function has answered a call that was looked at, as it is faster, and takes so many
-  // nanoseconds (0: not known): the next calls may be handed on.
-  void begin(std::int64_t plain) {
+  // nanoseconds (0: not known): the next calls may be handed on. So many that the looks, of which
+  // each takes `look` nanoseconds, take a hundredth of the time at most.
+  void begin(std::int64_t plain, std::int64_t look) {
     if (seen_ > 0) {
       --seen_;
       return;
     }
-    if (plain == 0 || plain > kShort) return;
-    left_ = kRow;
+    if (plain == 0) return;
+    const std::int64_t row = std::min(kShare * look / plain, kLongest);
+    left_ = static_cast<std::uint32_t>(plain > kShort ? row : std::max(kRow, row));
     limit_ = kLonger * plain;
   }
   // Whether a call that was handed on has taken so long that it should be looked at afterwards. On
@@ -44,7 +46,7 @@ class Unseen {
 
  private:
   static constexpr std::int64_t kShort = 500'000, kLonger = 8;
-  static constexpr std::uint32_t kRow = 64;
+  static constexpr std::int64_t kRow = 64, kShare = 100, kLongest = 1 << 14;
   static constexpr std::int64_t kLook = 1'000, kMostSeen = 1 << 20;
 
   std::uint32_t left_ = 0;  // of the row

@@ -180,6 +180,58 @@ def test_the_rest_is_plain(function, operations):
         check(function, X)
 
 
+# Nobody has the text of this function, so it is called as one of another package is.
+FOREIGN = {}
+exec("def types_in(items):\n    return [type(each) for each in items]", FOREIGN)
+
+
+class Times:
+    def __init__(self, u):
+        self.u = np.asarray(u)
+
+    @ufuse.jit
+    def __mul__(self, other):
+        return self.u * other + 1.5
+
+    def __rmul__(self, other):
+        return self * other
+
+
+def given_a_list(table, x):
+    return FOREIGN["types_in"]([x, np.sqrt(x * x) + 1])
+
+
+def given_a_variable(table, x):
+    both = {"a": x, "b": 0.5 * Times(x) + 1}
+    return FOREIGN["types_in"](both.values())
+
+
+def given_an_entry(table, x):
+    table["both"] = (x, np.sqrt(x * x) + 1)
+    return FOREIGN["types_in"](table["both"])
+
+
+def put_away_after_a_call(table, x):
+    first, second = (x, np.sqrt(x * x) + 1)
+    0.75 * Times(second)
+    table["first"] = first
+    return []
+
+
+@pytest.mark.parametrize("operations", range(7))
+@pytest.mark.parametrize(
+    "function", [given_a_list, given_a_variable, given_an_entry, put_away_after_a_call]
+)
+def test_what_is_on_the_stack_is_seen_by_nobody(function, operations):
+    """Where tracing stops in the middle of an expression, Python's stack holds lazy arrays."""
+    table = {}
+    with _core.most_operations(operations):
+        types = ufuse.jit(function)(table, X.copy())
+    assert all(each is np.ndarray for each in types)
+    held = [each for value in table.values() for each in value] if types else table.values()
+    assert all(type(each) is np.ndarray for each in held)
+
+
 @pytest.mark.parametrize("operations", [1, 2, 4, 7, 12])
 def test_what_the_caller_holds(operations):
     """Attributes and containers hold real arrays, and the caller's arrays are the caller's."""

@@ -277,6 +277,7 @@ void Call::leave(std::size_t depth) {
       calls.stack.pop_back();
   }
   std::erase_if(calls.stopped, [&](const auto& call) { return call.get() == this; });
+  take_from_stack(this);
 }
 
 bool Call::is_slow() const {

@@ -15,6 +15,11 @@ enum class Into : std::uint8_t {
   All,        // and the values of dicts, and the parts of slices
 };
 
+// Whether an object is a container that a ContainerWalk goes into, but for slices.
+inline bool is_plain_container(PyObject* object) {
+  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PyTuple_CheckExact(object);
+}
+
 // Gives the object itself and all that is in it, in order. No Python code may run between two
 // steps.
 class ContainerWalk {

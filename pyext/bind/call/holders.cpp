@@ -44,11 +44,6 @@ void fill(PyObject* container, const Copies& copies) {
 
 PyObject* the_filler = nullptr;  // escape.make_real_inside
 
-// Whether a ContainerWalk goes into an object, and `fill` puts real arrays there.
-bool is_walked(PyObject* object) {
-  return PyList_CheckExact(object) || PyDict_CheckExact(object) || PyTuple_CheckExact(object);
-}
-
 // What a weak reference leads to; any other object itself.
 PyObject* referent(PyObject* object) {
   return PyWeakref_CheckRef(object) ? PyWeakref_GET_OBJECT(object) : object;
@@ -70,7 +65,7 @@ bool Holders::may_hold(PyObject* object) {
 }
 
 void Holders::add(PyObject* container, PyObject* key) {
-  if (is_walked(container)) {
+  if (is_plain_container(container)) {
     if (known_.insert({container, key}).second)
       holders_.push_back({borrow(container), key ? borrow(key) : py::object()});
     return;
@@ -89,7 +84,7 @@ void Holders::add_if_lazy(PyObject* object) {
   ContainerWalk walk(object, Into::All);
   while (PyObject* inside = walk.next()) {
     has_lazies |= is_lazy(inside);
-    if (may_hold(inside) && !is_walked(inside)) others.push_back(borrow(inside));
+    if (may_hold(inside) && !is_plain_container(inside)) others.push_back(borrow(inside));
   }
   for (const py::object& other : others) add(other.ptr());
   if (has_lazies && !is_lazy(object)) add(object);
@@ -135,7 +130,7 @@ void Holders::make_real(const Copies& copies) {
     std::vector<py::object> inside;
     ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())
-      if (is_walked(object)) inside.push_back(borrow(object));
+      if (is_plain_container(object)) inside.push_back(borrow(object));
     for (const py::object& each : inside)
       if (copies.original_of(each.ptr()) == each.ptr()) fill(each.ptr(), copies);
   }
@@ -143,8 +138,12 @@ void Holders::make_real(const Copies& copies) {
   py::list others;
   for (const auto& [address, known] : std::exchange(others_, {}))
     if (referent(known.ptr()) == address) others.append(borrow(address));
+  make_real_inside(others);
+}
+
+void make_real_inside(const py::list& objects) {
   const Unwatched filling;
-  steal(PyObject_CallOneArg(the_filler, others.ptr()));
+  steal(PyObject_CallOneArg(the_filler, objects.ptr()));
 }
 
 void bind_holders(py::module_& m) {

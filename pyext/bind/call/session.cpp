@@ -35,8 +35,7 @@ py::object wrap(py::handle object) { return active_call().add_argument(object.pt
 bool is_walked(py::handle container) {
   std::size_t containers = 0;
   const bool has_arrays = any_inside(container.ptr(), Into::All, [&](PyObject* each) {
-    const bool is_plain =
-        PyTuple_CheckExact(each) || PyList_CheckExact(each) || PyDict_CheckExact(each);
+    const bool is_plain = is_plain_container(each);
     containers += is_plain;
     const bool is_other = PyTuple_Check(each) && !is_plain;  // into which the walk does not look
     return is_other || is_lazy(each) || PyArray_Check(each) || PyArray_CheckScalar(each);

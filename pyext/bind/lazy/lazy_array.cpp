@@ -57,11 +57,14 @@ PyObject* of_layout(PyObject* self, const char* name, Known known) {
   });
 }
 
+std::size_t on_stack = 0;  // lazy objects that are left on Python's stack
+
 void dealloc(PyObject* self) {
   LazyObject* lazy = as_lazy(self);
   if (lazy->weakrefs) PyObject_ClearWeakRefs(self);
   lazy->next->previous = lazy->previous;
   lazy->previous->next = lazy->next;
+  if (lazy->stacked != nullptr) --on_stack;
   lazy->array.~LazyArray();
   Py_XDECREF(lazy->real);
   PyTypeObject* type = Py_TYPE(self);
@@ -370,6 +373,27 @@ std::vector<py::object> lazies_of_ended_calls() {
   return found;
 }
 
+void leave_on_stack(const std::vector<py::object>& lazies, const Call* call) {
+  for (const py::object& each : lazies) {
+    LazyObject* lazy = as_lazy(each.ptr());
+    if (lazy->stacked == nullptr) ++on_stack;
+    lazy->stacked = call;
+    lazy->left_behind = true;
+  }
+}
+
+void take_from_stack(const Call* call) {
+  if (on_stack == 0) return;
+  for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
+    if (each->stacked != call) continue;
+    --on_stack;
+    each->stacked = nullptr;
+    each->left_behind = false;
+  }
+}
+
+bool any_on_stack() { return on_stack > 0; }
+
 PyTypeObject* lazy_type() { return the_base; }
 
 namespace {
@@ -398,6 +422,7 @@ py::object make_lazy(LazyArray array, PyObject* real) {
   lazy->previous = ring();
   lazy->next->previous = ring()->next = lazy;
   lazy->left_behind = false;
+  lazy->stacked = nullptr;
   lazy->real = real;
   Py_XINCREF(real);
   new (&lazy->array) LazyArray(std::move(array));

@@ -13,6 +13,8 @@ struct LazyObject {
   // All lazy objects that are alive, in a ring, which is looked through when a call ends.
   LazyObject *next, *previous;
   bool left_behind;  // its call has ended, and it has been told of as still alive
+  // Its call, where that stopped tracing while this lay on Python's stack, and still runs.
+  const Call* stacked;
 };
 
 // The base of all types of lazy objects. There is one type for arrays, and one for the scalars of
@@ -25,6 +27,14 @@ inline LazyObject* as_lazy(PyObject* object) { return reinterpret_cast<LazyObjec
 // The lazy objects of ended calls that are still alive and have not been told of as such: what was
 // left to the frames of an exception that is kept is not looked for again.
 std::vector<py::object> lazies_of_ended_calls();
+// `call` has stopped tracing, and all references to these lazy objects were replaced but for those
+// on Python's stack. From there they may be put elsewhere, so they are to be told of when the
+// function of the call has ended.
+void leave_on_stack(const std::vector<py::object>& lazies, const Call* call);
+// That function has ended.
+void take_from_stack(const Call* call);
+// Whether there is such a lazy object.
+bool any_on_stack();
 // `real`: the object that it stands for, where that exists already (an argument, a result of
 // NumPy's); else null.
 // Whether there is a lazy array anywhere.

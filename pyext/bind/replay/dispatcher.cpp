@@ -239,7 +239,8 @@ PyObject* run_plain(State& state, PyObject* const* args, std::size_t flags, PyOb
 // After the plain function has answered because it is faster: the next calls may be handed to it
 // unseen.
 void hand_on(State& state, const tracer::Ledger& ledger) {
-  if (choices().by == Choices::Clock) state.unseen.begin(ledger.plain());
+  if (choices().by == Choices::Clock)
+    state.unseen.begin(ledger.plain(), state.signature.reading_ns());
 }
 
 // What is known of calls with such arguments; null where it is nothing.
@@ -498,6 +499,7 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
     const tracer::Ledger::Turn turn =
         state.make_plain ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
                          : tracer::Ledger::Turn{};
+    const std::int64_t reading = turn.plain ? 0 : state.signature.reading_ns();
     // Python code that runs in between may call this dispatcher again.
     Signature signature = std::move(state.signature);
     std::vector<py::object> numbers = std::move(state.numbers);
@@ -524,7 +526,7 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
     numbers.clear();
     state.numbers = std::move(numbers);
     if (watch && result) {
-      const std::int64_t taken = watch->taken_by(turn);
+      const std::int64_t taken = reading + watch->taken_by(turn);
       entry->ledger.took(turn, taken, is_final, state.account);
       if (turn.plain) compare_recordings(state, args, flags, keywords, taken);
     } else if (result) {

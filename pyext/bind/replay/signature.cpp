@@ -36,6 +36,8 @@ constexpr int kMaxDepth = 4;
 constexpr Py_ssize_t kMaxHeld = 256;
 // Looking at so many items would take longer than many a function.
 constexpr Py_ssize_t kMaxItems = 4096;
+constexpr std::uint32_t kFew = 16;  // arguments; more are not compared with each one
+constexpr std::uint32_t kNowhere = 0xFFFFFFFF;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   return (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 31);
@@ -130,6 +132,7 @@ void Signature::clear() {
   flags.clear();
   owners.clear();
   containers_.clear();
+  places_.clear();
   inside_ = 0;
   items_ = 0;
   held_.clear();
@@ -195,12 +198,7 @@ bool Signature::add(PyObject* object, int depth) {
       words.insert(words.end(), std::begin(scalar.bits), std::end(scalar.bits));
       return true;
     }
-    const auto known = std::ranges::find(arguments, object);
-    if (known != arguments.end()) {
-      words.insert(words.end(), {kSame, static_cast<std::uint64_t>(known - arguments.begin())});
-      return true;
-    }
-    arguments.push_back(object);
+    if (!add_argument(object)) return true;
     words.insert(words.end(), {kScalar, static_cast<std::uint64_t>(*dtype)});
     return true;
   }
@@ -222,7 +220,8 @@ bool Signature::add_container(PyObject* object, int depth) {
     words.insert(words.end(), {is_tuple ? kTuple : kList, static_cast<std::uint64_t>(size)});
     for (Py_ssize_t i = 0; i < size; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(object, i);
-      if (is_list) held_.push_back(borrow(item));
+      // The signature has a number's value, and not the object.
+      if (is_list && !is_plain_number(item)) held_.push_back(borrow(item));
       if (!add(item, depth + 1)) return false;
     }
     return true;
@@ -276,13 +275,39 @@ bool Signature::add_owner(PyObject* object, int depth) {
   return true;
 }
 
+// False where it is one of those before; the words then tell which.
+bool Signature::add_argument(PyObject* argument) {
+  const auto count = static_cast<std::uint32_t>(arguments.size());
+  std::uint32_t place = count;
+  if (count < kFew) {
+    place = static_cast<std::uint32_t>(std::ranges::find(arguments, argument) - arguments.begin());
+  } else {
+    if (places_.size() <= 2 * count) {
+      places_.assign(std::bit_ceil(4 * std::size_t{count}), kNowhere);
+      for (std::uint32_t i = 0; i < count; ++i) place_of(arguments[i]) = i;
+    }
+    std::uint32_t& known = place_of(argument);
+    place = known = std::min(known, count);
+  }
+  if (place < count) {
+    words.insert(words.end(), {kSame, place});
+    return false;
+  }
+  arguments.push_back(argument);
+  return true;
+}
+
+// kNowhere where it is new. Half of the table is empty at least.
+std::uint32_t& Signature::place_of(PyObject* argument) {
+  const std::size_t mask = places_.size() - 1;
+  std::size_t at = mixed(0, reinterpret_cast<std::uintptr_t>(argument)) >> 32;
+  while (places_[at & mask] != kNowhere && arguments[places_[at & mask]] != argument) ++at;
+  return places_[at & mask];
+}
+
 bool Signature::add_array(PyArrayObject* array) {
   auto* object = reinterpret_cast<PyObject*>(array);
-  const auto known = std::ranges::find(arguments, object);
-  if (known != arguments.end()) {
-    words.insert(words.end(), {kSame, static_cast<std::uint64_t>(known - arguments.begin())});
-    return true;
-  }
+  if (!add_argument(object)) return true;
   const int array_flags = PyArray_FLAGS(array);
   PyArray_Descr* descr = PyArray_DESCR(array);
   if (!(array_flags & NPY_ARRAY_ALIGNED) || !dtype_of(descr)) return false;
@@ -293,7 +318,6 @@ bool Signature::add_array(PyArrayObject* array) {
                   static_cast<std::uint64_t>(ndim) << 16 | (writeable | warned) << 32);
   words.insert(words.end(), PyArray_DIMS(array), PyArray_DIMS(array) + ndim);
   words.insert(words.end(), PyArray_STRIDES(array), PyArray_STRIDES(array) + ndim);
-  arguments.push_back(object);
   flags.push_back(array_flags);
   return true;
 }

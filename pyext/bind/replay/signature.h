@@ -51,9 +51,15 @@ struct Signature {
   void clear();
   // Borrowed; the tuples, lists and dicts that were looked into.
   const std::vector<PyObject*>& containers() const { return containers_; }
+  // About how long the last read() has taken, nanoseconds.
+  std::int64_t reading_ns() const { return kWordTime * static_cast<std::int64_t>(words.size()); }
 
  private:
+  static constexpr std::int64_t kWordTime = 8;
+
   bool add(PyObject* object, int depth = 0);
+  bool add_argument(PyObject* argument);
+  std::uint32_t& place_of(PyObject* argument);
   void add_number(PyObject* number);
   bool add_container(PyObject* object, int depth);
   bool add_owner(PyObject* object, int depth);
@@ -66,6 +72,8 @@ struct Signature {
   // Items of lists and dicts, and attributes. Another thread may remove them while a loop runs.
   std::vector<py::object> held_;
   std::vector<PyObject*> containers_;
+  // Where among the arguments each is, by their addresses; empty as long as they are few.
+  std::vector<std::uint32_t> places_;
   std::vector<tracer::Reach> reaches_;  // of the arrays
 };
 

@@ -638,11 +638,19 @@ static void note_untraced(PyObject* f, PyObject* const* args, std::size_t count)
 }
 
 // The call of `f` after tracing has stopped. On Python's stack there may be lazy arrays still: `x`
-// in `f(x, g(y))`, where it stopped in g; and copies of the caller's containers, where it stopped
-// at this call.
+// in `f(x, g(y))` and `f([x, g(y)])`, where it stopped in g; and copies of the caller's containers,
+// where it stopped at this call.
 static PyObject* call_with_real(const Copies& copies, PyObject* f, PyObject* const* args,
                                 std::size_t count, PyObject* keywords) {
   const std::span given{args, count + count_of(keywords)};
+  if (any_on_stack()) {
+    py::list holders;
+    for (PyObject* each : given)
+      if (Holders::may_hold(each) &&
+          (!is_plain_container(each) || any_inside(each, Into::All, is_lazy)))
+        holders.append(borrow(each));
+    if (!holders.empty()) make_real_inside(holders);
+  }
   if (std::ranges::none_of(
           given, [&](PyObject* each) { return is_lazy(each) || copies.original_of(each) != each; }))
     return call_plain(f, args, count, keywords);

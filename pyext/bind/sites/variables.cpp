@@ -139,11 +139,10 @@ void replace_all(const std::vector<py::object>& lazies) {
   for (int i = 0; i < kTries; ++i) {
     const py::object done = py::reinterpret_steal<py::object>(PyObject_CallNoArgs(the_replacer));
     if (!done) raised.emplace();
-    // Some may still be on Python's stack, and be put elsewhere later: they are to be found again
-    // then.
-    for (const py::object& lazy : lazies) as_lazy(lazy.ptr())->left_behind = false;
     if (done) break;
+    for (const py::object& lazy : lazies) as_lazy(lazy.ptr())->left_behind = false;
   }
+  leave_on_stack(lazies, Call::stopped());
   being_replaced = nullptr;
   if (raised) throw py::error_already_set(*raised);
 }

@@ -278,13 +278,13 @@ TEST_CASE("ledger: looks take a hundredth of the time at most") {
 namespace {
 
 // Hands on what may be; gives how many of so many calls were.
-int hand_on(Unseen& unseen, int count, std::int64_t plain) {
+int hand_on(Unseen& unseen, int count, std::int64_t plain, std::int64_t look = 100) {
   int handed = 0;
   for (int i = 0; i < count; ++i) {
     if (unseen.takes_next())
       ++handed;
     else
-      unseen.begin(plain);
+      unseen.begin(plain, look);
   }
   return handed;
 }
@@ -299,9 +299,18 @@ TEST_CASE("unseen: calls are handed on in rows, where the plain function takes m
   CHECK(hand_on(unseen, 6500, 600'000) == 0);
 }
 
+TEST_CASE("unseen: rows are so long that looks take a hundredth of the time at most") {
+  Unseen unseen;
+  CHECK(hand_on(unseen, 1001, 1000, 10'000) == 1000);
+  unseen.stop();
+  CHECK(hand_on(unseen, 11, 1'000'000, 100'000) == 10);
+  unseen.stop();
+  CHECK(hand_on(unseen, 100, 10'000'000, 50'000) == 0);
+}
+
 TEST_CASE("unseen: only calls that take much longer are looked at afterwards") {
   Unseen unseen;
-  unseen.begin(3000);
+  unseen.begin(3000, 100);
   CHECK_FALSE(unseen.is_long(10'000));
   CHECK(unseen.is_long(40'000));
 }
