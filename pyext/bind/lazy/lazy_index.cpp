@@ -211,10 +211,18 @@ struct ElementsObject {
 PyTypeObject* the_elements_type = nullptr;
 
 void free_elements(PyObject* self) {
+  PyObject_GC_UnTrack(self);
   Py_CLEAR(reinterpret_cast<ElementsObject*>(self)->array);
   PyTypeObject* type = Py_TYPE(self);
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
+}
+
+// So that `holders_of` finds it.
+int traverse_elements(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<ElementsObject*>(self)->array);
+  return 0;
 }
 
 PyObject* next_element(PyObject* self) {
@@ -237,10 +245,11 @@ PyObject* iterate(PyObject* self) {
     force(self, Reason::Iteration);
     if (!tracing_call(self) || layout.shape.size() != 1)
       return PyObject_GetIter(real_of(self).ptr());
-    auto* made = PyObject_New(ElementsObject, the_elements_type);
+    auto* made = PyObject_GC_New(ElementsObject, the_elements_type);
     if (made == nullptr) throw py::error_already_set();
     made->array = Py_NewRef(self);
     made->at = 0;
+    PyObject_GC_Track(made);
     return reinterpret_cast<PyObject*>(made);
   });
 }
@@ -326,11 +335,13 @@ PyObject* array_of_elements(PyObject* iterator) {
 
 void init_elements() {
   static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(free_elements)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse_elements)},
                                 {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
                                 {Py_tp_iternext, reinterpret_cast<void*>(next_element)},
                                 {0, nullptr}};
-  static PyType_Spec spec = {"ufuse._core.elements", sizeof(ElementsObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  static PyType_Spec spec = {
+      "ufuse._core.elements", sizeof(ElementsObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   the_elements_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (the_elements_type == nullptr) throw py::error_already_set();
 }

@@ -12,6 +12,7 @@
 #include "pyext/bind/lazy/operators.h"
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/ufunc_registry.h"
+#include "pyext/bind/sites/variables.h"
 
 namespace ufuse::pyext {
 namespace {
@@ -198,6 +199,7 @@ py::object answer_ufunc(PyObject* ufunc, std::span<PyObject* const> args, PyObje
 
 py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObject* kwargs,
                       PyObject* numpy, std::array<bool, 2> temporaries) {
+  const Passed passed(args.data(), args.size());
   return native_or(
       Call::active(),
       [&](Call& call) {

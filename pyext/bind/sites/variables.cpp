@@ -92,6 +92,7 @@ class Search {
   py::list holders() {
     const py::object get_objects = py::module_::import("gc").attr("get_objects");
     if (!is_done()) look_at(get_objects(0));
+    if (!is_done()) look_at(get_objects(1));
     if (!is_done()) look_at(get_objects());
     return found_;
   }

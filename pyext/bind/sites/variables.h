@@ -15,8 +15,8 @@ void drop_copies(PyObject* locals);
 // Whether the Python code that runs now has call sites: then no function of the package is between
 // it and the operation that asks.
 bool is_at_traced_code();
-// While one lives, a Python function runs that was called with these arguments at a call site. The
-// frame of its caller holds them for nothing else.
+// While one lives, a Python function runs that was called with these arguments at a call site, or
+// an operation with these operands. The frame of its caller holds them for nothing else.
 class Passed {
  public:
   Passed(PyObject* const* args, std::size_t count);
