@@ -24,7 +24,7 @@ from same import check, same
 from texts import function_of
 from ufuse import _core
 from ufuse.source import sites, text
-from ufuse.tracing import callees
+from ufuse.tracing import callees, twin
 from ufuse.tracing.run import Options, run
 
 BACKENDS = ["compiled"]
@@ -351,6 +351,30 @@ def test_without_source():
     found = native.explain(X)
     assert found.mode == "plain"
     assert "source" in found.reason
+
+
+class Made:
+    __factor = 3.0
+    functions = [lambda x, n=n: x * (n + Made.__factor) for n in range(2)]
+
+    def of_comprehensions(self):
+        here = [lambda x, n=n: x * n + self.__factor for n in range(2)]
+        return [*here, *(lambda x, n=n: x - n for n in range(2))]
+
+
+def test_functions_made_in_comprehensions_have_source():
+    for function in (*Made.functions, *Made().of_comprehensions()):
+        assert twin.scanned(function).reason is None
+        same(ufuse.jit(function)(np.arange(3.0)), function(np.arange(3.0)))
+
+
+def test_a_source_is_looked_for_once(monkeypatch):
+    """There may be thousands of functions with the same code."""
+    names = {}
+    exec("def made():\n    return lambda x: x + 1", names)
+    assert twin.scanned(names["made"]()).reason == "no_source"
+    monkeypatch.setattr(sites, "source_of", None)
+    assert twin.scanned(names["made"]()).reason == "no_source"
 
 
 def test_a_source_that_has_changed():

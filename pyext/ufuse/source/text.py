@@ -369,9 +369,19 @@ def _surrounded(definition: Definition, code: types.CodeType) -> tuple[ast.Modul
 
 
 def _owner(code: types.CodeType) -> str:
-    outer, _, _ = code.co_qualname.rpartition(".")
-    owner = outer.rpartition(".")[2]
-    return "" if owner == "<locals>" else owner
+    """The class around a function; empty where it is in none.
+
+    One around a function outside of it counts only where there are names with two underscores.
+    """
+    is_directly_around = True
+    for around in reversed(code.co_qualname.split(".")[:-1]):
+        if around == "<locals>":
+            is_directly_around = False
+        elif not around.startswith("<"):  # as "<listcomp>" does
+            private = f"_{around.lstrip('_')}__"
+            if is_directly_around or any(name.startswith(private) for name in names_used(code)):
+                return around
+    return ""
 
 
 def _without_defaults(arguments: ast.arguments) -> None:

@@ -236,6 +236,11 @@ def is_instrumented(function: types.FunctionType) -> bool:
 _codes: sites.PerCode[sites.Instrumented] = sites.PerCode()
 
 
+# Why that cannot be made, of each original code of which it was tried. Looking for the source again
+# would take as long: there may be a new function, a ``lambda`` in a loop, for each call.
+_failed: sites.PerCode[Scan] = sites.PerCode()
+
+
 def codes_known(function: types.FunctionType) -> Iterator[types.CodeType]:
     """The code of a function's twin, if it has been made."""
     if (known := _codes.get(function.__code__)) is not None:
@@ -270,14 +275,18 @@ def scanned(function: types.FunctionType) -> Scan:
     >>> scanned(lambda x: [x * 2, x]).reason is None
     True
     """
-    try:
-        return scan(function, instrumented(function).facts)
-    except NoSource as error:
-        return Scan("no_source", str(error), 0, False)
-    except Exception as error:
-        if tracebacks.is_of_handler(error.__traceback__):
-            raise
-        return Scan("internal_error", f"{type(error).__name__}: {error}", 0, False)
+    failed = _failed.get(function.__code__)
+    if failed is None:
+        try:
+            return scan(function, instrumented(function).facts)
+        except NoSource as error:
+            failed = Scan("no_source", str(error), 0, False)
+        except Exception as error:
+            if tracebacks.is_of_handler(error.__traceback__):
+                raise
+            failed = Scan("internal_error", f"{type(error).__name__}: {error}", 0, False)
+        _failed.set(function.__code__, failed)
+    return failed
 
 
 def with_code(
