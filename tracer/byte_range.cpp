@@ -2,7 +2,7 @@
 #include "tracer/byte_range.h"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 
 namespace ufuse::tracer {
 
@@ -17,6 +17,24 @@ ByteRange byte_range(const void* data, std::span<const std::int64_t> shape,
     (span < 0 ? low : high) += span;
   }
   return {reinterpret_cast<const char*>(low), reinterpret_cast<const char*>(high)};
+}
+
+bool ReachedBytes::overlaps(const ByteRange& range) const {
+  const auto after = parts_.lower_bound(range.high);
+  return after != parts_.begin() && range.low < range.high && range.low < std::prev(after)->second;
+}
+
+void ReachedBytes::add(const ByteRange& range) {
+  if (range.low == range.high) return;
+  auto [low, high] = range;
+  auto part = parts_.upper_bound(high);
+  while (part != parts_.begin() && low <= std::prev(part)->second) {
+    --part;
+    low = std::min(low, part->first, std::less<>{});
+    high = std::max(high, part->second, std::less<>{});
+    part = parts_.erase(part);
+  }
+  parts_.emplace(low, high);
 }
 
 bool any_overlap(std::span<const ByteRange> some, std::span<const ByteRange> others) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 
 #include "numpy_shim/operand.h"
@@ -31,6 +33,17 @@ ByteRange byte_range(const void* data, std::span<const std::int64_t> shape,
 inline ByteRange byte_range(const void* data, const numpy_shim::Layout& layout) {
   return byte_range(data, layout.shape, layout.strides, ir::size_of(layout.dtype));
 }
+
+// The bytes that some arrays reach, all of them together. Both take little longer where there are
+// many.
+class ReachedBytes {
+ public:
+  void add(const ByteRange& range);
+  bool overlaps(const ByteRange& range) const;
+
+ private:
+  std::map<const char*, const char*, std::less<>> parts_;  // apart from each other; low to high
+};
 
 // Whether one of these overlaps one of those.
 bool any_overlap(std::span<const ByteRange> some, std::span<const ByteRange> others);

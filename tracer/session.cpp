@@ -98,15 +98,9 @@ LazyArray Session::whole(std::shared_ptr<Storage> storage, bool scalar) {
 
 LazyArray Session::argument(const Layout& layout, Memory memory, bool writeable) {
   const ByteRange range = byte_range(memory.data, layout);
-  looked_at_ += static_cast<std::int64_t>(storages_.size());
-  for (const auto& weak : storages_) {
-    const auto other = weak.lock();
-    if (!other || other->role != Role::Argument || !other->memory ||
-        !(writeable || other->writeable))
-      continue;
-    if (!range.overlaps(other->bytes())) continue;
-    write_at_once();
-  }
+  if (given_writeable_.overlaps(range) || (writeable && given_.overlaps(range))) write_at_once();
+  given_.add(range);
+  if (writeable) given_writeable_.add(range);
   note_owned(memory, {arguments_, -1, -1, 0});
   LazyArray array = adopt(layout, std::move(memory), writeable, Role::Argument);
   array.storage->argument = arguments_++;

@@ -394,6 +394,7 @@ class Session final : public numpy_shim::Context {
   std::vector<ParamRow> params_;
   // Their nodes. Holds them: another literal at the address of a dead one has another value.
   std::unordered_map<std::shared_ptr<Storage>, NodeId> literals_;
+  ReachedBytes given_, given_writeable_;  // by arguments
   std::vector<std::weak_ptr<Storage>> storages_;
   std::size_t storages_after_sweep_ = 0;
   std::uint64_t made_storages_ = 0;

@@ -232,6 +232,19 @@ def test_calls_without_loops_are_left_to_python_whatever_their_numbers(unwatched
         assert found.choices[0].way == "plain"
 
 
+def test_calls_with_thousands_of_objects_are_left_to_numpy(unwatched, by_clock):
+    """Where there are more than a signature holds, no call is replayed."""
+
+    def total(arrays):
+        return sum(each * 2.0 for each in arrays)
+
+    jitted = ufuse.jit(total)
+    many = [np.ones(3) for _ in range(5_000)]
+    assert_same(jitted(many), total(many))
+    found = jitted.stats()
+    assert (found.traced, found.plain) == (0, 1)
+
+
 def test_calls_with_loops_are_recorded_after_many_without(unwatched, by_clock):
     row = ufuse.jit(Grid.row)
     grid = Grid()

@@ -280,6 +280,14 @@ def in_a_list(params, x):
     return x, params[0]
 
 
+def over_a_list(arrays, x):
+    for array in arrays:
+        x = np.tanh(x * array) + 1
+        if len(arrays) < 6:
+            arrays.append(x * 2)
+    return x, arrays
+
+
 def in_nested_ones(params, x):
     layers = params["layers"]
     for k in range(2):
@@ -363,6 +371,7 @@ def a_dict():
 OF_CONTAINERS = [
     (in_a_dict, a_dict),
     (in_a_list, lambda: [X + 1, X * 2]),
+    (over_a_list, lambda: [X + 1, X * 2]),
     (in_nested_ones, lambda: {"layers": [(X * 2, X + 1), (X - 1, X * 0.5)], "n": X}),
     (in_tuples, lambda: (X * 2, X + 1)),
     (by_closures, a_dict),
@@ -415,7 +424,9 @@ def test_arguments_by_name_with_arrays_in_them(operations):
         assert outcome_of(call, a_dict(), X.copy()) == right
 
 
-@pytest.mark.parametrize("function", [in_a_dict, in_a_list, in_tuples, by_closures, in_nested_ones])
+@pytest.mark.parametrize(
+    "function", [in_a_dict, in_a_list, over_a_list, in_tuples, by_closures, in_nested_ones]
+)
 def test_calls_with_containers_stop(function, unwatched):
     """Not only are the answers right."""
     make = dict(OF_CONTAINERS)[function]

@@ -324,16 +324,26 @@ std::optional<std::vector<py::object>> Call::stop_at_slow_loop() {
   return is_slow() ? stop(Reason::SlowTracing) : std::nullopt;
 }
 
+// Looks at all that is in the containers, and may fail for the rest of the call. So after each time
+// that it has, it is not tried again for many times as long.
+bool Call::finds_all_copies(std::span<PyObject* const> given) {
+  constexpr std::int64_t kTimesAsLong = 20;
+  const std::int64_t start = steady_ns();
+  if (start < no_stop_before_ && most_operations < 0) return false;
+  References found = references_of_running_code(copies_, given);
+  holders_.count(found);
+  if (copies_.are_all_found(found)) return true;
+  const std::int64_t now = steady_ns();
+  no_stop_before_ = now + kTimesAsLong * (now - start);
+  return false;
+}
+
 std::optional<std::vector<py::object>> Call::stop(Reason reason, std::span<PyObject* const> given) {
   if (in_untraced_code_ || is_busy()) return {};
   if (calls.stack.back().get() != this || !is_at_traced_code()) return {};
   // The caller's containers take the places of their copies. These may be where they cannot be
   // replaced, in an iterator for example.
-  if (!copies_.empty()) {
-    References found = references_of_running_code(copies_, given);
-    holders_.count(found);
-    if (!copies_.are_all_found(found)) return {};
-  }
+  if (!copies_.empty() && !finds_all_copies(given)) return {};
   is_too_slow_ = reason == Reason::SlowTracing;
   stopped_before_loops_ = is_too_slow_ && std::ranges::any_of(runs_, [](const Run& run) {
                             return run.executable && !run.executable->is_final();

@@ -302,6 +302,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   void look_at_error_state();
   // Whether recording has cost more than the loops of this call can win.
   bool is_slow() const;
+  // Whether it is known where all copies of the caller's containers are.
+  bool finds_all_copies(std::span<PyObject* const> given);
   // What asking for operands has taken. Measured: one that may be lazy 60 ns, and 6 ns to look at
   // an object in a container.
   std::int64_t operands_ns() const {
@@ -333,6 +335,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   NumberHistory numbers_;
   int argument_numbers_ = 0;  // that have been asked for
   std::vector<Run> runs_;
+  std::int64_t no_stop_before_ = 0;
   std::int64_t operations_ = 0;  // that have been recorded
   std::int64_t sites_ = 0;       // calls that traced code has made
   std::int64_t resolved_ = 0;    // of which it had to be found out what runs

@@ -88,6 +88,7 @@ struct HeadObject {
   bool is_traced;       // it is in code with call sites
   bool as_written;      // the rest of a traced loop goes on as it stands in the source
   std::shared_ptr<Version> version;
+  std::unique_ptr<Place> place;  // List: `iterable`, while a call is traced
   std::int64_t begun;            // when a trial began, else 0
   bool is_pythons, is_programs;  // the trial; whether the program began
   long long all;                 // Range: the rounds at the beginning
@@ -881,6 +882,7 @@ void destroy(PyObject* self) {
   }
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
+  std::destroy_at(&head.place);
   Py_CLEAR(head.loop);
   Py_CLEAR(head.iterable);
   Py_CLEAR(head.lazy);
@@ -902,6 +904,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* self) {
+  head_of(self)->place.reset();
   Py_CLEAR(head_of(self)->iterable);
   return 0;
 }
@@ -1026,6 +1029,7 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   auto* self = reinterpret_cast<HeadObject*>(head_type->tp_alloc(head_type, 0));
   if (self == nullptr) return nullptr;
   new (&self->version) std::shared_ptr<Version>;
+  new (&self->place) std::unique_ptr<Place>;
   new (&self->walk) std::unique_ptr<Walk>(std::move(walk));
   self->weight = is_short ? kShortRuns : 1;
   self->is_traced = is_traced;
@@ -1057,6 +1061,8 @@ PyObject* make_head(PyObject* loop, PyObject* iterable) {
   }
   Py_INCREF(iterable);
   self->iterable = iterable;
+  if (self->over == HeadObject::List && is_traced)
+    self->place = std::make_unique<Place>(self->iterable);
   begin_counting(*self);
   return reinterpret_cast<PyObject*>(self);
 }

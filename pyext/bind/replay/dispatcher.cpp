@@ -156,7 +156,7 @@ struct State {
 
   // Whether ours has hardly anything to gain from calls of a kind.
   bool is_doubtful(const CallKind& like, const Kind& known) const {
-    return like.numbers || (!known.ledger.is_settled() && is_mostly_plain());
+    return like.many || (!known.ledger.is_settled() && is_mostly_plain());
   }
 
   // Goes on with the counts and costs of the function's dispatcher until now.

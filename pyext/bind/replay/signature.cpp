@@ -50,6 +50,7 @@ struct Kind {
   bool objects = false, arrays = false;
   static constexpr int kMostObjects = 64, kFew = 4;
   int objects_left = kMostObjects;
+  Py_ssize_t containing = 0;  // items of containers, those that are not looked at as well
 
   void add(PyObject* object) {
     if (--objects_left < 0) return;
@@ -64,6 +65,7 @@ struct Kind {
     } else if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
       const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
       const auto items = static_cast<std::uint64_t>(size);
+      containing += size;
       hash = mixed(hash,
                    items < kFew ? items : static_cast<std::uint64_t>(std::bit_width(items)) << 8);
       // Equal ones in a row count once: many a list grows from call to call.
@@ -78,6 +80,7 @@ struct Kind {
         last = item;
       }
     } else if (PyDict_CheckExact(object)) {
+      containing += PyDict_GET_SIZE(object);
       PyObject *key, *value;
       for (Py_ssize_t at = 0; objects_left > 0 && PyDict_Next(object, &at, &key, &value);)
         add(value);
@@ -342,8 +345,9 @@ CallKind kind_of_call(PyObject* const* args, Py_ssize_t count, PyObject* keyword
     kind.hash = mixed(kind.hash, static_cast<std::uint64_t>(name));
   }
   const bool numbers = kind.objects_left <= 0 && !kind.objects && !kind.arrays;
-  if (kind.objects_left < 0 && !numbers) return {};
-  return {kind.hash != 0 ? kind.hash : 1, numbers, kind.bytes, kind.objects};
+  const bool many = numbers || kind.containing > kMaxItems;
+  if (kind.objects_left < 0 && !numbers) return {.many = many};
+  return {kind.hash != 0 ? kind.hash : 1, many, kind.bytes, kind.objects};
 }
 
 }  // namespace ufuse::pyext

@@ -79,11 +79,11 @@ struct Signature {
 
 // Calls of one kind are expected to take about the same time: arguments of the same types and
 // dtypes, and of the same sizes up to a factor of two. `hash` is 0 where the arguments hold too
-// many objects to look at; `numbers`: they hold many, and those that were looked at are numbers or
-// strings.
+// many objects to look at; `many`: they hold more than a signature does, or many of which those
+// that were looked at are numbers or strings.
 struct CallKind {
   std::uint64_t hash = 0;
-  bool numbers = false;
+  bool many = false;
   std::size_t bytes = 0;  // of the arrays
   bool objects = false;   // there are objects, which may hold arrays of any size
 };

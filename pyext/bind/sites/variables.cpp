@@ -63,6 +63,12 @@ void each_running_code(const Visit& visit) {
   }
 }
 
+// Never freed: the objects may outlive this module's static variables.
+std::unordered_set<PyObject**>& places() {
+  static auto* known = new std::unordered_set<PyObject**>;
+  return *known;
+}
+
 thread_local const Passed* passed_last = nullptr;
 thread_local const std::vector<py::object>* being_replaced = nullptr;
 
@@ -165,6 +171,9 @@ Passed::Passed(PyObject* const* args, std::size_t count)
     : args_(args, count), before_(std::exchange(passed_last, this)) {}
 Passed::~Passed() { passed_last = before_; }
 
+Place::Place(PyObject*& at) : at_(at) { places().insert(&at); }
+Place::~Place() { places().erase(&at_); }
+
 References references_of_running_code(const Copies& copies, std::span<PyObject* const> given) {
   References found;
 #if PY_VERSION_HEX < 0x030E0000  // from then on the references on Python's stack are not counted
@@ -178,6 +187,7 @@ References references_of_running_code(const Copies& copies, std::span<PyObject* 
       return PySequence_Contains(outer.ptr(), name) == 0 ? count(value) : py::object();
     });
   });
+  for (PyObject** place : places()) count(*place);
   for (PyObject* object : given) count(object);
   for (const Passed* passed = passed_last; passed != nullptr; passed = passed->before_)
     for (PyObject* object : passed->args_) count(object);
@@ -190,6 +200,10 @@ std::vector<py::object> make_variables_real(const Copies& copies) {
   each_running_code([&](PyFrameObject* frame, const py::object& code) {
     each_variable(frame, code, [&](PyObject*, PyObject* value) { return real_for(value, copies); });
   });
+  std::vector<py::object> replaced;  // objects that die may run code that begins and ends loops
+  for (PyObject** place : places())
+    if (py::object real = real_for(*place, copies))
+      replaced.push_back(steal(std::exchange(*place, real.release().ptr())));
   const Unwatched replacing;
   replace_all(lazies);
   return lazies;

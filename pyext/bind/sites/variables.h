@@ -31,6 +31,19 @@ class Passed {
   const Passed* const before_;
 };
 
+// Where a loop of traced code holds what it goes over: what stands there is replaced like the value
+// of a variable.
+class Place {
+ public:
+  explicit Place(PyObject*& at);
+  ~Place();
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  PyObject*& at_;
+};
+
 // How often the variables of running code with call sites hold each of the copies, and the
 // arguments of the calls that it is in, of which `given` are the last ones.
 References references_of_running_code(const Copies& copies, std::span<PyObject* const> given);

@@ -538,5 +538,25 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(memory[3] == 13);
 }
 
+TEST_CASE("bytes that are reached together are told like those of each") {
+  const char memory[64] = {};
+  std::uint32_t random = 1;
+  const auto next = [&](std::uint32_t below) {
+    random = random * 1664525u + 1013904223u;
+    return (random >> 16) % below;
+  };
+  for (int round = 0; round < 200; ++round) {
+    ReachedBytes together;
+    std::vector<ByteRange> each;
+    for (int i = 0; i < 12; ++i) {
+      const char* low = memory + next(60);
+      const ByteRange range{low, low + next(5)};
+      CHECK(together.overlaps(range) == any_overlap({&range, 1}, each));
+      together.add(range);
+      each.push_back(range);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ufuse::tracer
