@@ -144,10 +144,12 @@ class Ledger {
       account.add(nanoseconds, turn.plain ? nanoseconds : plain_.best());
     else
       spend(nanoseconds, account);
-    if (plain_is_faster() != won)
-      look_ = calls_ + (gap_ = 1);
-    else if (turn.look)
+    if (plain_is_faster() != won) {
+      gap_ = 1;
+      look_ = calls_ + gap_;
+    } else if (turn.look) {
       put_off();
+    }
   }
   // A call that was not timed.
   void passed(const Turn& turn, Account& account) {
