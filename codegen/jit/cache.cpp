@@ -32,6 +32,7 @@ constexpr std::string_view kPrefix = "ufuse-", kSuffix = ".so", kTemporary = "uf
                            kFailed = "ufuse-failed-";
 constexpr std::size_t kMaxEntry = 64 << 20;  // a kernel has some 20 KB
 constexpr time_t kStale = 3600;              // s until a temporary file is somebody's who died
+constexpr std::size_t kAtOnce = 32;          // entries are removed: a few, for a compiler may wait
 
 // A pipe with an entry's name is neither waited for nor a terminal taken over.
 constexpr int kReadOnly = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -168,10 +169,19 @@ bool EntryStore::put(const CacheKey& key, std::string_view payload) {
     unlinkat(folder, temporary.c_str(), 0);
     return false;
   }
-  // Other processes put entries here too, so what is there is counted anew now and then.
-  const std::uint64_t bytes = bytes_.fetch_add(entry.size()) + entry.size();
-  if (puts_.fetch_add(1) % 64 == 0 || bytes > max_bytes_) trim();
+  bytes_ += entry.size();
+  ++puts_;
   return true;
+}
+
+// Other processes put entries here too, so what is there is counted anew now and then.
+void EntryStore::make_room() {
+  constexpr std::uint64_t kCountEach = 64;
+  const std::uint64_t puts = puts_.load();
+  std::uint64_t counted = counted_.load();
+  const bool is_due = puts > 0 && (counted == 0 || puts > counted + kCountEach);
+  if ((is_due || bytes_ > max_bytes_) && counted_.compare_exchange_strong(counted, puts + 1))
+    trim();
 }
 
 // Calls visit(name, info) for each file that bears a name of ours.
@@ -208,8 +218,8 @@ CacheContent EntryStore::clear() {
   return removed;
 }
 
-// Removes the least recently used entries until three quarters of the cap are left, and temporary
-// files that a killed process left behind.
+// Removes the least recently used entries, at most kAtOnce, until three quarters of the cap are
+// left; and temporary files that a killed process left behind.
 void EntryStore::trim() {
   struct Listed {
     std::string name;
@@ -230,6 +240,7 @@ void EntryStore::trim() {
   });
   if (total > max_bytes_) {
     std::ranges::sort(entries, before, &Listed::used);
+    if (entries.size() > kAtOnce) entries.resize(kAtOnce);
     for (const Listed& entry : entries) {
       if (total <= max_bytes_ / 4 * 3) break;
       if (unlinkat(folder, entry.name.c_str(), 0) != 0) continue;

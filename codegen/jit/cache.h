@@ -50,6 +50,10 @@ class EntryStore {
   std::optional<std::string> read(const CacheKey& key);
   // False where it could not be kept.
   bool put(const CacheKey& key, std::string_view payload);
+  // Removes some of the entries that were used longest ago where they exceed the cap. To be called
+  // after entries were put, where nobody waits: thousands of files are looked at now and then, and
+  // on some disks removing one takes milliseconds.
+  void make_room();
   std::string path_of(const CacheKey& key) const;
 
   // All files that this class or the Jit ever makes in the folder; how many there are, or were.
@@ -72,7 +76,8 @@ class EntryStore {
   dev_t device_ = 0;  // of the folder opened
   ino_t inode_ = 0;
   std::atomic<std::uint64_t> rejected_{0}, evicted_{0}, puts_{0};
-  std::atomic<std::uint64_t> bytes_{0};  // in the folder, as far as this process knows
+  std::atomic<std::uint64_t> counted_{0};  // one more than `puts_` was when the folder was counted
+  std::atomic<std::uint64_t> bytes_{0};    // in the folder, as far as this process knows
 };
 
 // $UFUSE_CACHE_DIR, $XDG_CACHE_HOME/ufuse or ~/.cache/ufuse; empty when none is known.

@@ -235,8 +235,9 @@ class Jit::State {
         }))
       return;
     std::erase_if(jobs, [&](const Job& job) { return answered_from_disk(alone(job)); });
-    if (jobs.size() > 1 && answered_by_compiler(jobs)) return;
-    for (const Job& job : jobs) answered_by_compiler(alone(job));
+    if (jobs.size() < 2 || !answered_by_compiler(jobs))
+      for (const Job& job : jobs) answered_by_compiler(alone(job));
+    store_.make_room();
   }
 
   // The job, and others that wait for a builder and that the compiler can be given with it. None

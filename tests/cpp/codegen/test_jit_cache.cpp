@@ -134,6 +134,7 @@ TEST_CASE("cache: the least recently used entries make room") {
     REQUIRE(store.put("key " + std::to_string(i), payload));
     fs::last_write_time(store.path_of("key " + std::to_string(i)),
                         fs::file_time_type::clock::now() - std::chrono::seconds(1000 - i));
+    store.make_room();
     if (i == 80) CHECK(store.read("key 0").has_value());
     const CacheContent content = store.content();
     CHECK(content.bytes <= 100'000);
@@ -171,6 +172,19 @@ TEST_CASE("cache: a full disk keeps nothing and breaks nothing") {
         }) == "");
 }
 
+TEST_CASE("cache: who puts an entry removes none, and few are removed at once") {
+  const TemporaryFolder folder;
+  EntryStore store(folder / "cache", 10'000);
+  for (int i = 0; i < 100; ++i)
+    REQUIRE(store.put("key " + std::to_string(i), std::string(1000, 'x')));
+  CHECK(store.evicted() == 0);
+  store.make_room();
+  CHECK(store.evicted() > 0);
+  CHECK(store.evicted() < 50);
+  for (int i = 0; i < 10; ++i) store.make_room();
+  CHECK(store.content().bytes <= 10'000);
+}
+
 TEST_CASE("cache: temporary files of killed processes go") {
   const TemporaryFolder folder;
   EntryStore store(folder / "cache", kMuch);
@@ -179,6 +193,7 @@ TEST_CASE("cache: temporary files of killed processes go") {
   fs::last_write_time(folder / "cache/ufuse-tmp-old",
                       fs::file_time_type::clock::now() - std::chrono::hours(2));
   store.put("key", "payload");
+  store.make_room();
   CHECK_FALSE(fs::exists(folder / "cache/ufuse-tmp-old"));
   CHECK(fs::exists(folder / "cache/ufuse-tmp-new"));
 }
