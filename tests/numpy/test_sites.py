@@ -355,7 +355,7 @@ def test_without_source():
 
 class Made:
     __factor = 3.0
-    functions = [lambda x, n=n: x * (n + Made.__factor) for n in range(2)]
+    functions = tuple(lambda x, n=n: x * (n + Made.__factor) for n in range(2))
 
     def of_comprehensions(self):
         here = [lambda x, n=n: x * n + self.__factor for n in range(2)]
