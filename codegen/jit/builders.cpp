@@ -100,6 +100,10 @@ void Builders::work() {
     --busy_;
     if (urgency == Urgency::Running && --running_ == 0) wake_.notify_all();
     if (busy_ == 0 && waiting() == 0) idle_.notify_all();
+    if (!tidy_ || waiting() > 0 || stop_) continue;
+    lock.unlock();
+    tidy_();
+    lock.lock();
   }
 }
 

@@ -14,6 +14,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace ufuse::codegen {
@@ -26,7 +27,9 @@ enum class Urgency : std::uint8_t { Awaited, Running, Later };
 class Builders {
  public:
   // At most so many threads, which start when there is work, and at most so much waiting work.
-  Builders(std::size_t threads, std::size_t waiting) : most_(threads), room_(waiting) {}
+  // `tidy` is called where a thread has nothing left to do; it does not count as busy then.
+  Builders(std::size_t threads, std::size_t waiting, std::function<void()> tidy = {})
+      : most_(threads), room_(waiting), tidy_(std::move(tidy)) {}
   ~Builders() {
     finish(std::chrono::milliseconds(0), [] {});
   }
@@ -58,6 +61,7 @@ class Builders {
   Queues::iterator next();
 
   const std::size_t most_, room_;
+  const std::function<void()> tidy_;
   std::mutex mutex_;  // of all below, but that anybody may read `busy_`
   Queues queues_;
   std::atomic<std::size_t> busy_ = 0;

@@ -32,7 +32,7 @@ constexpr std::string_view kPrefix = "ufuse-", kSuffix = ".so", kTemporary = "uf
                            kFailed = "ufuse-failed-";
 constexpr std::size_t kMaxEntry = 64 << 20;  // a kernel has some 20 KB
 constexpr time_t kStale = 3600;              // s until a temporary file is somebody's who died
-constexpr std::size_t kAtOnce = 32;          // entries are removed: a few, for a compiler may wait
+constexpr std::size_t kAtOnce = 8;           // entries are removed: few, for a build may wait
 
 // A pipe with an entry's name is neither waited for nor a terminal taken over.
 constexpr int kReadOnly = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;

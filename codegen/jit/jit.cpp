@@ -235,9 +235,8 @@ class Jit::State {
         }))
       return;
     std::erase_if(jobs, [&](const Job& job) { return answered_from_disk(alone(job)); });
-    if (jobs.size() < 2 || !answered_by_compiler(jobs))
-      for (const Job& job : jobs) answered_by_compiler(alone(job));
-    store_.make_room();
+    if (jobs.size() > 1 && answered_by_compiler(jobs)) return;
+    for (const Job& job : jobs) answered_by_compiler(alone(job));
   }
 
   // The job, and others that wait for a builder and that the compiler can be given with it. None
@@ -571,7 +570,8 @@ class Jit::State {
   std::unordered_map<std::string, std::weak_ptr<const Library>> libraries_;
   std::uint64_t clock_ = 0;
   JitStats stats_;
-  Builders builders_{builders_here(), kMaxWaiting};  // last: they use all of the above
+  // Last: they use all of the above.
+  Builders builders_{builders_here(), kMaxWaiting, [this] { store_.make_room(); }};
 };
 
 Jit::Jit(JitConfig config) : config_(std::move(config)), state_(new State(config_)) {}

@@ -17,6 +17,19 @@ void wait_for(const std::atomic<bool>& truth) {
 
 }  // namespace
 
+TEST_CASE("builders: a thread tidies when there is nothing left to do, and is not busy then") {
+  std::atomic<bool> built = false, tidies = false, ends = false;
+  Builders builders(1, 10, [&] {
+    tidies = true;
+    wait_for(ends);
+  });
+  builders.post([&] { built = true; }, Urgency::Awaited);
+  wait_for(tidies);
+  CHECK(built);
+  CHECK(builders.busy() == 0);
+  ends = true;
+}
+
 TEST_CASE("builders: what may be wanted later begins behind what a running loop waits for") {
   std::atomic<bool> begun = false, ends = false, later = false;
   Builders builders(2, 10);
