@@ -19,6 +19,9 @@ from typing import Any
 
 NUMPYS_CALLS = 3  # before ours
 FIRST_CALLS = 10
+# Rounds of the steady state. Copies of large arguments take longer than the calls.
+FEWEST, ENOUGH = 5, 31
+LONGEST = 6  # times the budget, for enough of them
 
 
 def timed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[float, Any]:
@@ -45,6 +48,13 @@ def first_calls(
     return found
 
 
+def wants_more(rounds: int, seconds: float, budget: float) -> bool:
+    """Whether the medians of so many rounds need another, ``seconds`` after the first began."""
+    if rounds < FEWEST or seconds < budget:
+        return True
+    return rounds < ENOUGH and seconds < LONGEST * budget
+
+
 def measure_plain(program: Any) -> dict[str, Any]:
     """What NumPy's calls take at the place of the first calls of ``measure``."""
     plain = program.build(lambda function: function)
@@ -67,19 +77,18 @@ def measure(program: Any, settle: float, budget: float) -> dict[str, Any]:
     plain, ours = program.build(lambda function: function), program.build(decorate)
     arguments = program.arguments()
     found = first_calls(plain, ours, arguments)
-    expected, numpys, results = found["expected"], found["numpys"], found["results"]
+    expected, results = found["expected"], found["results"]
     begin = time.perf_counter()
     while time.perf_counter() - begin < settle:
         timed(ours, arguments)
+    results += [compare(expected, timed(ours, arguments)[1]) for _ in range(FIRST_CALLS)]
+    numpys: list[float] = []
     steady: list[float] = []
     begin = time.perf_counter()
-    while len(steady) < 5 or time.perf_counter() - begin < budget:
+    while wants_more(len(steady), time.perf_counter() - begin, budget):
         ways = ((plain, numpys), (ours, steady))
         for function, samples in ways[:: -1 if len(steady) % 2 else 1]:
-            seconds, actual = timed(function, arguments)
-            samples.append(seconds)
-            if len(steady) <= FIRST_CALLS:
-                results.append(compare(expected, actual))
+            samples.append(timed(function, arguments)[0])
     worst = next(result for result in ("different", "close", "identical") if result in results)
     return {
         "numpy": median(numpys),
