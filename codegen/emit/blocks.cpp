@@ -143,11 +143,9 @@ void KernelPrinter::print_call_block(const Stmt& s) {
   for (std::size_t i = 0; i < s.args.size(); ++i) {
     const std::string type = type_of(entry.inputs[i]);
     if (const Access& a = s.direct[i]; a.buffer >= 0) {
-      loop::Number step;
-      for (const loop::Term& t : a.terms)
-        if (t.var == lanes_of(blocked)) step = t.stride;
       pointers.push_back("(char*)" + block_address(a));
-      steps.push_back(number(step) + " * (rt::Index)sizeof(" + type + ")");
+      steps.push_back(number(a.stride_along(lanes_of(blocked))) + " * (rt::Index)sizeof(" + type +
+                      ")");
     } else if (is_array(s.args[i])) {
       pointers.push_back("(char*)" + value_name(s.args[i]));
       steps.push_back("sizeof(" + type + ")");
@@ -212,8 +210,53 @@ void KernelPrinter::print_rows(const Stmt& s) {
     close();
     start = base;
   }
+  const std::vector<const Access*> runs = s.ahead > 0 ? runs_of(s) : std::vector<const Access*>{};
+  const auto print_each = [&] {
+    print_some_rows(s, "", "", false);
+    close();
+  };
+  // Two loops: g++ makes the one that fetches slower where nothing is to be gained.
+  if (!runs.empty()) {
+    open_fetching(s, runs, start);
+    print_each();
+    close("} else {");
+    ++indent_;
+  }
   open_for(i, start, n);
-  print_some_rows(s, "", "", false);
+  print_each();
+  if (!runs.empty()) close();
+}
+
+// What the rows of a reduction read from end to end.
+std::vector<const loop::Access*> KernelPrinter::runs_of(const Stmt& s) const {
+  std::vector<const Access*> runs;
+  walk(s.body, [&](const Stmt& t) {
+    if (t.kind == Stmt::Kind::Load && t.along.empty() &&
+        t.access.stride_along(lanes_of(*blocks_.back())) == loop::Number{1} &&
+        t.access.stride_along(s.vars[0]) != loop::Number{})
+      runs.push_back(&t.access);
+  });
+  return runs;
+}
+
+// The loop over rows that asks for later ones, where that pays.
+void KernelPrinter::open_fetching(const Stmt& s, const std::vector<const Access*>& runs,
+                                  const std::string& start) {
+  const VarId row = s.vars[0];
+  const std::string ahead = std::to_string(s.ahead), count = count_of(*blocks_.back());
+  std::string pays;
+  Texts fetches;
+  for (const Access* run : runs) {
+    const std::string stride = number(run->stride_along(row));
+    pays += (pays.empty() ? "" : " || ") + ("rt::pays_to_fetch<" + type_of(k_.buffer(*run).dtype)) +
+            ">(" + count + ", " + stride + ", " + extent(row) + ")";
+    fetches.push_back("rt::fetch(" + block_address(*run) + " + " + ahead + " * " + stride + ", " +
+                      count + ");");
+  }
+  open("if (" + pays + ")");
+  open_for(name(row), start, extent(row));
+  open("if (" + name(row) + " + " + ahead + " < " + extent(row) + ")");
+  for (const std::string& fetch : fetches) line(fetch);
   close();
 }
 

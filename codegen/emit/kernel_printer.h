@@ -106,6 +106,9 @@ class KernelPrinter {
   void print_call_block(const Stmt& s);
   void print_fold_block(const Stmt& s);
   void print_rows(const Stmt& s);
+  std::vector<const loop::Access*> runs_of(const Stmt& s) const;
+  void open_fetching(const Stmt& s, const std::vector<const loop::Access*>& runs,
+                     const std::string& start);
   void print_some_rows(const Stmt& s, const std::string& from, const std::string& to, bool first);
 
   const loop::Kernel& k_;

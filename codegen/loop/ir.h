@@ -56,6 +56,10 @@ struct Access {
   int buffer = -1;
   std::vector<Term> terms;  // sorted by variable
   std::vector<std::pair<std::int64_t, Number>> fixed;
+  Number stride_along(VarId var) const {  // 0: it does not depend on that
+    const auto term = std::ranges::find(terms, var, &Term::var);
+    return term == terms.end() ? Number{} : term->stride;
+  }
   friend auto operator<=>(const Access&, const Access&) = default;
 };
 
@@ -169,6 +173,7 @@ struct Stmt {
   // Fold of lanes: so many rows at a time go into the accumulators; 0: element by element. Its body
   // is one segment then, which ends with the loop over the rows.
   int rows = 0;
+  int ahead = 0;  // so many rows later are fetched into the cache meanwhile; 0: none are
 };
 
 // Visits each statement of a body, outer ones first.

@@ -151,6 +151,7 @@ class LoopPrinter {
         if (s.lanes) text += " of lanes";
         if (s.in_blocks && s.block == 0) text += " blocks";
         if (s.rows > 0) text += " rows " + std::to_string(s.rows);
+        if (s.ahead > 0) text += " ahead " + std::to_string(s.ahead);
         text += blocks(s);
         if (s.chunk > 0) text += " chunk " + std::to_string(s.chunk);
         if (s.initial >= 0) text += " from " + value(s.initial);

@@ -40,6 +40,20 @@ inline void stream(T* to, const T* from, Index n) {
 #endif
   for (; i < n; ++i) to[i] = from[i];
 }
+// Whether it pays to fetch, before they are read, parts of n elements of `rows` rows that lie
+// `stride` elements apart. Whole rows one behind the other are foreseen by the processor; what is
+// small is in its cache already; and what is long would not stay there until it is read.
+template <class T>
+inline bool pays_to_fetch(Index n, Index stride, Index rows) {
+  constexpr Index kLeast = (2 << 20) / sizeof(T), kMost = (32 << 10) / sizeof(T);
+  return n != stride && n <= kMost && rows * stride >= kLeast;
+}
+template <class T>
+inline void fetch(const T* from, Index n) {
+  constexpr Index kLine = 64 / sizeof(T);
+  for (Index i = 0; i < n; i += kLine) __builtin_prefetch(from + i);
+}
+
 // What was streamed is there for all threads.
 inline void end_streams() {
 #if defined(__AVX__)

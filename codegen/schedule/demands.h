@@ -34,6 +34,8 @@ struct Findings {
   std::int64_t lanes = 0;        // how many there are; 0: none
 };
 
+struct Steps;  // of a reduction in memory
+
 class Demands {
  public:
   Demands(const GroupRequest& request, const Choices& choices)
@@ -125,6 +127,8 @@ class Demands {
   // Reductions (reductions.cpp).
   WantedId reduction(ir::NodeId node, const ir::Node& n, const Index& index);
   bool runs_horizontally(const ir::Node& n, const Index& index) const;
+  bool runs_are_woven(const ir::Node& n, const Index& index, double runs) const;
+  std::optional<Steps> steps_of(const ir::Node& n, const Index& index) const;
   bool can_compare_squares(const ir::Node& n) const;
   WantedId unroll(ir::NodeId node, const ir::Node& n, const Index& index, const ir::Dims& shape);
   WantedId loops(ir::NodeId node, ir::Node n, const Index& index, ir::Dims shape,

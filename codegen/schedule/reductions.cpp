@@ -47,11 +47,17 @@ Dims unravel(std::int64_t e, const Dims& extents) {
   return at;
 }
 
+}  // namespace
+
 // How far a step along each of two variables goes in memory, summed over the leaves: once for each
 // way in which a leaf is reached.
 struct Steps {
-  double along_run = 0, along_lane = 0;
+  double along_run = 0, along_lane = 0;  // elements
+  double longest_run = 0;                // bytes, of one leaf
 };
+
+namespace {
+
 class StepCounter {
  public:
   StepCounter(const ir::Graph& g, const Places& places, VarId run, VarId lane)
@@ -66,7 +72,7 @@ class StepCounter {
  private:
   Steps count(NodeId node, const Index& index) {
     if (const std::optional<Place> place = view_of(g_, places_, node))
-      return in_memory(*place, index);
+      return in_memory(*place, static_cast<double>(ir::size_of(g_[node].dtype)), index);
     const ir::Node& n = g_[node];
     if (n.op == Op::Broadcast)
       return of(n.inputs[0], below_broadcast(n, g_[n.inputs[0]].shape.size(), index));
@@ -78,17 +84,21 @@ class StepCounter {
       const Steps steps = of(in, index);
       sum.along_run += steps.along_run;
       sum.along_lane += steps.along_lane;
+      sum.longest_run = std::max(sum.longest_run, steps.longest_run);
     }
     return sum;
   }
 
-  Steps in_memory(const Place& place, const Index& index) const {
+  Steps in_memory(const Place& place, double size, const Index& index) const {
     Steps steps;
     for (std::size_t i = 0; i < index.size(); ++i)
       for (const Affine::Term& term : index[i].terms) {
         const auto stride = static_cast<double>(place.strides[i] * term.factor);
         const double step = std::min(cost::kFarStep, std::abs(stride));
-        if (term.var == run_) steps.along_run += step;
+        if (term.var == run_) {
+          steps.along_run += step;
+          steps.longest_run = std::max(steps.longest_run, std::abs(stride) * size);
+        }
         if (term.var == lane_) steps.along_lane += step;
       }
     return steps;
@@ -111,8 +121,10 @@ WantedId Demands::reduction(NodeId node, const ir::Node& n, const Index& index) 
   const bool small = total <= cost::kUnrolled && unrolled_ * total <= cost::kUnrollBudget;
   if (!small && repetitions(depth, wanted) > 1) return need(node, index);
   const bool alone = executions(depth) <= cost::kFewRuns;
-  const bool parallel = alone && total >= cost::kParallelRun &&
-                        (n.op == Op::ArgReduce || n.order != ir::Order::Sequential);
+  const bool parallel =
+      alone && total >= cost::kParallelRun &&
+      (n.op == Op::ArgReduce || n.order != ir::Order::Sequential) &&
+      !scopes_.within(depth, [&] { return runs_are_woven(n, index, executions(depth)); });
   if (parallel && node != target_) return need(node, index);
   return scopes_.within(depth, [&] {
     if (small) return unroll(node, n, index, shape);
@@ -136,17 +148,29 @@ WantedId Demands::reduction(NodeId node, const ir::Node& n, const Index& index) 
 bool Demands::runs_horizontally(const ir::Node& n, const Index& index) const {
   if (n.op == Op::Reduce && n.order == ir::Order::Sequential) return false;
   if (n.op == Op::Reduce && n.order != ir::Order::Free) return true;
+  const std::optional<Steps> steps = steps_of(n, index);
+  return !steps || steps->along_run <= steps->along_lane;
+}
+
+// Whether so many runs of any order lie beside each other that reading one reads much of the
+// others.
+bool Demands::runs_are_woven(const ir::Node& n, const Index& index, double runs) const {
+  if (n.op != Op::Reduce || n.order != ir::Order::Free || runs < cost::kWovenRuns) return false;
+  const std::optional<Steps> steps = steps_of(n, index);
+  return steps && steps->along_run > steps->along_lane && steps->longest_run >= cost::kWovenStep;
+}
+
+// Along the lane and along the innermost reduced axis; none without lanes.
+std::optional<Steps> Demands::steps_of(const ir::Node& n, const Index& index) const {
   const Scope* lane = nullptr;
   for (const Scope& scope : scopes_.all())
     if (scope.lanes) lane = &scope;
-  if (lane == nullptr) return true;
-  // Strides of the leaves along the lane and along the innermost reduced axis.
+  if (lane == nullptr) return {};
   const VarId probe = static_cast<VarId>(group_.extents.size());
   const Index inner = operand_index(n, g_[n.inputs[0]].shape.size(), index, [&](std::size_t i) {
     return i + 1 == n.ints.size() ? Affine::of(probe) : Affine{};
   });
-  const Steps steps = StepCounter(g_, r_.places, probe, lane->vars[0]).of(n.inputs[0], inner);
-  return steps.along_run <= steps.along_lane;
+  return StepCounter(g_, r_.places, probe, lane->vars[0]).of(n.inputs[0], inner);
 }
 
 // ---- A few elements: written out ----

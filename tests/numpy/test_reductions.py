@@ -214,3 +214,25 @@ def test_means_of_narrow_numbers(n, dtype, threads):
     x = (np.random.default_rng(4).normal(size=(2, n)) * 50).astype("i2").astype(dtype)
     check(lambda x: (x.mean(), x.mean(axis=1), x.std(axis=0)), x)
     check(lambda x: (x[:, ::2].mean(axis=1), (x > 3).mean(), (x * 2.5).sum(axis=1)), x)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i2", "c16"])
+def test_columns_of_large_matrices(dtype, threads):
+    """Threads get some columns each; later rows are fetched where that pays."""
+    x = (np.random.default_rng(5).normal(size=(1500, 1001)) * 50).astype(dtype)
+    f = lambda x, m: (x.sum(axis=0), ((x - m) * x).sum(axis=0), np.abs(x).min(axis=0))  # noqa: E731
+    g = lambda x: (x.argmax(axis=0), (x > 1).any(axis=0), x.prod(axis=0))  # noqa: E731
+    for y in (x, x[:, 100:900], x[3::2, :7], x[:2], x[::-1]):
+        check(f, y, y[1])
+        check(g, y)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f4"])
+@pytest.mark.parametrize("columns", [3, 4, 5, 7, 8, 9])
+def test_long_columns_beside_each_other(columns, dtype, threads):
+    """Any order gives the same integers: column by column, or row by row."""
+    x = (np.random.default_rng(6).normal(size=(40_001, columns)) * 50).astype(dtype)
+    for y in (x, x[::2], np.asfortranarray(x)):
+        check(lambda x: (x.sum(axis=0), x.max(axis=0), x.any(axis=0)), y)
+        check(lambda x: (x | x[0]).prod(axis=0) if x.dtype.kind in "iu" else x.min(axis=0), y)
+        check(lambda x: ((x == x[5]).all(axis=0), (x * 2).sum(axis=0), x.argmin(axis=0)), y)

@@ -15,7 +15,11 @@ namespace {
 void take_rows(const Kernel& k, Stmt& fold, VarId var) {
   const bool one_segment = fold.body.size() == 1 && fold.body[0].kind == Stmt::Kind::Segment;
   if (!one_segment || fold.vars.size() != 1 || k.value(fold.element).array > 0) return;
-  fold.rows = k.var(var).extent.literal() ? cost::kRowsAtOnce : 1;
+  const bool few_lanes = k.var(var).extent.literal();
+  fold.rows = few_lanes ? cost::kRowsAtOnce : 1;
+  std::size_t statements = 0;
+  walk(fold.body, [&](const Stmt&) { ++statements; });
+  if (!few_lanes && statements <= cost::kFetchedStatements) fold.ahead = cost::kRowsAhead;
   // What does not differ from row to row stands before the loop over the rows.
   Body& body = fold.body[0].body;
   const auto first = std::ranges::find_if(body, [&](const Stmt& s) {

@@ -62,13 +62,6 @@ class Cutter {
     return depends(s.result) || any(s.results) || (s.kind == Stmt::Kind::Redo && any(s.args));
   }
 
-  // From one lane to the next, in elements.
-  Number stride(const Access& access) const {
-    for (const Term& t : access.terms)
-      if (t.var == var_) return t.stride;
-    return {};
-  }
-
   // ---- Which segment makes and uses what ----
 
   // A call's result that is only stored, to neighbouring elements, needs no array on the way.
@@ -93,7 +86,7 @@ class Cutter {
       if (s.kind != Stmt::Kind::Store || !made.contains(s.args[0]) || uses[s.args[0]] != 1 ||
           loaded.contains(s.access.buffer))
         continue;
-      const Number step = stride(s.access);
+      const Number step = s.access.stride_along(var_);
       if (step.literal() && step.value == 1) stores_[s.args[0]] = s.access;
     }
   }
@@ -164,7 +157,7 @@ class Cutter {
   // an operand of one stride as it is, where the lanes follow its shortest steps, and any other
   // packed.
   bool as_numpy_walks(const Loaded& load) const {
-    const std::int64_t step = stride(load.access).value;
+    const std::int64_t step = load.access.stride_along(var_).value;
     return load.has_one_stride == 1 && step != 0 && load.access.fixed.empty() &&
            std::ranges::all_of(load.access.terms, [&](const Term& t) {
              return std::abs(t.stride.value) >= std::abs(step);
