@@ -980,6 +980,26 @@ def test_what_no_round_reads_needs_no_program_of_its_own():
     assert not loop.facts["why_not"]
 
 
+def begins_as_an_integer(x, rounds):
+    step = 1
+    while rounds > 0:
+        step = step * 0.5 + x[rounds % 3]
+        rounds -= 1
+    return step
+
+
+def test_a_first_round_of_other_types_does_not_close_the_loop():
+    made = looped(begins_as_an_integer)
+    [loop] = heads.loops_of(made.__code__)
+    with told(eager=True):
+        for rounds in range(200):
+            alike([made(X, rounds)], [begins_as_an_integer(X, rounds)])
+        before = loop.facts["versions"][0]["native_ns"]
+        made(X, 200)
+    assert loop.facts["versions"][0]["native_ns"] > before
+    assert not loop.facts["why_not"]
+
+
 def test_a_faster_program_is_kept():
     add, made, loop = never_run()
     x = np.resize(X, 20_000)

@@ -2,6 +2,7 @@
 #include "pyext/bind/programs/loop.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 #include "codegen/program/effort.h"
@@ -20,7 +21,7 @@ namespace {
 
 // Types that come again and again anew are not worth it.
 constexpr std::size_t kMostVersions = 8;
-constexpr int kMostChanges = 64;
+constexpr std::size_t kMostChanges = 64;
 
 // What heads may cost for nothing, about what it takes to make the code without them. Others of the
 // same function go as well that have cost a good part of it.
@@ -152,13 +153,15 @@ std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
   if (is_closed) return nullptr;
   const auto is_known = [&](const Entered& each) { return each == entered; };
   if (std::ranges::any_of(refused, is_known)) return nullptr;
+  const auto change = std::ranges::find(changing, entered, &Changing::entered);
+  if (change != changing.end() && !std::has_single_bit(++change->seen)) return nullptr;
   for (const auto& version : versions)
     if (version->entered == entered && version->world->is_of(names.globals)) {
       if (version->world->is_current(variables, given_of)) return version;
       std::erase(versions, version);
       break;
     }
-  if (versions.size() + refused.size() >= kMostVersions || changes >= kMostChanges) {
+  if (versions.size() + refused.size() >= kMostVersions || changing.size() >= kMostChanges) {
     close(versions.empty() && !why_not.empty() ? why_not : "its variables have too many types");
     return nullptr;
   }
@@ -179,7 +182,7 @@ std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
     versions.push_back(std::move(made));
     return versions.back();
   } catch (const TypesChange&) {
-    ++changes;  // a later round may begin with the types that stay
+    if (change == changing.end()) changing.push_back({entered});
   } catch (const NotNative& why) {
     why_not = why.what();
     why_line = why.line();

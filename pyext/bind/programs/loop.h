@@ -59,8 +59,15 @@ struct LoopState {
   bool is_ready = false;   // a program has been built
   std::string why_not;     // why it was Python's the last time that no program could be made
   bool is_closed = false;  // it stays Python's
-  int why_line = 0, changes = 0;
+  int why_line = 0;
   std::vector<numpy_shim::program::Entered> refused;  // there is no program for such variables
+  // Nor for such as long as a round changes their types, as the first one of each call may. What
+  // that depends on may change: they are looked at again, ever more rarely.
+  struct Changing {
+    numpy_shim::program::Entered entered;
+    std::uint64_t seen = 1;
+  };
+  std::vector<Changing> changing;
 
   // Whether the program is faster than Python is tried where the first runs leave a doubt: a whole
   // run of the program, then one of Python's with as many rounds.
