@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "codegen/runtime/openmp.h"
+#include "codegen/runtime/threads.h"
 
 namespace ufuse::codegen {
 namespace {
@@ -16,6 +17,7 @@ struct Loop {
   const void* body;
   rt::Watch* watch;
   std::atomic<unsigned> bits = 0;
+  std::atomic<std::int64_t> parts_ns = 0;  // what its parts have taken, together
 };
 
 // One range on one thread, a piece at a time where somebody watches.
@@ -42,17 +44,24 @@ void run_share(void* data, int thread, int team) {
   const rt::Index grains = grains_of(loop);
   const rt::Index lo = grains * thread / team * loop.grain;
   const rt::Index hi = std::min(grains * (thread + 1) / team * loop.grain, loop.n);
-  if (lo < hi) run(loop, thread == 0, lo, hi);
+  if (lo >= hi) return;
+  const std::int64_t start = Threads::now_ns();
+  run(loop, thread == 0, lo, hi);
+  loop.parts_ns.fetch_add(Threads::now_ns() - start, std::memory_order_relaxed);
 }
 
 unsigned share(const rt::Threads& threads, rt::Index n, rt::Index grain, rt::LoopPart part,
                const void* body) {
   Loop loop{n, grain, part, body, threads.watch};
   const rt::Index count = std::min<rt::Index>(grains_of(loop), threads.count);
-  if (count <= 1)
+  if (count <= 1) {
     run(loop, true, 0, n);
-  else
-    run_on_team(static_cast<int>(count), run_share, &loop);
+    return loop.bits;
+  }
+  const std::int64_t start = Threads::now_ns();
+  run_on_team(static_cast<int>(count), run_share, &loop);
+  const std::int64_t now = Threads::now_ns();
+  Threads::contention().ran(now - start, loop.parts_ns, now);
   return loop.bits;
 }
 

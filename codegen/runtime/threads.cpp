@@ -27,6 +27,10 @@ constexpr int kWaitMs = 25, kShortWaitMs = 1;
 constexpr std::int64_t kOthersStay = 1'000'000'000;  // ns
 constexpr std::int64_t kAskAgain = 10'000'000'000;   // ns after threads could not be created
 constexpr int kMostThreads = 1 << 16;
+// ns: what teams may lose before they rest, what they gain at most towards that, and how long they
+// rest. Linux lets a thread wait for a core for about 4 ms.
+constexpr std::int64_t kMostLost = 2'000'000, kMostGained = 2'000'000;
+constexpr std::int64_t kShortestRest = 16'000'000, kLongestRest = 1'000'000'000;
 
 // CPUs' worth of time that the container may use: "quota period" in cgroup v2's cpu.max, two files
 // in v1. 0: no limit is known.
@@ -101,6 +105,25 @@ std::int64_t Threads::now_ns() {
       .count();
 }
 
+void Contention::ran(std::int64_t taken_ns, std::int64_t parts_ns, std::int64_t now_ns) {
+  const std::int64_t before = balance_ns_.load(std::memory_order_relaxed);
+  const std::int64_t balance = std::min(before + parts_ns - taken_ns, kMostGained);
+  if (balance == before) return;
+  balance_ns_.store(balance, std::memory_order_relaxed);
+  if (balance == kMostGained) rest_ns_.store(0, std::memory_order_relaxed);
+  if (balance > -kMostLost) return;
+  const std::int64_t rest =
+      std::clamp(2 * rest_ns_.load(std::memory_order_relaxed), kShortestRest, kLongestRest);
+  rest_ns_.store(rest, std::memory_order_relaxed);
+  rests_until_.store(now_ns + rest, std::memory_order_relaxed);
+  balance_ns_.store(0, std::memory_order_relaxed);
+}
+
+Contention& Threads::contention() {
+  static Contention of_all;
+  return of_all;
+}
+
 Threads::Threads(std::function<int()> taken, Clock clock)
     : taken_(std::move(taken)),
       clock_(clock),
@@ -117,7 +140,7 @@ void Threads::set_limit(int threads) {
 int Threads::choose(double work_ns, ir::Watch* host) {
   int most = limit();
   if (most <= 1 || work_ns < cost::kWorthAwake) return 1;
-  if (work_ns < cost::kWorthTakenCores) most -= taken_();
+  if (work_ns < cost::kWorthTakenCores) most = contention().rests(clock_()) ? 1 : most - taken_();
   if (most <= 1) return 1;
   const std::int64_t awake = wait_ms_.load(std::memory_order_relaxed) * 1'000'000;  // after a loop
   if (work_ns < cost::kWorthAsleep &&
@@ -162,6 +185,8 @@ int Threads::granted(int wanted, ir::Watch* host) {
 }
 
 std::string Threads::note() const {
+  if (contention().rests(clock_()))
+    return "other processes take the cores: short loops run on one thread, for a second at most";
   const std::lock_guard lock(note_mutex_);
   return note_;
 }

@@ -15,6 +15,22 @@
 
 namespace ufuse::codegen {
 
+// Whether teams lose time because other processes take the cores that their threads need: who waits
+// for a core, for some milliseconds, makes the whole loop wait. Then loops run on one thread for a
+// while, the longer the more often that was tried in vain. Thread-safe, as far as it matters.
+class Contention {
+ public:
+  // A loop took so long on a team, whose threads worked on their parts for so long together.
+  void ran(std::int64_t taken_ns, std::int64_t parts_ns, std::int64_t now_ns);
+  bool rests(std::int64_t now_ns) const {
+    return now_ns < rests_until_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::int64_t> balance_ns_ = 0;  // gained beside one thread
+  std::atomic<std::int64_t> rest_ns_ = 0, rests_until_ = 0;
+};
+
 class Threads {
  public:
   // Nanoseconds since some moment; tests have a clock of their own.
@@ -38,6 +54,9 @@ class Threads {
   // Somebody else computes between loops, perhaps with threads of its own, as BLAS has: for a
   // second from the next loop on, teams sleep almost at once instead of keeping cores awake.
   static void leave_cores() { others_compute_.store(true, std::memory_order_relaxed); }
+
+  // Of all teams of the process; each loop on one is told to it.
+  static Contention& contention();
 
   // Why a loop got fewer threads than limit(); empty: none did.
   std::string note() const;

@@ -348,6 +348,40 @@ TEST_CASE("threads: enough work gets all of them") {
   CHECK(threads.limit() == by_default);
 }
 
+TEST_CASE("threads: teams rest where other processes take the cores") {
+  constexpr std::int64_t kMs = 1'000'000;
+  Contention contention;
+  std::int64_t now = 5'000 * kMs;
+  const auto ran = [&](std::int64_t taken, std::int64_t parts) {
+    contention.ran(taken, parts, now);
+    return contention.rests(now);
+  };
+  CHECK_FALSE(ran(kMs, 2 * kMs));
+  CHECK_FALSE(ran(2 * kMs, kMs));
+  for (std::int64_t rest = 16 * kMs; rest < 1'000 * kMs; rest *= 2) {
+    CHECK(ran(4 * kMs, kMs));
+    CHECK(contention.rests(now + rest - 1));
+    CHECK_FALSE(contention.rests(now += rest));
+  }
+  for (int i = 0; i < 10; ++i) CHECK_FALSE(ran(kMs, 2 * kMs));
+  CHECK_FALSE(ran(4 * kMs, kMs));  // that happens
+  CHECK(ran(4 * kMs, kMs));
+  CHECK_FALSE(contention.rests(now + 16 * kMs));
+}
+
+TEST_CASE("threads: short loops run on one while teams rest") {
+  Threads threads([] { return 0; }, [] { return threads_time; });
+  threads.set_limit(3);
+  CHECK(threads.choose(1e6) == 3);
+  Threads::contention().ran(10'000'000, 1'000'000, threads_time);
+  CHECK(threads.choose(1e6) == 1);
+  CHECK(threads.note().starts_with("other processes take the cores"));
+  CHECK(threads.choose(1e9) == 3);  // everybody gets a core often enough
+  threads_time += 1'000'000'000;
+  CHECK(threads.choose(1e6) == 3);
+  CHECK(threads.note().empty());
+}
+
 TEST_CASE("threads: none inside a region of the caller's") {
   Threads threads([] { return 0; });
   threads.set_limit(4);
