@@ -61,7 +61,7 @@ unsigned share(const rt::Threads& threads, rt::Index n, rt::Index grain, rt::Loo
   const std::int64_t start = Threads::now_ns();
   run_on_team(static_cast<int>(count), run_share, &loop);
   const std::int64_t now = Threads::now_ns();
-  Threads::contention().ran(now - start, loop.parts_ns, now);
+  Contention::here().ran(now - start, loop.parts_ns, now);
   return loop.bits;
 }
 

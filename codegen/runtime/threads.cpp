@@ -119,14 +119,15 @@ void Contention::ran(std::int64_t taken_ns, std::int64_t parts_ns, std::int64_t 
   balance_ns_.store(0, std::memory_order_relaxed);
 }
 
-Contention& Threads::contention() {
+Contention& Contention::here() {
   static Contention of_all;
   return of_all;
 }
 
-Threads::Threads(std::function<int()> taken, Clock clock)
+Threads::Threads(std::function<int()> taken, Clock clock, const Contention& contention)
     : taken_(std::move(taken)),
       clock_(clock),
+      contention_(contention),
       default_limit_(threads_by_default()),
       limit_(default_limit_),
       last_parallel_ns_(-kAskAgain),
@@ -140,7 +141,7 @@ void Threads::set_limit(int threads) {
 int Threads::choose(double work_ns, ir::Watch* host) {
   int most = limit();
   if (most <= 1 || work_ns < cost::kWorthAwake) return 1;
-  if (work_ns < cost::kWorthTakenCores) most = contention().rests(clock_()) ? 1 : most - taken_();
+  if (work_ns < cost::kWorthTakenCores) most = contention_.rests(clock_()) ? 1 : most - taken_();
   if (most <= 1) return 1;
   const std::int64_t awake = wait_ms_.load(std::memory_order_relaxed) * 1'000'000;  // after a loop
   if (work_ns < cost::kWorthAsleep &&
@@ -185,10 +186,13 @@ int Threads::granted(int wanted, ir::Watch* host) {
 }
 
 std::string Threads::note() const {
-  if (contention().rests(clock_()))
-    return "other processes take the cores: short loops run on one thread, for a second at most";
-  const std::lock_guard lock(note_mutex_);
-  return note_;
+  {
+    const std::lock_guard lock(note_mutex_);
+    if (!note_.empty()) return note_;
+  }
+  return contention_.rests(clock_()) ? "other processes take the cores: short loops run on one "
+                                       "thread, for a second at most"
+                                     : "";
 }
 
 }  // namespace ufuse::codegen

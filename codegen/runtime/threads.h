@@ -20,6 +20,9 @@ namespace ufuse::codegen {
 // while, the longer the more often that was tried in vain. Thread-safe, as far as it matters.
 class Contention {
  public:
+  // Of all teams of this process; each loop on one is told to it.
+  static Contention& here();
+
   // A loop took so long on a team, whose threads worked on their parts for so long together.
   void ran(std::int64_t taken_ns, std::int64_t parts_ns, std::int64_t now_ns);
   bool rests(std::int64_t now_ns) const {
@@ -40,7 +43,8 @@ class Threads {
   // OMP_NUM_THREADS where it is set and makes sense; else the CPUs this process may run on, cut to
   // the cgroup's quota.
   // `taken`: how many cores compilers use just now.
-  explicit Threads(std::function<int()> taken, Clock clock = now_ns);
+  explicit Threads(std::function<int()> taken, Clock clock = now_ns,
+                   const Contention& contention = Contention::here());
 
   int limit() const { return limit_.load(std::memory_order_relaxed); }
   void set_limit(int threads);  // below 1: back to the default
@@ -55,9 +59,6 @@ class Threads {
   // second from the next loop on, teams sleep almost at once instead of keeping cores awake.
   static void leave_cores() { others_compute_.store(true, std::memory_order_relaxed); }
 
-  // Of all teams of the process; each loop on one is told to it.
-  static Contention& contention();
-
   // Why a loop got fewer threads than limit(); empty: none did.
   std::string note() const;
 
@@ -69,6 +70,7 @@ class Threads {
 
   const std::function<int()> taken_;
   const Clock clock_;
+  const Contention& contention_;
   const int default_limit_;
   std::atomic<int> limit_;
   std::atomic<std::int64_t> last_parallel_ns_, others_ns_;

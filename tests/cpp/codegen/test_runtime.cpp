@@ -314,7 +314,8 @@ std::int64_t threads_time = 1'000'000'000;
 
 TEST_CASE("threads: enough work gets all of them") {
   int taken = 0;
-  Threads threads([&] { return taken; }, [] { return threads_time; });
+  const Contention none;
+  Threads threads([&] { return taken; }, [] { return threads_time; }, none);
   const int by_default = threads.limit();
   CHECK(by_default >= 1);
   threads.set_limit(3);
@@ -370,10 +371,12 @@ TEST_CASE("threads: teams rest where other processes take the cores") {
 }
 
 TEST_CASE("threads: short loops run on one while teams rest") {
-  Threads threads([] { return 0; }, [] { return threads_time; });
+  Contention contention;
+  Threads threads([] { return 0; }, [] { return threads_time; }, contention);
   threads.set_limit(3);
+  CHECK(threads.choose(1e9) == 3);  // the team sleeps before
   CHECK(threads.choose(1e6) == 3);
-  Threads::contention().ran(10'000'000, 1'000'000, threads_time);
+  contention.ran(10'000'000, 1'000'000, threads_time);
   CHECK(threads.choose(1e6) == 1);
   CHECK(threads.note().starts_with("other processes take the cores"));
   CHECK(threads.choose(1e9) == 3);  // everybody gets a core often enough
