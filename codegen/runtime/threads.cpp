@@ -186,13 +186,8 @@ int Threads::granted(int wanted, ir::Watch* host) {
 }
 
 std::string Threads::note() const {
-  {
-    const std::lock_guard lock(note_mutex_);
-    if (!note_.empty()) return note_;
-  }
-  return contention_.rests(clock_()) ? "other processes take the cores: short loops run on one "
-                                       "thread, for a second at most"
-                                     : "";
+  const std::lock_guard lock(note_mutex_);
+  return note_;
 }
 
 }  // namespace ufuse::codegen

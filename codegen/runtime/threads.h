@@ -59,7 +59,7 @@ class Threads {
   // second from the next loop on, teams sleep almost at once instead of keeping cores awake.
   static void leave_cores() { others_compute_.store(true, std::memory_order_relaxed); }
 
-  // Why a loop got fewer threads than limit(); empty: none did.
+  // Why the system gives loops fewer threads than limit(); empty: it does not, as far as is known.
   std::string note() const;
 
  private:

@@ -378,11 +378,9 @@ TEST_CASE("threads: short loops run on one while teams rest") {
   CHECK(threads.choose(1e6) == 3);
   contention.ran(10'000'000, 1'000'000, threads_time);
   CHECK(threads.choose(1e6) == 1);
-  CHECK(threads.note().starts_with("other processes take the cores"));
   CHECK(threads.choose(1e9) == 3);  // everybody gets a core often enough
   threads_time += 1'000'000'000;
   CHECK(threads.choose(1e6) == 3);
-  CHECK(threads.note().empty());
 }
 
 TEST_CASE("threads: none inside a region of the caller's") {
