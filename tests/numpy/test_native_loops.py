@@ -1000,6 +1000,28 @@ def test_a_first_round_of_other_types_does_not_close_the_loop():
     assert not loop.facts["why_not"]
 
 
+class Counter:
+    def __init__(self):
+        self.sum = 0
+
+
+def adds_halves(counter, rounds):
+    for _ in range(rounds):
+        counter.sum += 0.5
+    return counter.sum
+
+
+def test_a_first_round_of_another_attribute_leaves_later_rounds_native():
+    made = looped(adds_halves)
+    [loop] = heads.loops_of(made.__code__)
+    taken = []
+    with told(eager=True):
+        for _ in range(20):
+            alike([made(Counter(), 20_000)], [adds_halves(Counter(), 20_000)])
+            taken.append(sum(each["native_ns"] for each in loop.facts["versions"]))
+    assert len(set(taken)) > 10  # in most calls a program ran, and took its own time
+
+
 def test_a_faster_program_is_kept():
     add, made, loop = never_run()
     x = np.resize(X, 20_000)

@@ -153,14 +153,14 @@ std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
   if (is_closed) return nullptr;
   const auto is_known = [&](const Entered& each) { return each == entered; };
   if (std::ranges::any_of(refused, is_known)) return nullptr;
-  const auto change = std::ranges::find(changing, entered, &Changing::entered);
-  if (change != changing.end() && !std::has_single_bit(++change->seen)) return nullptr;
   for (const auto& version : versions)
     if (version->entered == entered && version->world->is_of(names.globals)) {
       if (version->world->is_current(variables, given_of)) return version;
       std::erase(versions, version);
       break;
     }
+  const auto change = std::ranges::find(changing, entered, &Changing::entered);
+  if (change != changing.end() && !std::has_single_bit(++change->seen)) return nullptr;
   if (versions.size() + refused.size() >= kMostVersions || changing.size() >= kMostChanges) {
     close(versions.empty() && !why_not.empty() ? why_not : "its variables have too many types");
     return nullptr;
@@ -180,6 +180,7 @@ std::shared_ptr<Version> LoopState::version_for(const Entered& entered,
     made->build = build_program(codegen::program_preamble() + made->printed.text,
                                 codegen::effort_for(made->program));
     versions.push_back(std::move(made));
+    if (change != changing.end()) changing.erase(change);
     return versions.back();
   } catch (const TypesChange&) {
     if (change == changing.end()) changing.push_back({entered});
