@@ -17,12 +17,7 @@ void merge(Kernel& k, Stmt& outer_loop) {
   const VarId outer = outer_loop.vars[0], inner = inner_loop.vars[0];
   Number& extent = k.vars[static_cast<std::size_t>(inner)].extent;
   const auto drop_outer = [&](Stmt& s) {
-    std::int64_t along_outer = 0, along_inner = 0;
-    for (const Term& t : s.access.terms) {
-      if (t.var == outer) along_outer += t.stride.value;
-      if (t.var == inner) along_inner += t.stride.value;
-    }
-    if (along_outer != extent.value * along_inner)
+    if (s.access.stride_along(outer).value != extent.value * s.access.stride_along(inner).value)
       throw InternalError("collapse: the loops do not advance as one");
     std::erase_if(s.access.terms, [&](const Term& t) { return t.var == outer; });
   };
