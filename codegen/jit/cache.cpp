@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "codegen/jit/folders.h"
@@ -81,10 +83,6 @@ std::string entry_of(std::string_view key, std::string_view payload) {
   trailer.checksum = hash128(payload);
   entry.append(reinterpret_cast<const char*>(&trailer), sizeof trailer);
   return entry;
-}
-
-bool before(const timespec& a, const timespec& b) {
-  return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
 }  // namespace
@@ -189,12 +187,12 @@ template <class Visit>
 void EntryStore::for_each_file(const Visit& visit) const {
   const int folder = descriptor();
   if (folder < 0) return;
-  for (const std::string& name : names_in(folder, kPrefix)) {
-    if (!is_entry(name) && !name.starts_with(kTemporary) && !name.starts_with(kFailed)) continue;
+  for_each_name(folder, kPrefix, [&](const std::string& name) {
+    if (!is_entry(name) && !name.starts_with(kTemporary) && !name.starts_with(kFailed)) return;
     struct stat info {};
     if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
       visit(name, info);
-  }
+  });
 }
 
 CacheContent EntryStore::content() const {
@@ -208,25 +206,32 @@ CacheContent EntryStore::content() const {
 }
 
 CacheContent EntryStore::clear() {
+  std::vector<std::pair<std::string, struct stat>> found;
+  for_each_file(
+      [&](const std::string& name, const struct stat& info) { found.emplace_back(name, info); });
   CacheContent removed;
-  for_each_file([&](const std::string& name, const struct stat& info) {
-    if (unlinkat(descriptor(), name.c_str(), 0) != 0) return;
+  for (const auto& [name, info] : found) {
+    if (unlinkat(descriptor(), name.c_str(), 0) != 0) continue;
     ++removed.files;
     removed.bytes += static_cast<std::uint64_t>(info.st_size);
     if (!is_ours_alone(info)) ++removed.foreign;
-  });
+  }
   return removed;
 }
 
 // Removes the least recently used entries, at most kAtOnce, until three quarters of the cap are
-// left; and temporary files that a killed process left behind.
+// left; and temporary files that a killed process left behind. There may be many thousands of
+// files: only those that may be removed are kept in memory.
 void EntryStore::trim() {
   struct Listed {
     std::string name;
     std::uint64_t bytes;
     timespec used;
   };
-  std::vector<Listed> entries;
+  const auto before = [](const Listed& a, const Listed& b) {
+    return std::tie(a.used.tv_sec, a.used.tv_nsec) < std::tie(b.used.tv_sec, b.used.tv_nsec);
+  };
+  std::vector<Listed> oldest;  // a heap: the last to be removed is in front
   std::uint64_t total = 0;
   const int folder = descriptor();
   const time_t stale = std::time(nullptr) - kStale;
@@ -235,13 +240,17 @@ void EntryStore::trim() {
       if (info.st_mtim.tv_sec < stale) unlinkat(folder, name.c_str(), 0);
       return;
     }
-    entries.push_back({name, static_cast<std::uint64_t>(info.st_size), info.st_mtim});
-    total += entries.back().bytes;
+    const auto bytes = static_cast<std::uint64_t>(info.st_size);
+    total += bytes;
+    oldest.push_back({name, bytes, info.st_mtim});
+    std::ranges::push_heap(oldest, before);
+    if (oldest.size() <= kAtOnce) return;
+    std::ranges::pop_heap(oldest, before);
+    oldest.pop_back();
   });
   if (total > max_bytes_) {
-    std::ranges::sort(entries, before, &Listed::used);
-    if (entries.size() > kAtOnce) entries.resize(kAtOnce);
-    for (const Listed& entry : entries) {
+    std::ranges::sort_heap(oldest, before);
+    for (const Listed& entry : oldest) {
       if (total <= max_bytes_ / 4 * 3) break;
       if (unlinkat(folder, entry.name.c_str(), 0) != 0) continue;
       total -= entry.bytes;

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 namespace ufuse::codegen {
 
@@ -65,17 +66,21 @@ bool write_file(const std::string& path, std::string_view text) {
   return false;
 }
 
+void for_each_name(int folder, std::string_view prefix,
+                   const std::function<void(const std::string&)>& visit) {
+  Fd own(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(own ? fdopendir(own.get()) : nullptr, closedir);
+  if (!list) return;
+  own.release();  // closedir closes it
+  while (const dirent* entry = readdir(list.get())) {
+    const std::string name = entry->d_name;
+    if (name.starts_with(prefix) && name != "." && name != "..") visit(name);
+  }
+}
+
 std::vector<std::string> names_in(int folder, std::string_view prefix) {
   std::vector<std::string> names;
-  Fd own(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  DIR* const list = own ? fdopendir(own.get()) : nullptr;
-  if (!list) return names;
-  own.release();  // closedir closes it
-  while (const dirent* entry = readdir(list)) {
-    const std::string_view name = entry->d_name;
-    if (name.starts_with(prefix) && name != "." && name != "..") names.emplace_back(name);
-  }
-  closedir(list);
+  for_each_name(folder, prefix, [&](const std::string& name) { names.push_back(name); });
   return names;
 }
 

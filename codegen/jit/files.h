@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,7 +45,11 @@ std::optional<std::string> read_beginning(const std::string& path, std::size_t m
 // False when it could not be written in full; the file is then removed.
 bool write_file(const std::string& path, std::string_view text);
 
-// The names in a folder that begin so, without "." and "..".
+// Visits the names in a folder that begin so, without "." and "..". They are read as they come:
+// where files are removed meanwhile, a file system may leave out others.
+void for_each_name(int folder, std::string_view prefix,
+                   const std::function<void(const std::string&)>& visit);
+// All of them at once.
 std::vector<std::string> names_in(int folder, std::string_view prefix = {});
 // A file, or a folder with all that is in it; links are removed, not followed.
 void remove_tree(int folder, const std::string& name);
