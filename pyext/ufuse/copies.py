@@ -89,9 +89,9 @@ class _Copies:
                 self._made[id(container)].update(
                     (key, self._leaf(item)) for key, item in container.items()
                 )
-            elif not is_a(container, tuple):
+            elif attributes := getattr(container, "__dict__", None):
                 vars(self._made[id(container)]).update(
-                    (name, self._leaf(item)) for name, item in vars(container).items()
+                    (name, self._leaf(item)) for name, item in attributes.items()
                 )
         return self._leaf(value)
 
@@ -136,8 +136,11 @@ def contents(value: Any, objects: bool = False) -> tuple[list[Any], list[Any]]:
         kind = type(value)
         if id(value) in found or id(value) in leaves:
             continue
-        if kind in (tuple, list) or (is_a(value, tuple) and hasattr(value, "_fields")):
+        if kind in (tuple, list):
             open_values.extend(value)
+        elif is_a(value, tuple) and hasattr(value, "_fields"):
+            open_values.extend(tuple.__iter__(value))
+            open_values.extend(getattr(value, "__dict__", {}).values())
         elif kind is dict:
             open_values.extend(value.values())
         elif objects and is_copied_object(value):

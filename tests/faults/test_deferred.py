@@ -156,6 +156,27 @@ assert said()[0]["origin"] == "compiled", said()
     )
 
 
+def test_the_compiler_has_no_file_of_the_program_open(slow):
+    place = slow(0)
+    begun = place.folder / "begun"
+    place.variables["UFUSE_CXX"] = place.script(f"{ANSWER} touch {begun}; sleep 20; exit 1")
+    place.program(
+        "import fcntl\n"
+        + BEGIN
+        + f"""
+locked = os.open("{place.folder}/locked", os.O_RDWR | os.O_CREAT)
+os.set_inheritable(locked, True)  # as the files are that a library in C opens
+fcntl.flock(locked, fcntl.LOCK_EX)
+same(ufuse.jit(lambda x: x * 3 + 1)(x), x * 3 + 1)
+while not os.path.exists("{begun}"):
+    assert time.perf_counter() - start < 60
+os.close(locked)
+locked = os.open("{place.folder}/locked", os.O_RDWR)
+fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+"""
+    )
+
+
 def test_the_next_process_finds_what_a_short_one_began(slow):
     place = slow(0.3)
     # It waits two seconds for a compiler at its end: too short on a machine that is busy enough.

@@ -90,6 +90,8 @@ class Outcome:
 def same(ours, theirs, where="result"):
     """Assert that two values are the same to the bit, but for which NaN it is."""
     assert type(ours) is type(theirs), f"{where}: {type(ours)} is not {type(theirs)}"
+    if isinstance(theirs, (tuple, list, dict)) and hasattr(theirs, "__dict__"):
+        same(vars(ours), vars(theirs), f"vars({where})")
     if isinstance(theirs, np.ndarray):
         assert ours.dtype == theirs.dtype, f"{where}: dtype {ours.dtype} is not {theirs.dtype}"
         assert ours.shape == theirs.shape, f"{where}: shape {ours.shape} is not {theirs.shape}"

@@ -2,6 +2,7 @@
 would be in plain NumPy, after the call and for anybody who looks in between?
 """
 
+import collections
 import copy
 import dataclasses
 import functools
@@ -597,3 +598,66 @@ def test_assigned_in_the_dictionary() -> None:
         return x * m.k, m.u
 
     compare_calls(f)
+
+
+class Marked(collections.namedtuple("Marked", "left right")):
+    """A named tuple that has attributes as well."""
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.sum = left + right
+
+
+Bare = collections.namedtuple("Bare", "left right")
+
+
+def reads_attribute(marked: Any, owner: Any) -> Any:
+    return marked.left * marked.sum + marked.right
+
+
+def writes_attribute(marked: Any, owner: Any) -> Any:
+    marked.more = marked.left + 1
+    return marked.right * 2
+
+
+def returns_marked(marked: Any, owner: Any) -> Any:
+    return Marked(marked.left * 2, marked.right + 1)
+
+
+def adds_attribute(marked: Any, owner: Any) -> Any:
+    made = Marked(marked.left * 2, marked.right + 1)
+    made.more = [made.left - 3]
+    return {"made": made}
+
+
+def returns_what_is_kept(marked: Any, owner: Any) -> Any:
+    owner.kept = Marked(marked.left * 2, marked.right + 1)
+    return owner.kept
+
+
+def returns_bare_that_is_kept(marked: Any, owner: Any) -> Any:
+    owner.kept = Bare(marked.left * 2, [marked.right + 1])
+    return owner.kept
+
+
+@pytest.mark.parametrize(
+    "f",
+    [reads_attribute, writes_attribute, returns_marked, adds_attribute, returns_what_is_kept]
+    + [returns_bare_that_is_kept],
+)
+def test_named_tuples_keep_their_attributes(f: Callable[..., Any]) -> None:
+    def outcome(function: Callable[..., Any]) -> Any:
+        marked = Marked(np.linspace(0, 1, 5), np.arange(5.0))
+        owner = types.SimpleNamespace(kept=None)
+        result = function(marked, owner)
+        inside = result["made"] if type(result) is dict else result
+        return (
+            result,
+            dict(getattr(inside, "__dict__", {})),
+            dict(vars(marked)),
+            owner.kept,
+            inside is owner.kept,
+        )
+
+    native = ufuse.jit(f)
+    for _ in range(3):
+        same(outcome(native), outcome(f))

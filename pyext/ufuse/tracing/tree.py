@@ -66,13 +66,10 @@ def _walked(walk: _Walk) -> Any:
     return value
 
 
-def _remade(sample: tuple[Any, ...], items: list[Any]) -> Any:
-    """A tuple or namedtuple like ``sample``; None for another subclass."""
-    if type(sample) is tuple:
-        return tuple(items)
-    if hasattr(type(sample), "_fields"):
-        return tuple.__new__(type(sample), items)
-    return None
+def _is_remade(kind: type) -> bool:
+    """Whether a tuple of this class is its items and nothing else: a namedtuple may have
+    attributes beside them, and other classes whatever they like."""
+    return kind is tuple or (hasattr(kind, "_fields") and kind.__dictoffset__ == 0)
 
 
 class Arguments:
@@ -108,12 +105,10 @@ class Arguments:
             items = yield from self._items(_values(value))
             if key in self._memo:
                 return self._memo[key]
-            if all(map(operator.is_, items, _values(value))):
-                made = value
+            if _is_remade(kind) and not all(map(operator.is_, items, _values(value))):
+                made = tuple.__new__(kind, items)
             else:
-                made = _remade(value, items)
-                if made is None:
-                    made = value
+                made = value
         elif kind is list:
             made = self._memo[key] = []
             made.extend((yield from self._items(value)))
@@ -158,8 +153,8 @@ class Results:
     """Replaces the lazy arrays in a nest of results.
 
     ``collect`` finds them; after they have been computed together, ``unwrap`` puts the real ones
-    in their places. Lists and dicts, which user code made, are filled in place, so that an object
-    that stands in two places stays one object.
+    in their places. Lists, dicts and objects of classes that are derived from tuple, which user
+    code made, are filled in place, so that an object that stands in two places stays one object.
     """
 
     def __init__(self, arguments: Arguments) -> None:
@@ -220,9 +215,15 @@ class Results:
                 items.append(item if type(item) in _PLAIN else (yield self._unwrapped(item)))
             if id(value) in self._done:
                 return self._done[id(value)]
-            if not all(map(operator.is_, items, _values(value))):
-                remade = _remade(value, items)
-                made = value if remade is None else remade
+            new = {
+                id(item): real
+                for item, real in zip(_values(value), items, strict=True)
+                if real is not item
+            }
+            if new and kind is tuple:
+                made = tuple(items)
+            elif new:  # which may have attributes, and may stand elsewhere as well
+                _core.replace_in_sequence(value, new)
         elif is_a(value, (list, deque, dict)):
             self._done[id(value)] = value
             base: Any = _base(value)
