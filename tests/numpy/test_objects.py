@@ -661,3 +661,59 @@ def test_named_tuples_keep_their_attributes(f: Callable[..., Any]) -> None:
     native = ufuse.jit(f)
     for _ in range(3):
         same(outcome(native), outcome(f))
+
+
+class Quantity:
+    """Whose methods Python and NumPy call themselves, and are particular about what they get."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array([self.value, 2.0]) * 2
+
+    def __float__(self) -> Any:
+        return np.sqrt(self.value)
+
+    def __index__(self) -> Any:
+        return np.add(1, 1)
+
+    def __bool__(self) -> Any:
+        return np.greater(self.value, 0)
+
+    def __lt__(self, other: Any) -> Any:
+        return np.sqrt(self.value) < other.value
+
+
+JittedQuantity: Any = type(
+    "Quantity",
+    (Quantity,),
+    {name: ufuse.jit(each) for name, each in vars(Quantity).items() if type(each) is type(same)},
+)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of numbers that are not quite Python's
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda q, x: np.array(q) + x,
+        lambda q, x: np.add(x, q),
+        lambda q, x: np.sqrt(x) * q,
+        lambda q, x: x + float(q),
+        lambda q, x: x[q:] * 2,
+        lambda q, x: (x + 1) if q else (x - 1),
+        lambda q, x: sorted([q, type(q)(1.0)])[0].value * x,
+    ],
+)
+def test_methods_that_python_and_numpy_call(f: Callable[..., Any]) -> None:
+    def outcome(function: Callable[..., Any], quantity: Any) -> Any:
+        try:
+            return function(quantity(4.0), np.array([1.0, 4.0]))
+        except TypeError as error:
+            return str(error)
+
+    native = ufuse.jit(f)
+    for _ in range(3):
+        expected = outcome(f, Quantity)
+        same(outcome(native, Quantity), expected)
+        same(outcome(native, JittedQuantity), expected)

@@ -4,6 +4,12 @@
 
 #include <structmember.h>
 
+#include <algorithm>
+#include <array>
+
+#include "pyext/bind/lazy/lazy_array.h"
+#include "pyext/bind/numpy/native_call.h"
+
 namespace ufuse::pyext {
 namespace {
 
@@ -66,6 +72,18 @@ PyObject* call_answering(PyObject* function, PyObject* const* args, std::size_t 
   return PyObject_Call(asked().ptr(), py::object(both[0]).ptr(), py::object(both[1]).ptr());
 }
 
+// Whether a function is a method that Python or NumPy call themselves, which accept only objects of
+// a certain class as its result.
+bool is_asked_for_class(PyObject* self) {
+  static constexpr std::array<const char*, 8> kNames = {"__array__", "__bool__", "__complex__",
+                                                        "__float__", "__hash__", "__index__",
+                                                        "__int__",   "__len__"};
+  const py::object name = steal(PyObject_GetAttrString(self, "__name__"));
+  return PyUnicode_Check(name.ptr()) && std::ranges::any_of(kNames, [&](const char* each) {
+           return PyUnicode_CompareWithASCIIString(name.ptr(), each) == 0;
+         });
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
   PyObject* const runs = jitted_of(self)->at_once;
   PyObject* result;
@@ -75,6 +93,12 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     Py_DECREF(runs);
   } else {
     result = guard([&] { return call_answering(self, args, flags, keywords); });
+  }
+  if (result != nullptr && is_lazy(result)) {
+    const py::object lazy = steal(result);
+    result = guard([&] {
+      return is_asked_for_class(self) ? unwrap(lazy.ptr()).release().ptr() : Py_NewRef(lazy.ptr());
+    });
   }
   if (result != nullptr) return result;
   return guard([]() -> PyObject* {
