@@ -73,8 +73,8 @@ void for_each_name(int folder, std::string_view prefix,
   if (!list) return;
   own.release();  // closedir closes it
   while (const dirent* entry = readdir(list.get())) {
-    const std::string name = entry->d_name;
-    if (name.starts_with(prefix) && name != "." && name != "..") visit(name);
+    const std::string_view name = entry->d_name;
+    if (name.starts_with(prefix) && name != "." && name != "..") visit(std::string(name));
   }
 }
 

@@ -82,9 +82,11 @@ int spawn(const Argv& argv, const std::vector<std::string>& environment, int in,
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, err, 2);
   if (report >= 0) posix_spawn_file_actions_adddup2(&actions, report, 3);
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 34)
   // What the program has open is its own: a file would stay locked as long as a compiler has it.
   posix_spawn_file_actions_addclosefrom_np(&actions, report >= 0 ? 4 : 3);
+#endif
 #endif
   // A group of its own: Ctrl-C in the terminal is for the user's program, and a kill reaches
   // grandchildren too.

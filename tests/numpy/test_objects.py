@@ -641,8 +641,14 @@ def returns_bare_that_is_kept(marked: Any, owner: Any) -> Any:
 
 @pytest.mark.parametrize(
     "f",
-    [reads_attribute, writes_attribute, returns_marked, adds_attribute, returns_what_is_kept]
-    + [returns_bare_that_is_kept],
+    [
+        reads_attribute,
+        writes_attribute,
+        returns_marked,
+        adds_attribute,
+        returns_what_is_kept,
+        returns_bare_that_is_kept,
+    ],
 )
 def test_named_tuples_keep_their_attributes(f: Callable[..., Any]) -> None:
     def outcome(function: Callable[..., Any]) -> Any:
@@ -688,7 +694,11 @@ class Quantity:
 JittedQuantity: Any = type(
     "Quantity",
     (Quantity,),
-    {name: ufuse.jit(each) for name, each in vars(Quantity).items() if type(each) is type(same)},
+    {
+        name: ufuse.jit(each)
+        for name, each in vars(Quantity).items()
+        if type(each) is types.FunctionType
+    },
 )
 
 

@@ -78,10 +78,11 @@ bool is_asked_for_class(PyObject* self) {
   static constexpr std::array<const char*, 8> kNames = {"__array__", "__bool__", "__complex__",
                                                         "__float__", "__hash__", "__index__",
                                                         "__int__",   "__len__"};
-  const py::object name = steal(PyObject_GetAttrString(self, "__name__"));
-  return PyUnicode_Check(name.ptr()) && std::ranges::any_of(kNames, [&](const char* each) {
-           return PyUnicode_CompareWithASCIIString(name.ptr(), each) == 0;
-         });
+  const py::object function = function_of_jitted(self);
+  if (!function) return false;
+  PyObject* name = reinterpret_cast<PyFunctionObject*>(function.ptr())->func_name;
+  return std::ranges::any_of(
+      kNames, [&](const char* each) { return PyUnicode_CompareWithASCIIString(name, each) == 0; });
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
@@ -94,11 +95,9 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
   } else {
     result = guard([&] { return call_answering(self, args, flags, keywords); });
   }
-  if (result != nullptr && is_lazy(result)) {
+  if (result != nullptr && is_lazy(result) && is_asked_for_class(self)) {
     const py::object lazy = steal(result);
-    result = guard([&] {
-      return is_asked_for_class(self) ? unwrap(lazy.ptr()).release().ptr() : Py_NewRef(lazy.ptr());
-    });
+    result = guard([&] { return unwrap(lazy.ptr()).release().ptr(); });
   }
   if (result != nullptr) return result;
   return guard([]() -> PyObject* {

@@ -215,15 +215,12 @@ class Results:
                 items.append(item if type(item) in _PLAIN else (yield self._unwrapped(item)))
             if id(value) in self._done:
                 return self._done[id(value)]
-            new = {
-                id(item): real
-                for item, real in zip(_values(value), items, strict=True)
-                if real is not item
-            }
-            if new and kind is tuple:
+            if kind is tuple and not all(map(operator.is_, items, value)):
                 made = tuple(items)
-            elif new:  # which may have attributes, and may stand elsewhere as well
-                _core.replace_in_sequence(value, new)
+            elif kind is not tuple:  # it may have attributes, and may stand elsewhere as well
+                _core.replace_in_sequence(
+                    value, dict(zip(map(id, _values(value)), items, strict=True))
+                )
         elif is_a(value, (list, deque, dict)):
             self._done[id(value)] = value
             base: Any = _base(value)
