@@ -1,12 +1,16 @@
 // posix_spawn, pipes and deadlines. Each program has a process group of its own, so that a kill
 // reaches what it started. How they ended is known or not: it is never guessed.
+//
+// A pipeline has a thread of its own, and that thread a table of open files of its own, so that no
+// program is given what this process has open, not even until it runs.
 #include "codegen/jit/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +18,12 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <future>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -82,12 +89,6 @@ int spawn(const Argv& argv, const std::vector<std::string>& environment, int in,
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, err, 2);
   if (report >= 0) posix_spawn_file_actions_adddup2(&actions, report, 3);
-#ifdef __GLIBC_PREREQ
-#if __GLIBC_PREREQ(2, 34)
-  // What the program has open is its own: a file would stay locked as long as a compiler has it.
-  posix_spawn_file_actions_addclosefrom_np(&actions, report >= 0 ? 4 : 3);
-#endif
-#endif
   // A group of its own: Ctrl-C in the terminal is for the user's program, and a kill reaches
   // grandchildren too.
   sigset_t none, all;
@@ -114,13 +115,13 @@ int milliseconds_left(Clock::time_point deadline) {
 
 // Waits until something can be read; Ok then.
 Finished::Kind wait_to_read(int fd, Clock::time_point deadline, const Cancel* cancel) {
+  constexpr int kLook = 10;  // ms between looks at `cancel`
   for (;;) {
-    pollfd fds[2] = {{fd, POLLIN, 0}, {cancel ? cancel->fd() : -1, POLLIN, 0}};
-    // In slices, because a Cancel may have no descriptor.
-    const int ready = poll(fds, 2, std::min(milliseconds_left(deadline), 100));
+    pollfd awaited = {fd, POLLIN, 0};
+    const int ready = poll(&awaited, 1, std::min(milliseconds_left(deadline), kLook));
     if (ready < 0 && errno != EINTR) return Finished::Failed;
     if (cancel && cancel->pulled()) return Finished::Cancelled;
-    if (ready > 0 && fds[0].revents) return Finished::Ok;
+    if (ready > 0) return Finished::Ok;
     if (milliseconds_left(deadline) == 0) return Finished::TimedOut;
   }
 }
@@ -187,15 +188,6 @@ bool is_program(const std::string& path) {
 }
 
 }  // namespace
-
-Cancel::Cancel() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-Cancel::~Cancel() {
-  if (fd_ >= 0) close(fd_);
-}
-void Cancel::pull() {
-  pulled_.store(true);
-  if (fd_ >= 0) eventfd_write(fd_, 1);
-}
 
 Environment Environment::now() {
   Environment result;
@@ -307,10 +299,21 @@ class Pipeline {
   bool killed_ = false;
 };
 
-}  // namespace
+// From now on this thread has open files of its own: the standard streams and no other. Else a file
+// that the process has closed would stay open, and locked, as long as a child has it.
+void leave_the_files() {
+  constexpr unsigned kFirst = 3, kUnshare = 1u << 1;  // CLOSE_RANGE_UNSHARE
+  if (syscall(SYS_close_range, kFirst, ~0u, kUnshare) == 0) return;
+  // Before Linux 5.9: all are copied, so that they are open for a moment longer.
+  if (unshare(CLONE_FILES) != 0) return;
+  const Fd list(open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const std::string& each : names_in(list.get()))
+    if (const int fd = std::atoi(each.c_str()); fd >= 3 && fd != list.get()) close(fd);
+}
 
-Finished run_pipeline(const std::vector<Argv>& programs, const Environment& environment,
-                      milliseconds timeout, const Cancel* cancel, const std::string& temporary) {
+Finished run_here(const std::vector<Argv>& programs, const Environment& environment,
+                  milliseconds timeout, const Cancel* cancel, const std::string& temporary) {
+  leave_the_files();
   const Clock::time_point deadline = Clock::now() + timeout;
   const std::vector<std::string> given = child_environment(environment, temporary);
   if (!children_are_ignored()) {
@@ -322,6 +325,19 @@ Finished run_pipeline(const std::vector<Argv>& programs, const Environment& envi
     if (find_program(argv[0], environment).empty())
       return {Finished::NotStarted, 0, argv[0] + ": " + std::strerror(ENOENT)};
   return Pipeline(deadline, cancel, true).run(programs, given);
+}
+
+}  // namespace
+
+Finished run_pipeline(const std::vector<Argv>& programs, const Environment& environment,
+                      milliseconds timeout, const Cancel* cancel, const std::string& temporary) {
+  try {
+    return std::async(std::launch::async, run_here, std::cref(programs), std::cref(environment),
+                      timeout, cancel, std::cref(temporary))
+        .get();
+  } catch (const std::system_error& error) {
+    return {Finished::NotStarted, 0, error.what()};  // no thread can be had
+  }
 }
 
 std::string find_program(const std::string& name, const Environment& environment,

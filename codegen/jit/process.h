@@ -1,7 +1,8 @@
 // How is a compiler run?
 //
 // A pipeline of programs: stdin is empty, what they print is collected, and they are killed at a
-// deadline, when they print without end or when the Jit dies. No word of theirs passes a shell.
+// deadline, when they print without end or when the Jit dies. No word of theirs passes a shell, and
+// nothing that this process has open is theirs but what the standard streams are.
 // Used by toolchain.cpp. It does not know what the programs do.
 #pragma once
 
@@ -19,16 +20,10 @@ using Argv = std::vector<std::string>;
 // A switch that many runs can watch. Once pulled it stays so.
 class Cancel {
  public:
-  Cancel();
-  ~Cancel();
-  Cancel(const Cancel&) = delete;
-  Cancel& operator=(const Cancel&) = delete;
-  void pull();
+  void pull() { pulled_.store(true); }
   bool pulled() const { return pulled_.load(); }
-  int fd() const { return fd_; }  // readable when pulled; -1 when the system gave none
 
  private:
-  int fd_;
   std::atomic<bool> pulled_{false};
 };
 
