@@ -127,6 +127,27 @@ class Function(Jitted, Generic[P, R]):
     checkers ``Function[[A, B], R]`` takes an ``A`` and a ``B`` and returns an ``R``.
     """
 
+    # ``__dict__`` has what the original and users have set: ``functools.wraps`` copies all of it.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_args",
+        "_dispatcher",
+        "_function",
+        "_is_joined",
+        "_is_verified",
+        "_keywords",
+        "_options",
+        "_parameters",
+        "_plan",
+        "_renewals",
+        "_texts",
+        "_trace",
+        "_untraced",
+        "_verifier",
+        "_ways",
+    )
+
     def __init__(self, function: Callable[P, R], options: Options) -> None:
         if not callable(function):
             raise TypeError(f"ufuse.jit needs a callable, not {type(function).__name__!r}")
@@ -150,6 +171,7 @@ class Function(Jitted, Generic[P, R]):
         self.__wrapped__: Callable[P, R] = function
         self._options = options
         self._verifier: Any = None  # of calls that are or were compared with plain NumPy
+        self._is_verified = False  # calls are compared now
         self._plan: tuple[Any, Plan] | None = None
         # Where plain NumPy answers all calls, for a reason: the function, and what that rests on.
         self._untraced: _core.Untraced | None = None
@@ -165,6 +187,8 @@ class Function(Jitted, Generic[P, R]):
         # What a call with the same arguments calls, for loops that take its text in.
         self._plain = None if self._is_joined else self._function
         self._texts: list[Any] = []  # source that came along from another process
+        # By each name that it has had: the ways on which picklers find it.
+        self._ways: dict[tuple[str, str], pickling.Way] = {}
         # What a dispatcher calls where it has no recording.
         self._trace = functools.partial(_core.call_late, self.way)
         if is_a(self._function, types.FunctionType):
@@ -291,7 +315,7 @@ class Function(Jitted, Generic[P, R]):
             )
         self._parameters = numbers
         self._dispatcher, self._untraced = dispatcher, untraced
-        asks = self._is_joined or self._options.strict or "answering" in self.__dict__
+        asks = self._is_joined or self._options.strict or self._is_verified
         self._at_once = None if asks else dispatcher or untraced
         self._plan = (made, plan)
         return plan
@@ -326,7 +350,7 @@ class Function(Jitted, Generic[P, R]):
         """Gives the plain function; None where it may not answer calls, for its bits differ."""
         options = self._options
         exact = options.numerics == "exact" and not options.debug and not options.strict
-        if not exact or "answering" in self.__dict__:
+        if not exact or self._is_verified:
             return None
         return functools.partial(loops.plain, self._function)
 
@@ -335,12 +359,13 @@ class Function(Jitted, Generic[P, R]):
         from .tools import verify
 
         self._verifier = verify.Verifier(self, calls, tell or verify.complain())
-        self.__dict__["answering"] = self._verifier.answering
+        self._is_verified = True
         self._forget_plan()
 
     def _end_verification(self) -> None:
         """Compare no more calls: from now on they are answered as if nobody had asked for it."""
-        if self.__dict__.pop("answering", None) is not None:
+        if self._is_verified:
+            self._is_verified = False
             self._forget_plan()
 
     def _forget_plan(self) -> None:
@@ -376,6 +401,12 @@ class Function(Jitted, Generic[P, R]):
 
     def answering(self) -> Callable[..., Any]:
         """What answers a call that is made now."""
+        answer: Callable[..., Any]
+        answer = self._verifier.answering() if self._is_verified else self.unverified()
+        return answer
+
+    def unverified(self) -> Callable[..., Any]:
+        """What answers a call that is made now and is not compared with plain NumPy."""
         if watchers and not _is_ending() and not _core.session_active():
             return self._function if stances.now == "plain" else self._watched
         if self._plan is None:
@@ -556,5 +587,5 @@ class Function(Jitted, Generic[P, R]):
 @functools.cache
 def _own_names() -> frozenset[str]:
     """The attributes of a jitted function that are neither the original's nor the user's."""
-    names = {*vars(Function(len, Options())), *dir(Function), *_OF_CODE, pickling.WAYS}
+    names = {*dir(Function), *_OF_CODE, "__wrapped__"}
     return frozenset(names - set(_OF_ORIGINAL))

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _MISSING = object()
 # The attribute of a jitted function under which its door is found.
 PATH = "__ufuse_way__"
-# The attribute that keeps the ways to a jitted function, one for each name that it has had.
-WAYS = "_ways"
 # The jitted functions behind doors that came from other processes.
 _behind: weakref.WeakKeyDictionary[types.FunctionType, weakref.ref[Function]] = (
     weakref.WeakKeyDictionary()
@@ -52,9 +50,7 @@ class Way:
 
 def way_to(function: Function) -> Way:
     """The one ``Way`` of the function under its present name."""
-    ways = vars(function).setdefault(WAYS, {})
-    made: Way = ways.setdefault(_names(function), Way(function))
-    return made
+    return function._ways.setdefault(_names(function), Way(function))
 
 
 class Contents:
@@ -119,7 +115,7 @@ def _behind_door(door: types.FunctionType) -> Function:
 
         made = Jitted.__new__(Function if contents is None else contents[0])
         _behind[door] = weakref.ref(made)
-    if contents is not None and not vars(made):
+    if contents is not None and not hasattr(made, "_options"):
         made.__class__ = contents[0]
         made.__setstate__(contents[1])
     return made

@@ -662,6 +662,26 @@ def test_names_that_are_shown():
     assert all(hasattr(ufuse, name) for name in dir(ufuse))
 
 
+@pytest.mark.parametrize("options", [{}, {"verify": 1}])
+def test_what_wraps_it_is_given_what_a_plain_function_gives(options):
+    """An object may have attributes of any other names, and is pickled with what it holds."""
+
+    class Wrapper:
+        def __init__(self, function):
+            self._function = self._options = "its own"
+            functools.update_wrapper(self, function)
+
+    f = ufuse.jit(plain_sum, **options)
+    f.of_users = 1
+    f(X)
+    given = vars(Wrapper(f))
+    assert given.pop("of_users") == 1
+    assert given.keys() - {"__type_params__"} == vars(Wrapper(plain_sum)).keys() - {
+        "__type_params__"
+    }
+    assert given["_function"] == given["_options"] == "its own"
+
+
 def test_fast_numerics_contract_and_only_where_asked():
     def madd(x, y, z):
         return x * y + z
