@@ -501,3 +501,61 @@ def test_numbers_given_and_kept() -> None:
         seen = flat((jitted(ours, ours.u, k), ours), {})
         assert seen == flat((f(plain, plain.u, k), plain), {})
     assert jitted._dispatcher.counts[0] > 3
+
+
+def keeps(model: Any, given: Any) -> Any:
+    model.t = given
+
+
+def keeps_part(model: Any, given: Any) -> Any:
+    model.t = [given[-1]]
+    return model.t
+
+
+def returns_what_is_kept(model: Any, given: Any) -> Any:
+    model.t, model.name = given, [given, 2.0]
+    return model.u * 2, model.t, {"kept": model.name}
+
+
+@pytest.mark.parametrize("f", [keeps, keeps_part, returns_what_is_kept, lambda m, given: given])
+@pytest.mark.parametrize(
+    "given",
+    [
+        (1.0, 2.0),
+        [1.0, 2.0],
+        (1, ("a", 2.0)),
+        ([3, 4], {"a": 1.0}),
+        (np.arange(3.0), (5.0, 6.0)),
+        [[np.arange(3.0), 1], [7, 8]],
+    ],
+    ids=str,
+)
+def test_the_callers_containers_stay_the_objects_that_they_are(
+    f: Callable[..., Any], given: Any
+) -> None:
+    native = ufuse.jit(f)
+    for _ in range(4):
+        ours, plain = Model(), Model()
+        same(
+            flat((given, native(ours, given), ours), {}), flat((given, f(plain, given), plain), {})
+        )
+
+
+HELD = (1.0, ("a", 2))
+
+
+def test_tuples_that_names_stand_for_stay_the_objects_that_they_are() -> None:
+    in_a_variable = (3, "c")
+
+    def f(model: Any, default: Any = (4.0, None)) -> Any:
+        model.t, model.name = HELD, default
+        return in_a_variable, model.u * 2
+
+    native = ufuse.jit(f)
+    for _ in range(4):
+        model = Model()
+        result = native(model)
+        assert model.t is HELD
+        assert model.name is f.__defaults__[0]
+        assert result[0] is in_a_variable
+    assert native._dispatcher.counts[0] > 1

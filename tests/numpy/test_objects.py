@@ -702,6 +702,22 @@ JittedQuantity: Any = type(
 )
 
 
+def as_array(quantity: Quantity, dtype: Any = None, copy: Any = None) -> Any:
+    return np.array([quantity.value, 2.0]) * 2
+
+
+def root(quantity: Quantity) -> Any:
+    return np.sqrt(quantity.value)
+
+
+# Its functions have other names than its methods.
+RenamedQuantity: Any = type(
+    "Quantity",
+    (JittedQuantity,),
+    {"__array__": ufuse.jit(as_array), "__float__": ufuse.jit(root)},
+)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of numbers that are not quite Python's
 @pytest.mark.parametrize(
     "f",
@@ -727,3 +743,4 @@ def test_methods_that_python_and_numpy_call(f: Callable[..., Any]) -> None:
         expected = outcome(f, Quantity)
         same(outcome(native, Quantity), expected)
         same(outcome(native, JittedQuantity), expected)
+        same(outcome(native, RenamedQuantity), expected)

@@ -67,6 +67,11 @@ bool same_items(PyObject* now, PyObject* before, auto is_expected) {
   return known == PyDict_GET_SIZE(before);
 }
 
+int place_in(const std::unordered_map<PyObject*, int>& places, PyObject* object) {
+  const auto found = places.find(object);
+  return found == places.end() ? -1 : found->second;
+}
+
 }  // namespace
 
 ObjectSchema* ObjectSchemas::row_of(PyObject* object) {
@@ -121,6 +126,8 @@ void ObjectWatch::begin(ObjectSchemas& schemas, std::span<PyObject* const> objec
     copies_.emplace_back(std::move(names), std::move(copy));
   }
   for (PyObject* each : containers) {
+    container_index_.emplace(each, static_cast<int>(containers_.size()));
+    containers_.push_back(borrow(each));
     if (PyTuple_CheckExact(each)) continue;
     py::object copy = PyDict_CheckExact(each)
                           ? steal(PyDict_Copy(each))
@@ -132,17 +139,20 @@ void ObjectWatch::begin(ObjectSchemas& schemas, std::span<PyObject* const> objec
 void ObjectWatch::end() {
   schemas_ = nullptr;
   index_.clear();
+  container_index_.clear();
   assigned_.clear();
   numbers_.clear();
   known_functions_.clear();
   // Their destructors may run Python code.
   const auto objects = std::exchange(objects_, {});
+  const auto containers = std::exchange(containers_, {});
   const auto copies = std::exchange(copies_, {});
 }
 
-int ObjectWatch::index_of(PyObject* object) const {
-  const auto found = index_.find(object);
-  return found == index_.end() ? -1 : found->second;
+int ObjectWatch::index_of(PyObject* object) const { return place_in(index_, object); }
+
+int ObjectWatch::container_at(PyObject* container) const {
+  return place_in(container_index_, container);
 }
 
 bool ObjectWatch::may_read(PyObject* object, PyObject* name) {

@@ -47,7 +47,7 @@ py::object attributes_of(PyObject* object);
 // What a call that is being recorded does with the objects in its signature.
 class ObjectWatch {
  public:
-  // `containers`: lists and dicts that the signature has looked into.
+  // `containers`: tuples, lists and dicts that the signature has looked into.
   void begin(ObjectSchemas& schemas, std::span<PyObject* const> objects,
              std::span<PyObject* const> containers);
   // At the end of the call: forgets everything but what was assigned and called.
@@ -65,8 +65,9 @@ class ObjectWatch {
   int number_at(PyObject* object, PyObject* name) const;
   void set_number(PyObject* object, PyObject* name, int number);
 
-  // The place of an object among those of the signature; below 0 for any other.
+  // The place of an object, or of a container, among those of the signature; below 0 for any other.
   int index_of(PyObject* object) const;
+  int container_at(PyObject* container) const;
 
   struct Store {
     int object;
@@ -98,6 +99,8 @@ class ObjectWatch {
   ObjectSchemas* schemas_ = nullptr;
   std::vector<py::object> objects_;
   std::unordered_map<PyObject*, int> index_;
+  std::vector<py::object> containers_;
+  std::unordered_map<PyObject*, int> container_index_;
   std::vector<std::pair<py::object, py::object>> copies_;  // a dict or list, and what was in it
   std::set<std::pair<PyObject*, PyObject*>> assigned_;
   std::vector<Store> stores_;

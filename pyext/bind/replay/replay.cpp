@@ -271,7 +271,7 @@ Replay::End Replay::follow(Recording& recording, const std::vector<py::object>& 
   results.reserve(plan.results.size());
   for (const tracer::PlanResult& result : plan.results)
     results.push_back(result_of(result, recording));
-  result_ = build(recording.results_, results, signature_.owners, numbers);
+  result_ = build(recording.results_, results, signature_, numbers);
   if (recording.stores_.empty()) return End::Done;
   assign(recording.stores_, result_);
   result_ = borrow(PyTuple_GET_ITEM(result_.ptr(), 0));

@@ -1,6 +1,8 @@
 // See result_tree.h.
 #include "pyext/bind/replay/result_tree.h"
 
+#include <algorithm>
+#include <span>
 #include <unordered_set>
 
 #include "pyext/bind/lazy/lazy_array.h"
@@ -9,16 +11,22 @@
 namespace ufuse::pyext {
 namespace {
 
-// Whether an object is the same in each call, and cannot be changed.
-bool is_constant(PyObject* object) {
-  return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
-         PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
-         PyUnicode_CheckExact(object) ||
-         (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0);
-}
-
 // Deeper results are traced each time.
 constexpr int kMaxDepth = 64;
+
+// Whether an object is the same in each call, and cannot be changed. A tuple of such objects may be
+// the value of a global name or a default, and is that same object then. Where Python would make it
+// anew in each call, nobody can rely on that: it may be one that is there already.
+bool is_constant(PyObject* object, int depth = 0) {
+  if (PyTuple_CheckExact(object) && depth < kMaxDepth) {
+    const std::span items(&PyTuple_GET_ITEM(object, 0),
+                          static_cast<std::size_t>(PyTuple_GET_SIZE(object)));
+    return std::ranges::all_of(items, [&](PyObject* each) { return is_constant(each, depth + 1); });
+  }
+  return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
+         PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
+         PyUnicode_CheckExact(object);
+}
 
 class TreeReader {
  public:
@@ -37,6 +45,11 @@ class TreeReader {
         tree.at = static_cast<int>(i);
         return tree;
       }
+    if (const int at = objects_.container_at(object); at >= 0) {
+      tree.kind = ResultTree::Kind::Container;
+      tree.at = at;
+      return tree;
+    }
     if (is_constant(object)) {
       tree.constant = borrow(object);
       return tree;
@@ -51,7 +64,7 @@ class TreeReader {
       tree.at = as_number(object)->number;
       return tree;
     }
-    // Not built: lists of the caller's own, and containers that stand in two places or in
+    // Not built: what stands for the caller's own, and containers that stand in two places or in
     // themselves.
     if (depth == kMaxDepth || !met_.insert(object).second) return std::nullopt;
     py::object items;
@@ -92,12 +105,14 @@ std::optional<ResultTree> result_tree_of(PyObject* object, const py::list& resul
 }
 
 py::object build(const ResultTree& tree, const std::vector<py::object>& results,
-                 const std::vector<PyObject*>& objects, const std::vector<py::object>& numbers) {
+                 const Signature& signature, const std::vector<py::object>& numbers) {
   switch (tree.kind) {
     case ResultTree::Kind::Result:
       return results[static_cast<std::size_t>(tree.at)];
     case ResultTree::Kind::Object:
-      return borrow(objects[static_cast<std::size_t>(tree.at)]);
+      return borrow(signature.owners[static_cast<std::size_t>(tree.at)]);
+    case ResultTree::Kind::Container:
+      return borrow(signature.containers()[static_cast<std::size_t>(tree.at)]);
     case ResultTree::Kind::Number:
       return numbers[static_cast<std::size_t>(tree.at)];
     case ResultTree::Kind::Constant:
@@ -109,7 +124,7 @@ py::object build(const ResultTree& tree, const std::vector<py::object>& results,
       py::object made = steal(is_list ? PyList_New(size) : PyTuple_New(size));
       for (Py_ssize_t i = 0; i < size; ++i) {
         const ResultTree& inner = tree.items[static_cast<std::size_t>(i)];
-        PyObject* item = build(inner, results, objects, numbers).release().ptr();
+        PyObject* item = build(inner, results, signature, numbers).release().ptr();
         is_list ? PyList_SET_ITEM(made.ptr(), i, item) : PyTuple_SET_ITEM(made.ptr(), i, item);
       }
       return made;
@@ -118,7 +133,7 @@ py::object build(const ResultTree& tree, const std::vector<py::object>& results,
       py::dict made;
       std::size_t i = 0;
       for (py::handle key : tree.constant)
-        made[key] = build(tree.items[i++], results, objects, numbers);
+        made[key] = build(tree.items[i++], results, signature, numbers);
       return made;
     }
   }

@@ -4,9 +4,6 @@
 
 #include <structmember.h>
 
-#include <algorithm>
-#include <array>
-
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/numpy/native_call.h"
 
@@ -73,16 +70,21 @@ PyObject* call_answering(PyObject* function, PyObject* const* args, std::size_t 
 }
 
 // Whether a function is a method that Python or NumPy call themselves, which accept only objects of
-// a certain class as its result.
-bool is_asked_for_class(PyObject* self) {
-  static constexpr std::array<const char*, 8> kNames = {"__array__", "__bool__", "__complex__",
-                                                        "__float__", "__hash__", "__index__",
-                                                        "__int__",   "__len__"};
+// a certain class as its result: by its own name, or by that which the class of the first argument
+// has for it.
+bool is_asked_for_class(PyObject* self, PyObject* const* args, std::size_t flags) {
+  static const py::object& names =
+      *new py::object(py::make_tuple("__array__", "__bool__", "__complex__", "__float__",
+                                     "__hash__", "__index__", "__int__", "__len__"));
   const py::object function = function_of_jitted(self);
-  if (!function) return false;
-  PyObject* name = reinterpret_cast<PyFunctionObject*>(function.ptr())->func_name;
-  return std::ranges::any_of(
-      kNames, [&](const char* each) { return PyUnicode_CompareWithASCIIString(name, each) == 0; });
+  PyObject* own =
+      function ? reinterpret_cast<PyFunctionObject*>(function.ptr())->func_name : nullptr;
+  PyTypeObject* of = PyVectorcall_NARGS(flags) > 0 ? Py_TYPE(args[0]) : nullptr;
+  for (const py::handle name : names) {
+    if (own != nullptr && PyUnicode_Compare(own, name.ptr()) == 0) return true;
+    if (of != nullptr && _PyType_Lookup(of, name.ptr()) == self) return true;
+  }
+  return false;
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
@@ -95,7 +97,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
   } else {
     result = guard([&] { return call_answering(self, args, flags, keywords); });
   }
-  if (result != nullptr && is_lazy(result) && is_asked_for_class(self)) {
+  if (result != nullptr && is_lazy(result) && is_asked_for_class(self, args, flags)) {
     const py::object lazy = steal(result);
     result = guard([&] { return unwrap(lazy.ptr()).release().ptr(); });
   }
