@@ -519,23 +519,23 @@ def returns_what_is_kept(model: Any, given: Any) -> Any:
 
 @pytest.mark.parametrize("f", [keeps, keeps_part, returns_what_is_kept, lambda m, given: given])
 @pytest.mark.parametrize(
-    "given",
+    "make",
     [
-        (1.0, 2.0),
-        [1.0, 2.0],
-        (1, ("a", 2.0)),
-        ([3, 4], {"a": 1.0}),
-        (np.arange(3.0), (5.0, 6.0)),
-        [[np.arange(3.0), 1], [7, 8]],
+        lambda: tuple([1.0, 2.0]),
+        lambda: [1.0, 2.0],
+        lambda: tuple([1, tuple(["a", 2.0])]),
+        lambda: ([3, 4], {"a": 1.0}),
+        lambda: (np.arange(3.0), tuple([5.0, 6.0])),
+        lambda: [[np.arange(3.0), 1], [7, 8]],
     ],
-    ids=str,
+    ids=lambda make: repr(make()),
 )
 def test_the_callers_containers_stay_the_objects_that_they_are(
-    f: Callable[..., Any], given: Any
+    f: Callable[..., Any], make: Callable[[], Any]
 ) -> None:
     native = ufuse.jit(f)
     for _ in range(4):
-        ours, plain = Model(), Model()
+        ours, plain, given = Model(), Model(), make()
         same(
             flat((given, native(ours, given), ours), {}), flat((given, f(plain, given), plain), {})
         )

@@ -744,3 +744,41 @@ def test_methods_that_python_and_numpy_call(f: Callable[..., Any]) -> None:
         same(outcome(native, Quantity), expected)
         same(outcome(native, JittedQuantity), expected)
         same(outcome(native, RenamedQuantity), expected)
+
+
+Pair = collections.namedtuple("Pair", ["first", "second"])
+
+
+def sets_attribute(owner: Any, given: Any) -> None:
+    setattr(owner, "kept", Pair(1, given))  # noqa: B010 - a call of C is what is tested
+
+
+def sets_item(owner: Any, given: Any) -> Any:
+    owner.table["pair"] = Pair(given[1] * 2, given)
+    return owner.table["pair"].second
+
+
+def appends(owner: Any, given: Any) -> None:
+    owner.items.append([Pair(given, [given])])
+
+
+@pytest.mark.parametrize("f", [sets_attribute, sets_item, appends])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [3.0, np.arange(2.0)],
+        lambda: (3.0, np.arange(2.0)),
+        lambda: {0: 3.0, 1: np.arange(2.0)},
+    ],
+)
+def test_named_tuples_hold_the_callers_containers(
+    f: Callable[..., Any], make: Callable[[], Any]
+) -> None:
+    native = ufuse.jit(f)
+    for _ in range(3):
+        given = make()
+        owners = [types.SimpleNamespace(table={}, items=[], kept=None) for _ in range(2)]
+        same(
+            flat((given, native(owners[0], given), vars(owners[0])), {}),
+            flat((given, f(owners[1], given), vars(owners[1])), {}),
+        )

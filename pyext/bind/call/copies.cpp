@@ -86,6 +86,12 @@ PyObject* Copies::copy_of(PyObject* object) const {
   return found == by_original_.end() ? object : rows_[found->second].copy.ptr();
 }
 
+py::dict Copies::originals() const {
+  py::dict found;
+  for (const Row& row : rows_) found[steal(PyLong_FromVoidPtr(row.copy.ptr()))] = row.original;
+  return found;
+}
+
 py::object Copies::real(PyObject* object) const {
   return is_lazy(object) ? real_of(object) : borrow(original_of(object));
 }

@@ -21,6 +21,8 @@ class Copies {
   // The original of a copy, and the copy of an original; any other object itself.
   PyObject* original_of(PyObject* object) const;
   PyObject* copy_of(PyObject* object) const;
+  // The originals of all copies, by the copies' addresses.
+  py::dict originals() const;
   // What untraced code uses in the place of an object: the real array of a lazy one, which is
   // computed if need be, or the original of a copy.
   py::object real(PyObject* object) const;

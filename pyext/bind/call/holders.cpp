@@ -130,25 +130,30 @@ void Holders::make_real(const Copies& copies) {
     std::vector<py::object> inside;
     ContainerWalk walk(root, Into::All);
     while (PyObject* object = walk.next())
-      if (is_plain_container(object)) inside.push_back(borrow(object));
+      if (PyTuple_Check(object) || is_plain_container(object)) inside.push_back(borrow(object));
     for (const py::object& each : inside)
-      if (copies.original_of(each.ptr()) == each.ptr()) fill(each.ptr(), copies);
+      if (!is_plain_container(each.ptr()))
+        add(each.ptr());  // a named tuple
+      else if (copies.original_of(each.ptr()) == each.ptr())
+        fill(each.ptr(), copies);
   }
   if (others_.empty()) return;
   py::list others;
   for (const auto& [address, known] : std::exchange(others_, {}))
     if (referent(known.ptr()) == address) others.append(borrow(address));
-  make_real_inside(others);
+  make_real_inside(others, copies);
 }
 
-void make_real_inside(const py::list& objects) {
+void make_real_inside(const py::list& objects, const Copies& copies) {
   const Unwatched filling;
-  steal(PyObject_CallOneArg(the_filler, objects.ptr()));
+  py::handle{the_filler}(objects, copies.originals());
 }
 
 void bind_holders(py::module_& m) {
-  bind_hand_over(m, "set_filler", "filler", the_filler,
-                 "filler(objects) puts real arrays into the places of lazy ones in these objects.");
+  bind_hand_over(
+      m, "set_filler", "filler", the_filler,
+      "filler(objects, originals) puts real arrays into the places of lazy ones in these "
+      "objects, and originals into those of what has their addresses.");
 }
 
 }  // namespace ufuse::pyext

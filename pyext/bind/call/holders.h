@@ -47,8 +47,9 @@ class Holders {
   std::set<std::pair<PyObject*, PyObject*>> known_;
 };
 
-// Puts real arrays into the places of lazy ones in Python's own containers among some objects.
-void make_real_inside(const py::list& objects);
+// Puts real arrays into the places of lazy ones, and originals into those of copies, in Python's
+// own containers among some objects.
+void make_real_inside(const py::list& objects, const Copies& copies);
 
 void bind_holders(py::module_& m);
 

@@ -14,15 +14,7 @@ namespace {
 // Deeper results are traced each time.
 constexpr int kMaxDepth = 64;
 
-// Whether an object is the same in each call, and cannot be changed. A tuple of such objects may be
-// the value of a global name or a default, and is that same object then. Where Python would make it
-// anew in each call, nobody can rely on that: it may be one that is there already.
-bool is_constant(PyObject* object, int depth = 0) {
-  if (PyTuple_CheckExact(object) && depth < kMaxDepth) {
-    const std::span items(&PyTuple_GET_ITEM(object, 0),
-                          static_cast<std::size_t>(PyTuple_GET_SIZE(object)));
-    return std::ranges::all_of(items, [&](PyObject* each) { return is_constant(each, depth + 1); });
-  }
+bool is_plain_constant(PyObject* object) {
   return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
          PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
          PyUnicode_CheckExact(object);
@@ -50,7 +42,7 @@ class TreeReader {
       tree.at = at;
       return tree;
     }
-    if (is_constant(object)) {
+    if (is_constant(object, depth)) {
       tree.constant = borrow(object);
       return tree;
     }
@@ -75,7 +67,7 @@ class TreeReader {
       tree.kind = ResultTree::Kind::Dict;
       tree.constant = steal(PySequence_Tuple(object));
       for (py::handle key : tree.constant)
-        if (!is_constant(key.ptr())) return std::nullopt;
+        if (!is_constant(key.ptr(), depth)) return std::nullopt;
       items = steal(PyDict_Values(object));
     } else {
       return std::nullopt;
@@ -89,6 +81,18 @@ class TreeReader {
   }
 
  private:
+  // Whether an object is the same in each call, and cannot be changed. A tuple of such objects may
+  // be the value of a global name or a default, and is that same object then. Where Python would
+  // make it anew in each call, nobody can rely on that: it may be one that is there already.
+  bool is_constant(PyObject* object, int depth) const {
+    if (is_plain_constant(object)) return true;
+    if (!PyTuple_CheckExact(object) || depth >= kMaxDepth || objects_.container_at(object) >= 0)
+      return false;
+    const std::span items(&PyTuple_GET_ITEM(object, 0),
+                          static_cast<std::size_t>(PyTuple_GET_SIZE(object)));
+    return std::ranges::all_of(items, [&](PyObject* each) { return is_constant(each, depth + 1); });
+  }
+
   const py::list& results_;
   const ObjectWatch& objects_;
   std::unordered_set<PyObject*> met_;

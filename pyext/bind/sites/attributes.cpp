@@ -148,6 +148,14 @@ void check(int status) {
   if (status < 0) throw py::error_already_set();
 }
 
+// Whether there may be something in a value that only traced code may see: a lazy array, or in a
+// named tuple, into which walks do not look, also a copy of a container of the caller's.
+bool needs_unwrapping(PyObject* value) {
+  return any_inside(value, Into::All, [](PyObject* each) {
+    return is_lazy(each) || (PyTuple_Check(each) && !PyTuple_CheckExact(each));
+  });
+}
+
 // What untraced code, which may look at any time where a value is put, finds there.
 py::object shown(Call& call, PyObject* value) {
   call.holders().add_if_lazy(value);
@@ -178,7 +186,7 @@ void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
     if (PyUnicode_CompareWithASCIIString(name, "showwarning") == 0) call->set_warns_by_function();
   }
   PyObject* given = call->copies().original_of(plain_number(value));
-  if (!any_inside(given, Into::All, is_lazy)) return check(PyObject_SetAttr(object, name, given));
+  if (!needs_unwrapping(given)) return check(PyObject_SetAttr(object, name, given));
   if (names) {
     call->before_put(given);
     check(PyObject_SetAttr(object, name, given));
@@ -251,7 +259,7 @@ int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
   if (!PyList_CheckExact(container) && !PyDict_CheckExact(container)) {
     const auto other = py::reinterpret_steal<py::object>(operand_of(container));
     if (!other) return -1;
-    if (call != nullptr && value != nullptr && any_inside(value, Into::All, is_lazy))
+    if (call != nullptr && value != nullptr && needs_unwrapping(value))
       call->holders().add(container);
     return value ? PyObject_SetItem(other.ptr(), index, value)
                  : PyObject_DelItem(other.ptr(), index);
@@ -263,8 +271,7 @@ int set_of_container(PyObject* self, PyObject* index, PyObject* value) {
     return PyObject_SetItem(container, index, given);
   };
   if (guard(put, -1) < 0) return -1;
-  if (call != nullptr &&
-      (any_inside(given, Into::All, is_lazy) || call->copies().original_of(given) != given))
+  if (call != nullptr && (needs_unwrapping(given) || call->copies().original_of(given) != given))
     call->holders().add(container, PyDict_CheckExact(container) ? index : nullptr);
   return 0;
 }

@@ -649,7 +649,7 @@ static PyObject* call_with_real(const Copies& copies, PyObject* f, PyObject* con
       if (Holders::may_hold(each) &&
           (!is_plain_container(each) || any_inside(each, Into::All, is_lazy)))
         holders.append(borrow(each));
-    if (!holders.empty()) make_real_inside(holders);
+    if (!holders.empty()) make_real_inside(holders, copies);
   }
   if (std::ranges::none_of(
           given, [&](PyObject* each) { return is_lazy(each) || copies.original_of(each) != each; }))

@@ -63,18 +63,22 @@ def replace(error: BaseException | None = None) -> None:
         _replace_in(holder, real)
 
 
-def make_real_inside(objects: list[Any]) -> None:
-    """Put real arrays into the places of lazy ones in Python's own containers among ``objects``."""
+def make_real_inside(objects: list[Any], originals: dict[int, Any]) -> None:
+    """Put real arrays into the places of lazy ones in Python's own containers among ``objects``.
+
+    Copies of the caller's containers, of which ``originals`` has the addresses, are replaced too.
+    """
     waiting = [each for each in objects if _holds_others(each)]
     seen = {id(each): each for each in waiting}
     while waiting:
         holder = waiting.pop()
         inside = gc.get_referents(holder)
         real = {id(each): _core.unwrap(each) for each in inside if tree.is_lazy(each)}
+        real |= {id(each): originals[id(each)] for each in inside if id(each) in originals}
         if real:
             _replace_in(holder, real)
         for each in inside:
-            if id(each) not in seen and _holds_others(each):
+            if id(each) not in seen and id(each) not in originals and _holds_others(each):
                 seen[id(each)] = each
                 waiting.append(each)
 
