@@ -73,14 +73,17 @@ PyObject* call_answering(PyObject* function, PyObject* const* args, std::size_t 
 // a certain class as its result: by its own name, or by that which the class of the first argument
 // has for it.
 bool is_asked_for_class(PyObject* self, PyObject* const* args, std::size_t flags) {
-  static const py::object& names =
-      *new py::object(py::make_tuple("__array__", "__bool__", "__complex__", "__float__",
-                                     "__hash__", "__index__", "__int__", "__len__"));
+  static PyObject* names = nullptr;  // no initialiser: see operator_function
+  if (names == nullptr)
+    names = py::make_tuple("__array__", "__bool__", "__complex__", "__float__", "__hash__",
+                           "__index__", "__int__", "__len__")
+                .release()
+                .ptr();
   const py::object function = function_of_jitted(self);
   PyObject* own =
       function ? reinterpret_cast<PyFunctionObject*>(function.ptr())->func_name : nullptr;
   PyTypeObject* of = PyVectorcall_NARGS(flags) > 0 ? Py_TYPE(args[0]) : nullptr;
-  for (const py::handle name : names) {
+  for (const py::handle name : py::handle(names)) {
     if (own != nullptr && PyUnicode_Compare(own, name.ptr()) == 0) return true;
     if (of != nullptr && _PyType_Lookup(of, name.ptr()) == self) return true;
   }
