@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import functools
 import gc
+import operator
 import pickle
 import threading
 import types
@@ -758,11 +759,15 @@ def sets_item(owner: Any, given: Any) -> Any:
     return owner.table["pair"].second
 
 
+def sets_item_by_a_function(owner: Any, given: Any) -> None:
+    operator.setitem(owner.table, "pair", Pair(1, given))
+
+
 def appends(owner: Any, given: Any) -> None:
     owner.items.append([Pair(given, [given])])
 
 
-@pytest.mark.parametrize("f", [sets_attribute, sets_item, appends])
+@pytest.mark.parametrize("f", [sets_attribute, sets_item, sets_item_by_a_function, appends])
 @pytest.mark.parametrize(
     "make",
     [

@@ -144,6 +144,12 @@ void Holders::make_real(const Copies& copies) {
   make_real_inside(others, copies);
 }
 
+bool needs_unwrapping(PyObject* value) {
+  return any_inside(value, Into::All, [](PyObject* each) {
+    return is_lazy(each) || (PyTuple_Check(each) && !PyTuple_CheckExact(each));
+  });
+}
+
 void make_real_inside(const py::list& objects, const Copies& copies) {
   const Unwatched filling;
   py::handle{the_filler}(objects, copies.originals());

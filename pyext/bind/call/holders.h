@@ -47,6 +47,10 @@ class Holders {
   std::set<std::pair<PyObject*, PyObject*>> known_;
 };
 
+// Whether there may be something in a value that only traced code may see: a lazy array, or in a
+// named tuple, into which walks do not look, also a copy of a container of the caller's.
+bool needs_unwrapping(PyObject* value);
+
 // Puts real arrays into the places of lazy ones, and originals into those of copies, in Python's
 // own containers among some objects.
 void make_real_inside(const py::list& objects, const Copies& copies);

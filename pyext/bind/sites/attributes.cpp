@@ -148,14 +148,6 @@ void check(int status) {
   if (status < 0) throw py::error_already_set();
 }
 
-// Whether there may be something in a value that only traced code may see: a lazy array, or in a
-// named tuple, into which walks do not look, also a copy of a container of the caller's.
-bool needs_unwrapping(PyObject* value) {
-  return any_inside(value, Into::All, [](PyObject* each) {
-    return is_lazy(each) || (PyTuple_Check(each) && !PyTuple_CheckExact(each));
-  });
-}
-
 // What untraced code, which may look at any time where a value is put, finds there.
 py::object shown(Call& call, PyObject* value) {
   call.holders().add_if_lazy(value);

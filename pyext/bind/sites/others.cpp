@@ -167,8 +167,9 @@ PyObject* call_operator(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
                             });
     if (has_lazies && any_has_operators(given))
       return on_real_arrays(function, given.data(), positional, names).release().ptr();
-    if (has_lazies && positional > 0 &&
-        (PyList_CheckExact(given[0]) || PyDict_CheckExact(given[0])))
+    if (call != nullptr && positional > 0 &&
+        (PyList_CheckExact(given[0]) || PyDict_CheckExact(given[0])) &&
+        std::ranges::any_of(given, needs_unwrapping))
       call->holders().add(given[0]);  // operator.setitem
     PyObject* result = PyObject_Vectorcall(function, given.data(), positional, names);
     if (result == nullptr || !PyArray_CheckExact(result)) return result;
