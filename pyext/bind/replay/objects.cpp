@@ -67,11 +67,6 @@ bool same_items(PyObject* now, PyObject* before, auto is_expected) {
   return known == PyDict_GET_SIZE(before);
 }
 
-int place_in(const std::unordered_map<PyObject*, int>& places, PyObject* object) {
-  const auto found = places.find(object);
-  return found == places.end() ? -1 : found->second;
-}
-
 }  // namespace
 
 ObjectSchema* ObjectSchemas::row_of(PyObject* object) {
@@ -119,15 +114,13 @@ void ObjectWatch::begin(ObjectSchemas& schemas, std::span<PyObject* const> objec
                         std::span<PyObject* const> containers) {
   schemas_ = &schemas;
   for (PyObject* object : objects) {
-    index_.emplace(object, static_cast<int>(objects_.size()));
-    objects_.push_back(borrow(object));
+    objects_.add(object);
     py::object names = attributes_of(object);
     py::object copy = steal(PyDict_Copy(names.ptr()));
     copies_.emplace_back(std::move(names), std::move(copy));
   }
   for (PyObject* each : containers) {
-    container_index_.emplace(each, static_cast<int>(containers_.size()));
-    containers_.push_back(borrow(each));
+    containers_.add(each);
     if (PyTuple_CheckExact(each)) continue;
     py::object copy = PyDict_CheckExact(each)
                           ? steal(PyDict_Copy(each))
@@ -138,21 +131,13 @@ void ObjectWatch::begin(ObjectSchemas& schemas, std::span<PyObject* const> objec
 
 void ObjectWatch::end() {
   schemas_ = nullptr;
-  index_.clear();
-  container_index_.clear();
   assigned_.clear();
   numbers_.clear();
   known_functions_.clear();
-  // Their destructors may run Python code.
+  // Their destructors may run Python code. Nothing is found any more by then.
   const auto objects = std::exchange(objects_, {});
   const auto containers = std::exchange(containers_, {});
   const auto copies = std::exchange(copies_, {});
-}
-
-int ObjectWatch::index_of(PyObject* object) const { return place_in(index_, object); }
-
-int ObjectWatch::container_at(PyObject* container) const {
-  return place_in(container_index_, container);
 }
 
 bool ObjectWatch::may_read(PyObject* object, PyObject* name) {
@@ -186,7 +171,7 @@ void ObjectWatch::set_number(PyObject* object, PyObject* name, int number) {
 }
 
 int ObjectWatch::number_of(const Store& store) const {
-  return number_at(objects_[static_cast<std::size_t>(store.object)].ptr(), store.name.ptr());
+  return number_at(objects_[store.object], store.name.ptr());
 }
 
 void ObjectWatch::called(PyObject* function) {
@@ -199,9 +184,9 @@ bool ObjectWatch::as_before() const {
   for (const auto& [now, before] : copies_) {
     const auto is_assigned = [&](PyObject* name) {
       return std::ranges::any_of(stores_, [&](const Store& store) {
-        const py::object& object = objects_[static_cast<std::size_t>(store.object)];
+        PyObject* object = objects_[store.object];
         return PyObject_RichCompareBool(store.name.ptr(), name, Py_EQ) == 1 &&
-               attributes_of(object.ptr()).is(now);
+               attributes_of(object).is(now);
       });
     };
     if (!same_items(now.ptr(), before.ptr(), is_assigned)) return false;
@@ -216,7 +201,7 @@ py::object ObjectWatch::outcome(PyObject* returned) const {
   made[0] = borrow(returned);
   std::size_t at = 0;
   for (const Store& store : stores_) {
-    const py::object names = attributes_of(objects_[static_cast<std::size_t>(store.object)].ptr());
+    const py::object names = attributes_of(objects_[store.object]);
     PyObject* value = PyDict_GetItemWithError(names.ptr(), store.name.ptr());
     if (value == nullptr) return {};
     made[++at] = borrow(value);

@@ -44,6 +44,26 @@ class ObjectSchemas {
 // The dictionary of attributes of an object that has a schema.
 py::object attributes_of(PyObject* object);
 
+// Objects in an order, kept alive.
+class Places {
+ public:
+  void add(PyObject* object) {
+    index_.emplace(object, static_cast<int>(objects_.size()));
+    objects_.push_back(borrow(object));
+  }
+  // Below 0 for an object that is not among them.
+  int of(PyObject* object) const {
+    const auto found = index_.find(object);
+    return found == index_.end() ? -1 : found->second;
+  }
+  PyObject* operator[](int at) const { return objects_[static_cast<std::size_t>(at)].ptr(); }
+  bool empty() const { return objects_.empty(); }
+
+ private:
+  std::vector<py::object> objects_;
+  std::unordered_map<PyObject*, int> index_;
+};
+
 // What a call that is being recorded does with the objects in its signature.
 class ObjectWatch {
  public:
@@ -59,15 +79,15 @@ class ObjectWatch {
   // The call runs a function, which has to be the same in a replay.
   void called(PyObject* function);
 
-  bool any() const { return !index_.empty(); }
+  bool any() const { return !objects_.empty(); }
   // The number of the call's history that an attribute holds; below 0: none. Set when the attribute
   // is read for the signature, and when it is assigned.
   int number_at(PyObject* object, PyObject* name) const;
   void set_number(PyObject* object, PyObject* name, int number);
 
   // The place of an object, or of a container, among those of the signature; below 0 for any other.
-  int index_of(PyObject* object) const;
-  int container_at(PyObject* container) const;
+  int index_of(PyObject* object) const { return objects_.of(object); }
+  int container_at(PyObject* container) const { return containers_.of(container); }
 
   struct Store {
     int object;
@@ -97,10 +117,7 @@ class ObjectWatch {
   int number_of(const Store& store) const;
 
   ObjectSchemas* schemas_ = nullptr;
-  std::vector<py::object> objects_;
-  std::unordered_map<PyObject*, int> index_;
-  std::vector<py::object> containers_;
-  std::unordered_map<PyObject*, int> container_index_;
+  Places objects_, containers_;
   std::vector<std::pair<py::object, py::object>> copies_;  // a dict or list, and what was in it
   std::set<std::pair<PyObject*, PyObject*>> assigned_;
   std::vector<Store> stores_;
