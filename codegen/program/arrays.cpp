@@ -51,36 +51,37 @@ void ArrayPrinter::fit(const Step& s) {
 
 void ArrayPrinter::elements(const Step& s) {
   const std::string rank = std::to_string(n_.rank(s.target));
-  const auto bytes = [&](ArrayReg a) { return std::to_string(ir::size_of(n_.element_type(a))); };
+  const ir::DType written = n_.element_type(s.target);
+  const std::string bytes = std::to_string(ir::size_of(written));
   const std::vector<Reg> numbers = numbers_of(s);
   const std::string name = function(s, numbers);
   line_("const rt::Part<" + rank + ">& to = " + part(s.target) + ";");
   // NumPy would have temporaries of larger elements than the array's.
   std::size_t largest = 0;
   for (const Step& each : s.body) largest = std::max(largest, ir::size_of(n_.dtype(each.result)));
-  if (largest > ir::size_of(n_.element_type(s.target)))
+  if (largest > ir::size_of(written))
     exit_where_("rt::is_large(to.size(), " + std::to_string(largest) + ")", s.exit);
   const bool may_overlap = !s.arrays.empty() && !s.aside;
   if (may_overlap) line_("bool aside = false;");
   if (s.aside) line_("const bool aside = to.size() != 0;");
   std::string given;
   for (std::size_t i = 0; i < s.arrays.size(); ++i) {
-    const std::string x = "x" + std::to_string(i);
-    line_("const rt::Part<" + rank + "> " + x + " = rt::stretched(" + part(s.arrays[i]) + ", to);");
+    const std::string x = "x" + std::to_string(i), of = part(s.arrays[i]);
+    const ir::DType type = n_.element_type(s.arrays[i]);
     // What is read where it is written does no harm.
-    const bool alike = n_.element_type(s.arrays[i]) == n_.element_type(s.target);
-    if (may_overlap)
-      line_("aside |= rt::overlap(to, " + bytes(s.target) + ", " + x + ", " + bytes(s.arrays[i]) +
-            ", " + (alike ? "true" : "false") + ");");
+    const std::string read = may_overlap ? "rt::beside<" + ProgramNames::memory_type(type) + ">(" +
+                                               room() + ", " + of + ", to, " + bytes + ", " +
+                                               (type == written ? "true" : "false") + ", aside)"
+                                         : "rt::stretched(" + of + ", to)";
+    line_("const rt::Part<" + rank + "> " + x + " = " + read + ";");
     given += ", " + x;
   }
   for (Reg r : numbers) given += ", " + n_.name(r);
   if (!may_overlap && !s.aside) return exit_where_(name + "(to" + given + ")", s.exit);
-  line_("const rt::Part<" + rank + "> made = aside ? rt::made(" + room() + ", to, " +
-        bytes(s.target) + ") : to;");
+  line_("const rt::Part<" + rank + "> made = aside ? rt::made(" + room() + ", to, " + bytes +
+        ") : to;");
   exit_where_("made.at == nullptr || " + name + "(made" + given + ")", s.exit);
-  line_("if (aside) rt::copy<" + ProgramNames::memory_type(n_.element_type(s.target)) +
-        ">(to, made);");
+  line_("if (aside) rt::copy<" + ProgramNames::memory_type(written) + ">(to, made);");
 }
 
 // The values of np.where. The compiler would compute them only where they are chosen, and their

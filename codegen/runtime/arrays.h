@@ -176,6 +176,60 @@ template <int N>
   return r;
 }
 
+// Copies elements that lie so many bytes apart, between memory that is not shared; where those that
+// are read lie no bytes apart, one as often as wanted.
+template <class T>
+inline void copy_run(char* to, i64 to_step, const char* from, i64 from_step, i64 count) {
+  if (to_step == sizeof(T) && from_step == sizeof(T)) {
+#pragma GCC ivdep
+    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = ((const T*)from)[i];
+  } else if (to_step == sizeof(T) && from_step == 0) {
+    const T value = *(const T*)from;
+    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = value;
+  } else {
+    for (i64 i = 0; i < count; ++i) *(T*)(to + i * to_step) = *(const T*)(from + i * from_step);
+  }
+}
+
+template <class T, int N>
+[[gnu::noinline]] inline void copy(Part<N> to, Part<N> from) {
+  if constexpr (N == 1) {
+    copy_run<T>(to.at, to.stride[0], from.at, from.stride[0], to.length[0]);
+  } else {
+    Part<N - 1> row_to{to.at, {}, {}}, row_from{from.at, {}, {}};
+    for (int axis = 1; axis < N; ++axis) {
+      row_to.length[axis - 1] = row_from.length[axis - 1] = to.length[axis];
+      row_to.stride[axis - 1] = to.stride[axis];
+      row_from.stride[axis - 1] = from.stride[axis];
+    }
+    for (i64 i = 0; i < to.length[0]; ++i) {
+      copy<T>(row_to, row_from);
+      row_to.at += to.stride[0];
+      row_from.at += from.stride[0];
+    }
+  }
+}
+
+// The array as it stands beside each element of `to`, to be read while `to` is written. Where they
+// share memory, a copy of it if it is much smaller (a row that is read beside each row), else
+// `aside` becomes true. `may_be_same` as above.
+template <class T, int M, int N>
+[[gnu::noinline]] inline Part<N> beside(Room& room, const Part<M>& x, const Part<N>& to,
+                                        i64 to_bytes, bool may_be_same, bool& aside) {
+  constexpr i64 kMuchSmaller = 4;
+  const Part<N> r = stretched(x, to);
+  if (!overlap(to, to_bytes, r, sizeof(T), may_be_same)) return r;
+  if (x.size() <= to.size() / kMuchSmaller) {
+    const Part<M> copied = made(room, x, sizeof(T));
+    if (copied.at != nullptr) {
+      copy<T>(copied, x);
+      return stretched(copied, to);
+    }
+  }
+  aside = true;
+  return r;
+}
+
 // ---- New arrays ----
 
 inline u64 object_of(const char* elements) { return (u64)(elements - sizeof(NewArray)) | 1; }
@@ -221,40 +275,6 @@ inline bool lies_in_rows(const Part<N>& x) {
     before = x.stride[axis];
   }
   return true;
-}
-
-// Copies elements that lie so many bytes apart, between memory that is not shared; where those that
-// are read lie no bytes apart, one as often as wanted.
-template <class T>
-inline void copy_run(char* to, i64 to_step, const char* from, i64 from_step, i64 count) {
-  if (to_step == sizeof(T) && from_step == sizeof(T)) {
-#pragma GCC ivdep
-    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = ((const T*)from)[i];
-  } else if (to_step == sizeof(T) && from_step == 0) {
-    const T value = *(const T*)from;
-    for (i64 i = 0; i < count; ++i) ((T*)to)[i] = value;
-  } else {
-    for (i64 i = 0; i < count; ++i) *(T*)(to + i * to_step) = *(const T*)(from + i * from_step);
-  }
-}
-
-template <class T, int N>
-[[gnu::noinline]] inline void copy(Part<N> to, Part<N> from) {
-  if constexpr (N == 1) {
-    copy_run<T>(to.at, to.stride[0], from.at, from.stride[0], to.length[0]);
-  } else {
-    Part<N - 1> row_to{to.at, {}, {}}, row_from{from.at, {}, {}};
-    for (int axis = 1; axis < N; ++axis) {
-      row_to.length[axis - 1] = row_from.length[axis - 1] = to.length[axis];
-      row_to.stride[axis - 1] = to.stride[axis];
-      row_from.stride[axis - 1] = from.stride[axis];
-    }
-    for (i64 i = 0; i < to.length[0]; ++i) {
-      copy<T>(row_to, row_from);
-      row_to.at += to.stride[0];
-      row_from.at += from.stride[0];
-    }
-  }
 }
 
 // The elements of an array as they were.

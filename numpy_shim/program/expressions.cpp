@@ -54,6 +54,8 @@ Value Writer::value(const Expr& e) {
       return choice(e);
     case Item:
       return item(e);
+    case Ellipsis:
+      fail("`...` outside of an index");
     case Slice: {
       Value v;
       v.kind = Value::Kind::Slice;

@@ -1,5 +1,7 @@
 // Items: which element or part of an array is meant, and what is known of it?
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "ir/support/error.h"
 #include "numpy_shim/program/writer.h"
@@ -19,7 +21,7 @@ Value Writer::item(const Expr& e) {
   if (base.kind == Value::Kind::List) return list_item(base, whole_index(value(e.parts[1])));
   if (base.kind != Value::Kind::Array)
     fail("something else than an array, a tuple or a list of numbers is indexed");
-  const std::vector<Value> parts = indices(e.parts[1]);
+  const std::vector<Value> parts = indices(base, e.parts[1]);
   if (has_arrays(parts)) return gathered(select(base, parts));
   const At where = at(base, parts);
   return where.is_element ? load(base, where.args) : view(base, where);
@@ -48,10 +50,44 @@ Reg Writer::index_of(const Value& index, Reg length) {
                    {wide, length});
 }
 
-// What stands between the brackets.
-std::vector<Value> Writer::indices(const Expr& e) {
-  Value v = value(e);
-  return v.kind == Value::Kind::Tuple ? std::move(v.parts) : std::vector<Value>{std::move(v)};
+Value Writer::whole_slice() {
+  Value nothing, whole;
+  nothing.kind = Value::Kind::Nothing;
+  whole.kind = Value::Kind::Slice;
+  whole.parts.assign(3, nothing);
+  return whole;
+}
+
+// What stands between the brackets behind an array; in the place of `...` its slices.
+std::vector<Value> Writer::indices(const Value& array, const Expr& e) {
+  const auto is_rest = [](const Expr& each) { return each.kind == Expr::Kind::Ellipsis; };
+  const std::span<const Expr> given =
+      e.kind == Expr::Kind::Tuple ? std::span(e.parts) : std::span(&e, 1);
+  if (std::ranges::none_of(given, is_rest)) {
+    Value v = value(e);
+    return v.kind == Value::Kind::Tuple ? std::move(v.parts) : std::vector<Value>{std::move(v)};
+  }
+  if (std::ranges::count_if(given, is_rest) > 1) fail("more than one `...` in an index");
+  std::vector<Value> parts;
+  std::ptrdiff_t rest = 0;
+  int left = array.rank, choose = 0;
+  for (const Expr& each : given) {
+    if (is_rest(each)) {
+      rest = std::ssize(parts);
+      continue;
+    }
+    const Value part = value(each);
+    const bool is_mask = is_array(part) && part.dtype == DType::Bool;
+    if (part.kind != Value::Kind::Nothing) left -= is_mask ? part.rank : 1;
+    if (part.is_number() || is_array(part)) ++choose;
+    parts.push_back(part);
+  }
+  if (left < 0) fail("too many indices");
+  // Arrays on both sides of `...` are no neighbours, even where it stands for no axis.
+  if (has_arrays(parts) && choose > 1) fail("`...` beside several positions or masks");
+  if (left == 0 && choose == std::ssize(parts) && !has_arrays(parts)) fail("an array without axes");
+  parts.insert(parts.begin() + rest, static_cast<std::size_t>(left), whole_slice());
+  return parts;
 }
 
 Writer::At Writer::at(const Value& array, const std::vector<Value>& parts) {

@@ -17,10 +17,7 @@ bool Writer::has_arrays(const std::vector<Value>& key) {
 Writer::Selection Writer::select(const Value& array, const std::vector<Value>& key) {
   Selection found;
   std::vector<Value> basic;
-  Value whole, nothing;
-  nothing.kind = Value::Kind::Nothing;
-  whole.kind = Value::Kind::Slice;
-  whole.parts.assign(3, nothing);
+  const Value whole = whole_slice();
   // Arrays and single integers that are no neighbours put their axes first.
   enum class Indexed { Not, Now, Before } indexed = Indexed::Not;
   for (const Value& part : key) {

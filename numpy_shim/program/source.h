@@ -59,13 +59,14 @@ struct Expr {
     Compare,    // parts[0] ops[0] parts[1] ops[1] parts[2] ...
     And,        // parts
     Or,
-    Choice,   // parts[1] if parts[0] else parts[2]
-    Item,     // parts[0][parts[1]]
-    Slice,    // parts: start, stop, step
-    Tuple,    // parts
-    List,     // parts; stands among the arguments of a call only, and in the head of a `for`
-    Call,     // parts[0](parts[1], ...), the last ones of which may be
-    Keyword,  // name=parts[0]
+    Choice,    // parts[1] if parts[0] else parts[2]
+    Item,      // parts[0][parts[1]]
+    Slice,     // parts: start, stop, step
+    Ellipsis,  // stands in an index only
+    Tuple,     // parts
+    List,      // parts; stands among the arguments of a call only, and in the head of a `for`
+    Call,      // parts[0](parts[1], ...), the last ones of which may be
+    Keyword,   // name=parts[0]
   };
   Kind kind = Kind::Nothing;
   std::int64_t integer = 0;

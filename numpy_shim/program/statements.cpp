@@ -587,7 +587,7 @@ void Writer::augment(const Statement& s) {
     return commit({list_target(array, at, binary(s.op, old, value(s.value)), {})});
   }
   if (array.kind != Value::Kind::Array) fail("something else than an array is indexed");
-  const std::vector<Value> key = indices(target.parts[1]);
+  const std::vector<Value> key = indices(array, target.parts[1]);
   if (has_arrays(key)) return augment_selection(s, array, key);
   const At where = at(array, key);
   if (!where.is_element) return augment_array(s.op, view(array, where), value(s.value));
@@ -640,7 +640,7 @@ void Writer::plan_target(const Expr& target, const Value& value, std::vector<Tar
       }
       if (array.kind != Value::Kind::Array)
         fail("an item of something else than an array is assigned");
-      const std::vector<Value> key = indices(target.parts[1]);
+      const std::vector<Value> key = indices(array, target.parts[1]);
       Target made;
       if (has_arrays(key)) {
         made.written = written_to(select(array, key), value);

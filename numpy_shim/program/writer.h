@@ -368,7 +368,8 @@ class Writer {
     std::size_t left = 0;  // axes of the result
   };
   Value item(const Expr& e);
-  std::vector<Value> indices(const Expr& e);
+  std::vector<Value> indices(const Value& array, const Expr& e);
+  static Value whole_slice();
   At at(const Value& array, const std::vector<Value>& parts);
   void whole_axis(const Value& array, int axis, At& where);
   void slice(const Value& array, int axis, const Value& slice, At& where);

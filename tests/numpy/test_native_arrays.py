@@ -27,6 +27,7 @@ FIRST = int(os.environ.get("UFUSE_TEST_ARRAY_LOOPS_FIRST", "0"))
 RNG = np.random.default_rng(7)
 V = RNG.random(24)
 M = RNG.normal(size=(7, 7)) + 7 * np.eye(7)
+WIDE = RNG.integers(1, 50, (40, 40)).astype(float)
 SPD = M @ M.T
 T3 = RNG.random((4, 5, 6))
 C = RNG.normal(size=(4, 3, 3)) + 1j * RNG.normal(size=(4, 3, 3))
@@ -679,6 +680,51 @@ def share_memory(v, m):
     return a, b, c, d, s, t
 
 
+def all_other_axes(t, m, v):
+    some = np.array([0, 2, 1])
+    for k in range(1, 4):
+        t[...] = t[..., ::-1] * 0.5 + k
+        t[k, ...] += m[..., : t.shape[1], : t.shape[2]]
+        t[..., k] = t[..., k - 1] - t[0, ..., 0]
+        t[:, ..., k:] -= t[..., None, k, k:]
+        t[1, ..., 2] *= 0.5
+        v[...] = 0
+        v[..., 1:] = m[k, ..., :-1].sum() + v[:-1, ...]
+        m[..., some] = m[some, ...].T
+        m[..., m[0, ...] > 1] = k
+        part = m[...]
+        part += t[k, 1, ..., None, 2]
+        x = part[..., 1][...]
+    return x, part, t[..., k]
+
+
+def axes_that_there_are_not(t, m, v):
+    """NumPy has an array without axes there, or another order of the axes."""
+    some = np.array([0, 2, 1])
+    for k in range(1, 4):
+        x = v[k, ...]
+        m[k, k, ...] = x + 1
+        m[..., k, k] += x
+        y = t[some, ..., some].sum() + t[some, some, ...] * m[some, ..., some][:, None]
+        z = t[:, k, ..., some] + t[:, some, ..., k]
+        t[0, ..., 0, 0] = k
+    return x, y, z
+
+
+def own_rows_and_columns(m, other):
+    """They are read beside all rows while these are written."""
+    for k in range(len(other)):
+        m[:] = np.minimum(m[:], np.add.outer(m[:, k], m[k, :]))
+        m[1:] -= m[1:, k : k + 1] * m[k]
+        m[:, 1:] = m[:, k : k + 1] - m[k, 1:]
+        m[::-1] = m[k] + m[:, ::-1]
+        m[...] = m[k, k : k + 1] - m
+        other[:, ::2] = m[: len(other), k : k + 1] - other[k, ::2]
+        other[k] = np.maximum(other[k], m[k, : other.shape[1]])
+        m %= 50
+    return m, other
+
+
 def outer(p, q, k):
     part = p[1:]
     for row in q:
@@ -817,6 +863,14 @@ CASES = [
     (in_conditions, V, V + 1),
     (in_conditions, V, V[:3]),
     (share_memory, V, M),
+    (all_other_axes, T3, M, V),
+    (all_other_axes, np.asfortranarray(T3), M.T, V[::2]),
+    (own_rows_and_columns, M, M.copy()),
+    (own_rows_and_columns, WIDE, WIDE[:7, 5:30]),
+    (own_rows_and_columns, WIDE.astype("i4"), WIDE[:7]),
+    (own_rows_and_columns, np.asfortranarray(WIDE), WIDE[:9].astype("f4")),
+    (own_rows_and_columns, WIDE.astype("f4")[::-1], WIDE[5:12].astype("f4")),
+    (own_rows_and_columns, WIDE[:3], WIDE[:3]),
     (calls_in_calls, V, M),
     (calls_in_calls, V, M[:3]),
     (give_arrays_back, V, M),
@@ -957,6 +1011,7 @@ REFUSED = [
     (given_out, V + 1j, V + 1, M, M > 0),
     (masks, np.arange(24), np.arange(49).reshape(7, 7), 5),
     (index_arrays_apart, T3, np.array([0, 1])),
+    (axes_that_there_are_not, T3, M, V),
 ]
 
 
@@ -1267,11 +1322,11 @@ class Writer:
         )
 
     def chosen_of_two_axes(self):
-        return self.pick("m[k]", "n[:, k]", "m[x > 0]", "n[:, y > a]", "m[k, 1:]", "n[2:, x < y]")
+        return self.pick("m[k]", "n[..., k]", "m[x > 0]", "n[:, y > a]", "m[k, 1:]", "n[2:, x < y]")
 
     def call(self):
         def vector():
-            return self.pick("x", "x", "y", "y", "m[i]", "x[::-1]", "m[:, i]", "w")
+            return self.pick("x", "x", "y", "y", "m[i, ...]", "x[::-1]", "m[:, i]", "w")
 
         square = self.pick("m, n", "n, m", "m, m", "m.T, n")
         return f"g({vector()}, {vector()}, {square}, k, {self.pick('i', 'i', '1')}, a)"
@@ -1350,7 +1405,7 @@ class Writer:
             return f"np.{ufunc}({pair}, {self.pick('', 'out=')}{to})"
         if kind < 0.58:
             outer = self.pick("np.add.outer", "np.outer", "np.multiply.outer")
-            return f"{self.pick('m[:]', 'n', 'w')} = {outer}({self.pick('x', 'm[:, i]')}, y)"
+            return f"{self.pick('m[...]', 'n', 'w')} = {outer}({self.pick('x', 'm[:, i]')}, y)"
         if kind < 0.6:
             return f"w = {self.chosen(part) if axes == 1 else self.chosen_of_two_axes()}"
         if kind < 0.7:

@@ -18,11 +18,13 @@ using Names = std::unordered_map<std::string_view, Kind>;
 const Names<Expr::Kind>& expressions() {
   using enum Expr::Kind;
   static const Names<Expr::Kind> names = {
-      {"Int", Int},         {"Float", Float},   {"Complex", Complex}, {"Bool", Bool},
-      {"Nothing", Nothing}, {"Local", Local},   {"Outside", Outside}, {"Attribute", Attribute},
-      {"Unary", Unary},     {"Binary", Binary}, {"Compare", Compare}, {"And", And},
-      {"Or", Or},           {"Choice", Choice}, {"Item", Item},       {"Slice", Slice},
-      {"Tuple", Tuple},     {"List", List},     {"Call", Call},       {"Keyword", Keyword}};
+      {"Int", Int},         {"Float", Float},         {"Complex", Complex},
+      {"Bool", Bool},       {"Nothing", Nothing},     {"Local", Local},
+      {"Outside", Outside}, {"Attribute", Attribute}, {"Unary", Unary},
+      {"Binary", Binary},   {"Compare", Compare},     {"And", And},
+      {"Or", Or},           {"Choice", Choice},       {"Item", Item},
+      {"Slice", Slice},     {"Tuple", Tuple},         {"List", List},
+      {"Call", Call},       {"Keyword", Keyword},     {"Ellipsis", Ellipsis}};
   return names;
 }
 
@@ -102,6 +104,7 @@ Expr read_expression(const py::handle& tree) {
       e.imag = item(tree, 2).cast<double>();
       return e;
     case Nothing:
+    case Ellipsis:
       return e;
     case Attribute:
       e.name = item(tree, 2).cast<std::string>();

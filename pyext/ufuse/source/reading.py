@@ -236,6 +236,8 @@ class _Reader:
         value = node.value
         if value is None:
             return _NOTHING
+        if value is ...:
+            return ("Ellipsis",)
         if isinstance(value, bool):
             return "Bool", value
         if isinstance(value, int) and value < _LARGEST:
