@@ -104,8 +104,8 @@ CompiledGraph::CompiledGraph(std::vector<BoundKernel> kernels, std::vector<Temp>
       if (b.role != Role::Output) continue;
       const auto k = static_cast<std::size_t>(b.index);
       if (writers_.size() <= k) writers_.resize(k + 1);
-      // One that is read as well counts as two.
-      ++writers_[k];
+      // One that is read as well counts as two: its elements must be where they are.
+      writers_[k] += b.read ? 2 : 1;
     }
   }
 }

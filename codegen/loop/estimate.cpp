@@ -42,8 +42,9 @@ double work_of(const Kernel& k, const Body& body, double times) {
         elements *= static_cast<double>(s.along[i].extent.value);
       sum += cost::kLoad * elements;
     }
-    for (VarId var : s.vars)
-      inside *= static_cast<double>(std::max<std::int64_t>(1, k.var(var).extent.value));
+    if (s.kind != Stmt::Kind::Carry)  // it stands in the loop that it names
+      for (VarId var : s.vars)
+        inside *= static_cast<double>(std::max<std::int64_t>(1, k.var(var).extent.value));
     sum += work_of(s) * inside + work_of(k, s.body, inside) + work_of(k, s.exact, inside);
   }
   return sum;

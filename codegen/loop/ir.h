@@ -84,7 +84,7 @@ struct Buffer {
   std::int64_t offset =
       0;  // elements from the operand's first element (a view's start); known only when bound
   ir::DType dtype = ir::DType::Float64;
-  bool written = false;
+  bool read = false, written = false;
   Streaming streaming = Streaming::No;
   bool streamable = false;  // what blocks of lanes store in it can go past the caches
   Number length = {};

@@ -104,6 +104,8 @@ Access Lowerer::access(const Address& address, ir::DType dtype, bool write, Stre
   if (write) {
     known->written = true;
     known->streaming = streaming;
+  } else {
+    known->read = true;
   }
   result.buffer = static_cast<int>(known - buffers.begin());
   return result;

@@ -393,6 +393,30 @@ def test_writes_onto_what_is_read(function):
             check(function, x)
 
 
+def add_up(x):
+    np.cumsum(x, axis=0, out=x)
+
+
+def add_up_parts(x):
+    y = np.empty(x.shape, x.dtype)
+    y[0] = 1
+    y[1:] = x[1:]
+    return np.cumsum(y, axis=-1, out=y)
+
+
+def largest_so_far(x):
+    return np.maximum.accumulate(x, axis=0, out=x)
+
+
+@pytest.mark.parametrize("function", [add_up, add_up_parts, largest_so_far])
+@pytest.mark.parametrize("dtype", ["i4", "i8", "f4", "f8", "c16"])
+def test_long_scans_onto_themselves(function, dtype):
+    x = np.random.default_rng(2).integers(-9, 9, 40_000).astype(dtype)
+    for given in (x, x[::-3], x.reshape(-1, 4), x.reshape(4, -1)):
+        for _ in range(3):
+            check(function, given)
+
+
 @pytest.mark.parametrize(
     "function", [transpose_onto_itself, add_transposed], ids=lambda f: f.__name__
 )

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "codegen/compile.h"
 #include "codegen/compiler.h"
 #include "ir/build.h"
 
@@ -30,4 +31,35 @@ TEST_CASE("in place: two arrays of different strides change places") {
   CHECK(x == std::vector<double>{10, 20, 30, 40, 50});
   CHECK(y == std::vector<double>{1, 0, 2, 0, 3, 0, 4, 0, 5});
   CHECK(sum == std::vector<double>{11, 22, 33, 44, 55});
+}
+
+// Long kernels may write elsewhere first, but not where they read what they write.
+TEST_CASE("in place: a kernel tells that it reads its output") {
+  Graph g;
+  g.outputs = {ir::scan(g, ir::Op::Add, ir::input(g, 0, DType::Int64, {10'000}), 0)};
+  std::vector<std::int64_t> x(10'000), y(10'000);
+  const std::vector<ir::Buffer> given{{x.data(), DType::Int64, {10'000}, {8}}},
+      other{{y.data(), DType::Int64, {10'000}, {8}}};
+  const std::vector<int> itself{0}, none{-1};
+  const auto reads_output = [&](const ir::RunArgs& args) {
+    const codegen::Compiled made = codegen::compile(g, {}, args, {});
+    REQUIRE(made.kernels.size() == 1);
+    for (const codegen::loop::Buffer& each : made.kernels[0].loops.buffers)
+      if (each.role == codegen::loop::Buffer::Role::Output) return each.read;
+    return false;
+  };
+  CHECK(reads_output({given, {}, given, itself, {}}));
+  CHECK_FALSE(reads_output({given, {}, other, none, {}}));
+}
+
+TEST_CASE("in place: the time that is expected of a scan grows with its length") {
+  const auto expected = [](std::int64_t length) {
+    Graph g;
+    g.outputs = {ir::scan(g, ir::Op::Add, ir::input(g, 0, DType::Int64, {length}), 0)};
+    std::vector<std::int64_t> x(static_cast<std::size_t>(length));
+    const std::vector<ir::Buffer> given{{x.data(), DType::Int64, {length}, {8}}};
+    const std::vector<int> alias{0};
+    return codegen::compile(g, {}, {given, {}, given, alias, {}}, {}).kernels[0].loops.cost_ns;
+  };
+  CHECK(expected(100'000) < 20 * expected(10'000));
 }
