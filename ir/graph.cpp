@@ -204,4 +204,10 @@ const LoopEntry& LoopTable::operator[](std::uint32_t row) const {
   return blocks_[block].load(std::memory_order_acquire)[index];
 }
 
+bool is_repeated(const Graph& g, const Node& node, std::size_t operand) {
+  const Node& x = g[node.inputs[operand]];
+  if (x.op != Op::Broadcast) return operand > 0 && node.shape.empty();
+  return std::ranges::all_of(g[x.inputs[0]].shape, [](std::int64_t extent) { return extent == 1; });
+}
+
 }  // namespace ufuse::ir

@@ -166,4 +166,8 @@ class LoopTable {
   std::atomic<std::uint32_t> size_{0};
 };
 
+// Whether an operand is one number beside all elements of a result: NumPy gives its inner loops a
+// stride of 0 for it, and some compute otherwise then (`power` squares where that number is 2).
+bool is_repeated(const Graph& g, const Node& node, std::size_t operand);
+
 }  // namespace ufuse::ir

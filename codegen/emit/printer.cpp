@@ -252,16 +252,18 @@ void KernelPrinter::print_list(const Stmt& s) {
 void KernelPrinter::print_call_one(const Stmt& s) {
   const ir::LoopEntry& entry = loops_[k_.calls[index(s.index)]];
   Texts pointers, steps;
-  const auto local = [&](ir::DType dtype, const std::string& name, const std::string& value) {
+  const auto local = [&](ir::DType dtype, const std::string& name, const std::string& value,
+                         bool repeated) {
     line(type_of(dtype) + " " + name + "[2]" + value + ";");
     pointers.push_back("(char*)" + name);
-    steps.push_back("sizeof(" + type_of(dtype) + ")");
+    steps.push_back(repeated ? "0" : "sizeof(" + type_of(dtype) + ")");
   };
   const std::string serial = "_" + std::to_string(serial_++);
   for (std::size_t i = 0; i < s.args.size(); ++i)
-    local(entry.inputs[i], "a" + std::to_string(i) + serial, " = {" + use(s.args[i]) + "}");
+    local(entry.inputs[i], "a" + std::to_string(i) + serial, " = {" + use(s.args[i]) + "}",
+          (s.repeated >> i & 1) != 0);
   for (std::size_t i = 0; i < s.results.size(); ++i)
-    local(entry.outputs[i], "r" + std::to_string(i) + serial, "");
+    local(entry.outputs[i], "r" + std::to_string(i) + serial, "", false);
   print_invocation(s, pointers, steps, "1");
   for (std::size_t i = 0; i < s.results.size(); ++i)
     if (s.results[i] >= 0) define(s.results[i], "r" + std::to_string(i) + serial + "[0]");

@@ -151,7 +151,7 @@ class Evaluation {
   Value elementwise(const Node& node, InnerLoop loop) const {
     std::vector<Value> operands = operands_of(node);
     operands.push_back(interp::allocate(node.dtype, node.shape, interp::walking_order(operands)));
-    interp::run_loop(loop, nullptr, operands, pulse_);
+    interp::run_loop(loop, nullptr, operands, node.inputs.size(), pulse_);
     return operands.back();
   }
 
@@ -169,7 +169,7 @@ class Evaluation {
       operands.push_back(interp::allocate(dtype, node.shape, order));
     const std::vector<Value> results(
         operands.begin() + static_cast<std::ptrdiff_t>(entry.inputs.size()), operands.end());
-    interp::run_loop(entry.loop, entry.data, operands, pulse_);
+    interp::run_loop(entry.loop, entry.data, operands, entry.inputs.size(), pulse_);
     Value result = results[node.slot];
     if (results.size() > 1) calls_.emplace(key, results);
     return result;

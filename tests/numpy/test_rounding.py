@@ -4,7 +4,7 @@ it."""
 import numpy as np
 import pytest
 import ufuse
-from same import same
+from same import check, same
 
 FUNCTIONS = [
     lambda x, y: x * y.astype(np.float32),
@@ -50,3 +50,18 @@ def test_integers_have_no_negative_zero_and_no_nan(given, integer):
         for _ in range(2):
             for ours, theirs in zip(jitted(x), function(x), strict=True):
                 same(ours, theirs)
+
+
+def one_exponent(x, y):
+    """NumPy squares, or takes roots, where one exponent stands beside all elements."""
+    powers = [x**2.0, x**0.5, x**-1.0, np.power(x, y[:1]), np.power(x[:1], y[:1]), x[:-1] ** 2.0]
+    sums = [np.sum((x - 1) ** 2.0 + (2 - x) ** 2.0), np.sum(np.stack([x, x + 1], 1) ** 2.0, axis=1)]
+    return [*powers, *sums, x[0:1, None] ** 2.0, np.power(x, x * 0 + 2.0)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_powers_of_few_elements(size, dtype):
+    rng = np.random.default_rng(size)
+    for _ in range(40):
+        check(one_exponent, (rng.random(size) * 3 + 0.1).astype(dtype), np.array([2.0], dtype))

@@ -354,6 +354,17 @@ class NumpyEvaluation {
     return as_array(numpy().module.attr(name.c_str())(*given.values, **given.kwargs));
   }
 
+  // An operand that is one number beside all elements, as that number: NumPy takes its repetitions
+  // for other strides.
+  py::object one_number(const Node& node, std::size_t operand, py::object value) const {
+    auto* array = reinterpret_cast<PyArrayObject*>(value.ptr());
+    if (!PyArray_Check(value.ptr()) || PyArray_SIZE(array) == 0 ||
+        session_.graph()[node.inputs[operand]].op != Op::Broadcast ||
+        !ir::is_repeated(session_.graph(), node, operand))
+      return value;
+    return array_on({layout_of(array).dtype, {}, {}}, PyArray_DATA(array), false, value.ptr());
+  }
+
   py::object ufunc(NodeId id, const Node& node) {
     const ir::LoopEntry& entry = session_.loops()[node.id];
     if (const auto it = all_outputs_.find(node.inputs.front().value); it != all_outputs_.end())
@@ -363,7 +374,9 @@ class NumpyEvaluation {
     const py::object function = borrow(ufunc_of(entry));
     py::list outputs;
     for (DType output : entry.outputs) outputs.append(descr_of(output));
-    const Operands given = ufunc_operands(id, node, py::tuple(outputs));
+    Operands given = ufunc_operands(id, node, py::tuple(outputs));
+    if (entry.ufunc == "power" && !numpy().version.powers_by_value())
+      given.values[1] = one_number(node, 1, given.values[1]);
     const py::object of_scalars = scalar_operator(id, node, entry.ufunc);
     py::object result =
         of_scalars ? of_scalars(*scalars(given.values)) : function(*given.values, **given.kwargs);
