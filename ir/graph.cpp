@@ -184,7 +184,8 @@ std::uint32_t LoopTable::add(LoopEntry entry) {
   for (std::uint32_t i = 0; i < size; ++i) {
     const LoopEntry& row = (*this)[i];
     if (row.loop == entry.loop && row.data == entry.data && row.ufunc == entry.ufunc &&
-        row.inputs == entry.inputs && row.outputs == entry.outputs)
+        row.inputs == entry.inputs && row.outputs == entry.outputs &&
+        row.repeated == entry.repeated)
       return i;
   }
   const auto [block, index] = position_of(size);
@@ -202,12 +203,6 @@ const LoopEntry& LoopTable::operator[](std::uint32_t row) const {
   if (row >= size()) throw std::out_of_range("a row that the table of loops does not have");
   const auto [block, index] = position_of(row);
   return blocks_[block].load(std::memory_order_acquire)[index];
-}
-
-bool is_repeated(const Graph& g, const Node& node, std::size_t operand) {
-  const Node& x = g[node.inputs[operand]];
-  if (x.op != Op::Broadcast) return operand > 0 && node.shape.empty();
-  return std::ranges::all_of(g[x.inputs[0]].shape, [](std::int64_t extent) { return extent == 1; });
 }
 
 }  // namespace ufuse::ir

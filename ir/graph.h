@@ -139,6 +139,14 @@ struct LoopEntry {
   std::vector<DType> inputs, outputs;
   InnerLoop loop = nullptr;
   void* data = nullptr;
+  // For a loop that looks at whether the stride of an input is 0 (NumPy's `power` squares where one
+  // 2 stands beside all elements): the inputs, a bit each, that have such a stride; no other one
+  // may be given it. Unset: the loop does not look.
+  std::optional<std::uint32_t> repeated = std::nullopt;
+
+  // Is an input one number beside all elements; must it be given as elements in memory?
+  bool is_repeated(std::size_t input) const { return repeated && (*repeated >> input & 1) != 0; }
+  bool needs_elements(std::size_t input) const { return repeated && !is_repeated(input); }
 };
 class LoopTable {
  public:
@@ -147,9 +155,9 @@ class LoopTable {
   LoopTable(const LoopTable&) = delete;
   LoopTable& operator=(const LoopTable&) = delete;
 
-  // The row of an equal loop (same name, types, loop and data) or a new one; rows never move or go
-  // away. One thread adds at a time; others may read meanwhile, without a lock, which a forked
-  // child could find taken.
+  // The row of an equal loop (same name, types, loop, data and strides) or a new one; rows never
+  // move or go away. One thread adds at a time; others may read meanwhile, without a lock, which a
+  // forked child could find taken.
   std::uint32_t add(LoopEntry entry);
   const LoopEntry& operator[](std::uint32_t row) const;
   std::size_t size() const { return size_.load(std::memory_order_acquire); }
@@ -165,9 +173,5 @@ class LoopTable {
   std::array<std::atomic<LoopEntry*>, 26> blocks_{};
   std::atomic<std::uint32_t> size_{0};
 };
-
-// Whether an operand is one number beside all elements of a result: NumPy gives its inner loops a
-// stride of 0 for it, and some compute otherwise then (`power` squares where that number is 2).
-bool is_repeated(const Graph& g, const Node& node, std::size_t operand);
 
 }  // namespace ufuse::ir

@@ -27,6 +27,24 @@ void check_one_element(std::span<const Operand> operands) {
   if (odd) throw Unsupported(Reason::Arguments);
 }
 
+// NumPy turns an axis around where no array lies forwards along it. Elsewhere its loops are given
+// steps of both signs, for which some leave their vector code, which rounds otherwise.
+void check_directions(std::span<const Operand> operands, std::span<const Layout* const> outputs) {
+  std::uint64_t forwards = 0, backwards = 0;  // axes, a bit each, from the last one on
+  const auto look = [&](const Layout& layout) {
+    const std::size_t rank = layout.shape.size();
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      if (layout.shape[axis] == 1 || layout.strides[axis] == 0) continue;
+      const std::uint64_t bit = std::uint64_t{1} << (rank - 1 - axis);
+      (layout.strides[axis] > 0 ? forwards : backwards) |= bit;
+    }
+  };
+  for (const Operand& x : operands)
+    if (!x.weak) look(x.layout);
+  for (const Layout* output : outputs) look(*output);
+  if ((forwards & backwards) != 0) throw Unsupported(Reason::Arguments);
+}
+
 }  // namespace
 
 void check_complex_product(const NumpyVersion& version, std::string_view ufunc,
@@ -47,11 +65,37 @@ bool rounds_by_place(const NumpyVersion& version, DType dtype) {
 void check_block_call(const NumpyVersion& version, const Ufunc& ufunc,
                       std::span<const Operand> operands, const UfuncOptions& options,
                       std::span<const Layout* const> outputs) {
-  check_search(version, operands, resolve(ufunc, operands, options));
+  const Resolved& resolved = resolve(ufunc, operands, options);
+  check_search(version, operands, resolved);
   check_one_element(operands);
+  if (ir::is_in(resolved.inputs.front(), ir::kInexact)) check_directions(operands, outputs);
   for (const Layout* output : outputs)
     if (ir::is_in(output->dtype, ir::kInexact) && !is_packed_inside(*output))
       throw Unsupported(Reason::Arguments);
+}
+
+std::optional<std::uint32_t> repeated_inputs(const NumpyVersion& version, const Ufunc& ufunc,
+                                             std::span<const Operand> operands,
+                                             const Resolved& resolved, const Dims& shape) {
+  if (ufunc.name != "power" || !ufunc.of_numpy || version.powers_by_value() ||
+      !ir::is_in(resolved.inputs.front(), ir::kInexact))
+    return std::nullopt;
+  constexpr std::uint32_t kExponent = 1 << 1;
+  const Operand& exponent = operands[1];
+  const Layout& layout = exponent.layout;
+  if (exponent.weak || layout.shape.empty()) return kExponent;
+  const bool is_number = is_one_element(layout);
+  const bool is_cast = layout.dtype != resolved.inputs[1] ||
+                       (!operands[0].weak && operands[0].layout.dtype != resolved.inputs[0]);
+  if (is_number && is_cast) throw Unsupported(Reason::PowersOfRows);
+  if (is_number && layout.shape != shape) return kExponent;
+  const std::size_t new_axes = shape.size() - layout.shape.size();
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const bool repeats = axis < new_axes || layout.shape[axis - new_axes] == 1 ||
+                         layout.strides[axis - new_axes] == 0;
+    if (shape[axis] > 1 && repeats) throw Unsupported(Reason::PowersOfRows);
+  }
+  return 0;
 }
 
 void check_output(const NumpyVersion& version, const ir::Graph& graph, NodeId node,

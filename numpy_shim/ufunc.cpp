@@ -5,6 +5,7 @@
 #include <array>
 
 #include "numpy_shim/layout.h"
+#include "numpy_shim/placement.h"
 #include "numpy_shim/promote.h"
 
 namespace ufuse::numpy_shim {
@@ -80,11 +81,13 @@ std::vector<Result> call(Context& context, const Ufunc& ufunc, std::span<const O
         result(ir::elementwise(context.graph(), *resolved.op, nodes), resolved.outputs.front())};
 
   const UfuncLoop& loop = ufunc.loops[resolved.loop];
-  const std::uint32_t row = context.loops().add({ufunc.name,
-                                                 {resolved.inputs.begin(), resolved.inputs.end()},
-                                                 {resolved.outputs.begin(), resolved.outputs.end()},
-                                                 loop.loop,
-                                                 loop.data});
+  const std::uint32_t row =
+      context.loops().add({ufunc.name,
+                           {resolved.inputs.begin(), resolved.inputs.end()},
+                           {resolved.outputs.begin(), resolved.outputs.end()},
+                           loop.loop,
+                           loop.data,
+                           repeated_inputs(context.version, ufunc, operands, resolved, shape)});
   std::vector<Result> results;
   for (std::uint32_t slot = 0; slot < resolved.outputs.size(); ++slot)
     results.push_back(result(ir::ufunc(context.graph(), context.loops(), row, slot, nodes),

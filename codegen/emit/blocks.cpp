@@ -151,9 +151,16 @@ void KernelPrinter::print_call_block(const Stmt& s) {
       steps.push_back("sizeof(" + type + ")");
     } else {  // the same for all lanes
       const std::string name = "a" + std::to_string(i) + serial;
-      line(type + " " + name + " = " + use(s.args[i]) + ";");
-      pointers.push_back("(char*)&" + name);
-      steps.push_back("0");
+      if (entry.needs_elements(i)) {
+        declare_array(entry.inputs[i], name, array_length(k_, blocked));
+        open_lanes();
+        line(name + "[" + place_in(blocked) + "] = " + use(s.args[i]) + ";");
+        close();
+      } else {
+        line(type + " " + name + "[1] = {" + use(s.args[i]) + "};");
+      }
+      pointers.push_back("(char*)" + name);
+      steps.push_back(entry.needs_elements(i) ? "sizeof(" + type + ")" : "0");
     }
   }
   for (std::size_t i = 0; i < s.results.size(); ++i) {

@@ -261,7 +261,7 @@ void KernelPrinter::print_call_one(const Stmt& s) {
   const std::string serial = "_" + std::to_string(serial_++);
   for (std::size_t i = 0; i < s.args.size(); ++i)
     local(entry.inputs[i], "a" + std::to_string(i) + serial, " = {" + use(s.args[i]) + "}",
-          (s.repeated >> i & 1) != 0);
+          entry.is_repeated(i));
   for (std::size_t i = 0; i < s.results.size(); ++i)
     local(entry.outputs[i], "r" + std::to_string(i) + serial, "", false);
   print_invocation(s, pointers, steps, "1");

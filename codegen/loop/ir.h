@@ -150,8 +150,6 @@ struct Stmt {
   // around the lanes: segments, and between them what is done for a whole block.
   std::int64_t block = 0;
   Body exact;  // Loop: runs again in place of `body` where that met a Doubt
-  // Call: the operands, a bit each, that are one number beside all elements.
-  std::uint32_t repeated = 0;
   // Call of lanes: by operand, inputs first: memory that it reads or writes itself (or no buffer).
   std::vector<Access> direct;
   // Fold.

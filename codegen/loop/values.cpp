@@ -199,8 +199,6 @@ ValueId Lowerer::call(const Wanted& w) {
   stmt.kind = Stmt::Kind::Call;
   stmt.index = row;
   stmt.args = std::move(args);
-  for (std::size_t i = 0; i < n.inputs.size(); ++i)
-    if (ir::is_repeated(g_, n, i)) stmt.repeated |= 1U << i;
   stmt.results.assign(loops_[n.id].outputs.size(), -1);
   const ValueId result = stmt.results[n.slot] = nest_.new_value(n.dtype, where);
   nest_.emit(std::move(stmt), where);

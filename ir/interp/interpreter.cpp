@@ -151,7 +151,7 @@ class Evaluation {
   Value elementwise(const Node& node, InnerLoop loop) const {
     std::vector<Value> operands = operands_of(node);
     operands.push_back(interp::allocate(node.dtype, node.shape, interp::walking_order(operands)));
-    interp::run_loop(loop, nullptr, operands, node.inputs.size(), pulse_);
+    interp::run_loop(loop, nullptr, operands, pulse_);
     return operands.back();
   }
 
@@ -162,14 +162,15 @@ class Evaluation {
     const LoopEntry& entry = loops_.at(node.id);
     std::vector<Value> operands = operands_of(node);
     const Dims order = interp::walking_order(operands);
-    for (Value& operand : operands)
-      if (!has_one_stride(operand.shape, operand.strides))
-        operand = interp::contiguous(operand, pulse_);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (!has_one_stride(operands[i].shape, operands[i].strides) ||
+          (entry.needs_elements(i) && std::ranges::count(operands[i].strides, 0) != 0))
+        operands[i] = interp::contiguous(operands[i], pulse_);
     for (DType dtype : entry.outputs)
       operands.push_back(interp::allocate(dtype, node.shape, order));
     const std::vector<Value> results(
         operands.begin() + static_cast<std::ptrdiff_t>(entry.inputs.size()), operands.end());
-    interp::run_loop(entry.loop, entry.data, operands, entry.inputs.size(), pulse_);
+    interp::run_loop(entry.loop, entry.data, operands, pulse_, entry.repeated.value_or(0));
     Value result = results[node.slot];
     if (results.size() > 1) calls_.emplace(key, results);
     return result;

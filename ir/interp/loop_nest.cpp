@@ -28,14 +28,8 @@ struct Axis {
   std::vector<std::int64_t> strides;  // one per operand
 };
 
-// See ir::is_repeated.
-bool is_repeated(const Value& x, std::size_t operand) {
-  return (operand > 0 || !x.strides.empty()) &&
-         std::ranges::all_of(x.strides, [](std::int64_t stride) { return stride == 0; });
-}
-
 // Inner first, without axes of one element, neighbours merged.
-std::vector<Axis> merged_axes(const std::vector<Value>& operands, std::size_t inputs) {
+std::vector<Axis> merged_axes(const std::vector<Value>& operands, std::uint32_t repeated) {
   std::vector<Axis> axes;
   const Dims order = walking_order(operands);
   for (auto a = order.rbegin(); a != order.rend(); ++a) {
@@ -55,9 +49,8 @@ std::vector<Axis> merged_axes(const std::vector<Value>& operands, std::size_t in
     // One element, as packed: the loops' vector code asks for that.
     axes.push_back({1, {}});
     for (std::size_t k = 0; k < operands.size(); ++k)
-      axes.back().strides.push_back(k < inputs && is_repeated(operands[k], k)
-                                        ? 0
-                                        : static_cast<std::int64_t>(size_of(operands[k].dtype)));
+      axes.back().strides.push_back(
+          (repeated >> k & 1) != 0 ? 0 : static_cast<std::int64_t>(size_of(operands[k].dtype)));
   }
   return axes;
 }
@@ -83,10 +76,10 @@ Dims walking_order(const std::vector<Value>& operands) {
   return inner_first;
 }
 
-void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands, std::size_t inputs,
-              const Pulse& pulse) {
+void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands, const Pulse& pulse,
+              std::uint32_t repeated) {
   if (count(operands[0].shape) == 0) return;
-  const std::vector<Axis> axes = merged_axes(operands, inputs);
+  const std::vector<Axis> axes = merged_axes(operands, repeated);
   std::vector<char*> at;
   for (const Value& x : operands) at.push_back(x.data);
   std::vector<std::int64_t> index(axes.size(), 0);

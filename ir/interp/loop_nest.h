@@ -15,7 +15,8 @@ namespace ufuse::ir::interp {
 Dims walking_order(const std::vector<Value>& operands);
 
 // Calls `loop` over all elements; `operands` are inputs, then outputs, all of one shape.
-void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands, std::size_t inputs,
-              const Pulse& pulse);
+// `repeated`: see LoopEntry.
+void run_loop(InnerLoop loop, void* data, const std::vector<Value>& operands, const Pulse& pulse,
+              std::uint32_t repeated = 0);
 
 }  // namespace ufuse::ir::interp

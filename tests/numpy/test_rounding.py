@@ -65,3 +65,60 @@ def test_powers_of_few_elements(size, dtype):
     rng = np.random.default_rng(size)
     for _ in range(40):
         check(one_exponent, (rng.random(size) * 3 + 0.1).astype(dtype), np.array([2.0], dtype))
+
+
+def powers_of_rows(x, e):
+    """NumPy's iterator decides for which rows an exponent has a stride of 0, and which run backwards."""
+    power = np.power(x, e)
+    sums = [np.sum(x**e, axis=0), np.sum((x * 1) ** (e + 0), axis=-1)]
+    angles = np.arctan2(x, np.broadcast_to(e + 0.1, power.shape)).sum(axis=0)
+    return [power, *sums, angles, (x**e).T + 1, x ** np.broadcast_to(e, power.shape)]
+
+
+def powers_of_equal_exponents(x):
+    """They stand in memory, or would without a compiler."""
+    twos = np.full(x.shape, 2.0, x.dtype)
+    return [x**twos, x ** (twos + 0), x**2.0, x ** twos[..., :1], np.sum(x**twos, axis=0)]
+
+
+def rounded_otherwise(shape, dtype):
+    """Numbers whose square is another one than NumPy's power with an exponent of 2 (if it is)."""
+    x = (np.random.default_rng(0).random(100_000) * 3 + 0.1).astype(dtype)
+    differ = x[np.power(x, np.full_like(x, 2)) != x * x]
+    return np.resize(differ if differ.size else x, shape)
+
+
+def laid_out(x, how):
+    if how == "strided":
+        memory = np.zeros([2 * n for n in x.shape], x.dtype)
+        view = memory[tuple(slice(None, None, 2) for _ in x.shape)]
+        view[...] = x
+        return view
+    if how == "backwards":
+        back = (slice(None, None, -1),) * x.ndim
+        return np.ascontiguousarray(x[back])[back]
+    return np.asarray(x, order=how)
+
+
+SHAPES = {
+    (1, 1): [(1, 1), (1,), ()],
+    (5,): [(5,), (1,), ()],
+    (2, 3): [(2, 3), (2, 1), (3,), (1, 1)],
+    (40, 6): [(40, 1), (1, 6), (40, 6)],
+    (6, 600): [(6, 1), (600,)],
+    (2, 3, 4): [(3, 1), (2, 1, 1), (2, 1, 4)],
+}
+
+
+@pytest.mark.parametrize("backend", ["compiled", "interpreted", "numpy"], indirect=True)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("how", ["C", "F", "strided", "backwards"])
+def test_powers_with_an_exponent_for_each_row(backend, shape, how):
+    x = laid_out(rounded_otherwise(shape, "f8"), how)
+    check(powers_of_equal_exponents, x)
+    check(powers_of_equal_exponents, x.astype("f4"))
+    for exponents in SHAPES[shape]:
+        check(powers_of_rows, x, np.full(exponents, 2.0))
+        check(powers_of_rows, x, np.full(exponents, 2.0, "f4"))
+        if len(exponents) > 1:
+            check(powers_of_rows, x, laid_out(np.full(exponents, 2.0), "strided"))

@@ -354,15 +354,17 @@ class NumpyEvaluation {
     return as_array(numpy().module.attr(name.c_str())(*given.values, **given.kwargs));
   }
 
-  // An operand that is one number beside all elements, as that number: NumPy takes its repetitions
-  // for other strides.
-  py::object one_number(const Node& node, std::size_t operand, py::object value) const {
+  // An operand of a loop that looks at strides: one number beside all elements as that number, any
+  // other one as elements in memory.
+  static py::object with_stride(const ir::LoopEntry& entry, std::size_t input, py::object value) {
+    if (!entry.repeated || !PyArray_Check(value.ptr())) return value;
     auto* array = reinterpret_cast<PyArrayObject*>(value.ptr());
-    if (!PyArray_Check(value.ptr()) || PyArray_SIZE(array) == 0 ||
-        session_.graph()[node.inputs[operand]].op != Op::Broadcast ||
-        !ir::is_repeated(session_.graph(), node, operand))
-      return value;
-    return array_on({layout_of(array).dtype, {}, {}}, PyArray_DATA(array), false, value.ptr());
+    const Layout layout = layout_of(array);
+    if (entry.needs_elements(input))
+      return std::ranges::count(layout.strides, 0) == 0 ? value
+                                                        : steal(PyArray_NewCopy(array, NPY_CORDER));
+    if (PyArray_SIZE(array) == 0) return value;
+    return array_on({layout.dtype, {}, {}}, PyArray_DATA(array), false, value.ptr());
   }
 
   py::object ufunc(NodeId id, const Node& node) {
@@ -375,8 +377,8 @@ class NumpyEvaluation {
     py::list outputs;
     for (DType output : entry.outputs) outputs.append(descr_of(output));
     Operands given = ufunc_operands(id, node, py::tuple(outputs));
-    if (entry.ufunc == "power" && !numpy().version.powers_by_value())
-      given.values[1] = one_number(node, 1, given.values[1]);
+    for (std::size_t k = 0; k < given.values.size(); ++k)
+      given.values[k] = with_stride(entry, k, given.values[k]);
     const py::object of_scalars = scalar_operator(id, node, entry.ufunc);
     py::object result =
         of_scalars ? of_scalars(*scalars(given.values)) : function(*given.values, **given.kwargs);
