@@ -490,6 +490,49 @@ def test_classes_can_be_freed() -> None:
     assert local() is None
 
 
+class Solver:
+    """Its function is another one each time, and holds a pool, a file or a socket."""
+
+    def __init__(self, resource: Any) -> None:
+        self.apply = lambda x: x * resource[0]
+        self.parts = [resource, np.ones(3)]
+
+    def through_attribute(self, x: Any) -> Any:
+        return self.apply(x).sum()
+
+    def in_a_helper(self, x: Any) -> Any:
+        return (lambda y: self.apply(y) + y)(x)
+
+    def assigned(self, x: Any) -> Any:
+        self.last = self.apply(x)
+        return self.last * 2
+
+    def raising(self, x: Any) -> Any:
+        raise ValueError(self.apply(x))
+
+
+@pytest.mark.parametrize("name", ["through_attribute", "in_a_helper", "assigned", "raising"])
+def test_attributes_live_no_longer_than_the_object(name: str) -> None:
+    class Resource(list[float]):
+        pass
+
+    jitted = ufuse.jit(getattr(Solver, name))
+    gc.disable()  # only what nothing refers to goes
+    try:
+        for turn in range(14):
+            resource = Resource([2.0])
+            known, solver = weakref.ref(resource), Solver(resource)
+            for _ in range(1 + turn % 3):
+                try:
+                    jitted(solver, np.arange(5.0))
+                except ValueError:
+                    assert name == "raising"
+            del resource, solver
+            assert known() is None, turn
+    finally:
+        gc.enable()
+
+
 def test_numbers_given_and_kept() -> None:
     def f(m: Any, x: Any, k: Any) -> Any:
         m.t, m.dt = k * 2, m.t + 1

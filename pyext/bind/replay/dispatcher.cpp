@@ -243,9 +243,16 @@ void hand_on(State& state, const tracer::Ledger& ledger) {
     state.unseen.begin(ledger.plain(), state.signature.reading_ns());
 }
 
+// Lets go what a signature holds of the arguments, at the end of the call.
+struct Held {
+  Signature& signature;
+  ~Held() { signature.let_go(); }
+};
+
 // What is known of calls with such arguments; null where it is nothing.
 const tracer::Ledger* ledger_of(State& state, PyObject* const* args, Py_ssize_t count,
                                 PyObject* keywords) {
+  const Held held{state.signature};
   if (state.records && state.read(args, count, keywords))
     for (const std::shared_ptr<Entry>& entry : state.entries)
       if (entry->recording && !entry->fails_mostly() &&
@@ -311,16 +318,20 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   auto result = py::reinterpret_steal<py::object>(run_traced(state, args, flags, keywords));
   const std::int64_t taken = watch.taken();
   Call::set_recorder(outer);
-  if (!result) throw py::error_already_set();
   const std::shared_ptr<Call> call = Call::last();
-  if (!call || call == before) return result;
+  const bool traced = call && call != before;
+  // Whatever becomes of the recording: the call may live until the next one, and they must not.
+  std::vector<py::object> functions;
+  if (traced) functions = call->objects().take_functions();
+  if (!result) throw py::error_already_set();
+  if (!traced) return result;
   std::optional<ResultTree> results = call->take_result_tree();
   entry.asked_flags = call->asked_flags();
   state.warned_of_numbers |= call->warned_of_numbers();
   entry.numbers = std::move(call->numbers());
   if (!call->session().plan() || call->argument_count() != signature.arguments.size() ||
       !entry.numbers.are(signature.numbers) || !entry.error_state.is_current() ||
-      (results && !guards_added(state, call->objects().take_functions())))
+      (results && !guards_added(state, functions)))
     results.reset();
   if (generation != state.schemas.generation()) {
     // The call has read attributes that are not in the signatures so far.
@@ -481,6 +492,7 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
     return run_plain(state, args, flags, keywords);
   const tracer::Account::Open open(state.account);
   if (!state.records) return trace_or_plain(state, args, flags, keywords).release().ptr();
+  const Held held{state.signature};
   const bool readable = state.read(args, PyVectorcall_NARGS(flags), keywords);
   if (!state.guards.hold()) {
     state.entries.clear();
@@ -576,6 +588,7 @@ PyObject* record(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
   return guard([&] {
     State& state = *reinterpret_cast<DispatcherObject*>(self)->state;
     const auto flags = static_cast<std::size_t>(count);
+    const Held held{state.signature};
     bool kept = false;
     if (Call::active() == nullptr && state.records && state.guards.hold() &&
         state.read(args, count, keywords))

@@ -126,6 +126,15 @@ bool NumberPlaces::has_name(PyObject* name) const {
   });
 }
 
+// One after the other: the last reference to an object may run Python code that reads this
+// signature anew.
+void Signature::let_go() {
+  while (!held_.empty()) {
+    const py::object last = std::move(held_.back());
+    held_.pop_back();
+  }
+}
+
 void Signature::clear() {
   words.clear();
   objects.clear();
@@ -138,7 +147,7 @@ void Signature::clear() {
   places_.clear();
   inside_ = 0;
   items_ = 0;
-  held_.clear();
+  let_go();
   hash = 0;
 }
 

@@ -49,6 +49,9 @@ struct Signature {
   bool read(PyObject* const* args, Py_ssize_t count, PyObject* keywords, const NumberPlaces& places,
             ObjectSchemas& schemas);
   void clear();
+  // After the call: what has been read is borrowed from here on. Plain Python keeps no item of a
+  // list and no attribute until the next call.
+  void let_go();
   // Borrowed; the tuples, lists and dicts that were looked into.
   const std::vector<PyObject*>& containers() const { return containers_; }
   // About how long the last read() has taken, nanoseconds.
