@@ -533,6 +533,63 @@ def test_attributes_live_no_longer_than_the_object(name: str) -> None:
         gc.enable()
 
 
+def generator_of(resource: Any) -> Any:
+    def each(x: Any) -> Any:
+        for factor in resource:
+            yield x * factor
+
+    return each
+
+
+def without_source(resource: Any) -> Any:
+    space: dict[str, Any] = {}
+    exec("def make(r):\n    def f(x): return [x * r[0]]\n    return f", space)
+    return space["make"](resource)
+
+
+def class_of(resource: Any) -> Any:
+    class Doubled:
+        def __init__(self, x: Any) -> None:
+            self.value = x * resource[0]
+
+        def __iter__(self) -> Any:
+            return iter([self.value])
+
+    return Doubled
+
+
+def callable_of(resource: Any) -> Any:
+    class Doubling:
+        def __call__(self, x: Any) -> Any:
+            return [x * resource[0]]
+
+    return Doubling()
+
+
+def ufunc_of(resource: Any) -> Any:
+    return np.frompyfunc(lambda x: x * resource[0], 1, 1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [generator_of, without_source, class_of, callable_of, ufunc_of],
+    ids=lambda f: f.__name__,
+)
+def test_callables_can_be_freed(make: Callable[[Any], Any]) -> None:
+    class Resource(list[float]):
+        pass
+
+    jitted = ufuse.jit(lambda f, x: sum(f(x * 2)) + 1)
+    for turn in range(14):
+        resource = Resource([2.0])
+        known, given = weakref.ref(resource), make(resource)
+        for _ in range(1 + turn % 3):
+            jitted(given, np.arange(5.0))
+        del resource, given
+        gc.collect()
+        assert known() is None, turn
+
+
 def test_numbers_given_and_kept() -> None:
     def f(m: Any, x: Any, k: Any) -> Any:
         m.t, m.dt = k * 2, m.t + 1

@@ -72,12 +72,16 @@ bool same_items(PyObject* now, PyObject* before, auto is_expected) {
 ObjectSchema* ObjectSchemas::row_of(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return nullptr;
-  const py::handle wanted(reinterpret_cast<PyObject*>(type));
-  auto row = std::ranges::find_if(rows_, [&](const auto& each) { return each.type.is(wanted); });
+  auto* const wanted = reinterpret_cast<PyObject*>(type);
+  const auto class_of = [](const ObjectSchema& each) {
+    return PyWeakref_GET_OBJECT(each.type.ptr());
+  };
+  auto row = std::ranges::find(rows_, wanted, class_of);
   if (row == rows_.end()) {
+    std::erase_if(rows_, [&](const ObjectSchema& each) { return class_of(each) == Py_None; });
     if (rows_.size() == kMaxClasses) return nullptr;
     const bool usable = is_dictionary_only(object);
-    rows_.push_back({borrow(wanted.ptr()), 0, usable, {}});
+    rows_.push_back({steal(PyWeakref_NewRef(wanted, nullptr)), 0, usable, {}});
     row = rows_.end() - 1;
   }
   if (!row->usable) return nullptr;

@@ -16,8 +16,8 @@ namespace ufuse::pyext {
 
 // What goes into a signature of each object of one class.
 struct ObjectSchema {
-  py::object type;
-  unsigned version = 0;  // of the class, which changes with any attribute of it
+  py::object type;       // a weak reference: classes that functions make can go
+  unsigned version = 0;  // of the class, which changes with any attribute of it, and no two share
   bool usable = true;    // objects are nothing but attributes, their own and the class's
   std::vector<py::object> names;
 };

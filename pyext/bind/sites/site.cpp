@@ -50,6 +50,7 @@ struct Row {
   py::object reference;  // a weak one; the object itself where there is none
   bool weak = false;
   Choice choice;
+  py::object partial_of;  // in the place of a stand-in that is a partial with f: see `without`
   py::object code, defaults, named;
 
   bool is_for(PyObject* f) const {
@@ -167,9 +168,12 @@ void identify(Row& row, PyObject* f) {
 }
 
 // Whether the choice for an object is kept. Methods are made at each use, and partials can be
-// changed.
+// changed. A ufunc has no weak references; one of np.frompyfunc is not kept, for it goes with the
+// user's function.
 bool is_kept(PyObject* f) {
-  if (function_behind(f) || PyType_Check(f) || PyObject_TypeCheck(f, &PyUFunc_Type)) return true;
+  if (function_behind(f) || PyType_Check(f)) return true;
+  if (PyObject_TypeCheck(f, &PyUFunc_Type))
+    return reinterpret_cast<PyUFuncObject*>(f)->obj == nullptr;
   if (PyCFunction_Check(f)) {
     PyObject* owner = PyCFunction_GET_SELF(f);
     return owner == nullptr || PyModule_Check(owner);
@@ -208,9 +212,36 @@ bool is_among_texts(PyObject* f, std::span<PyObject* const> given) {
   return std::ranges::all_of(given, holds_nothing);
 }
 
+PyObject* partial_type() {
+  static PyObject* partial = nullptr;  // no initialiser: see operator_function
+  if (partial == nullptr)
+    partial = py::object(py::module_::import("functools").attr("partial")).release().ptr();
+  return partial;
+}
+
+// What a partial of a function and f has besides f, `(function, *others)`: a table that kept the
+// partial would keep f. Unset for anything else, and for NumPy's functions, which stay.
+py::object without(PyObject* f, const py::object& stand_in) {
+  if (!stand_in || is_dispatcher(f) || PyObject_IsInstance(stand_in.ptr(), partial_type()) != 1)
+    return {};
+  const py::tuple args = stand_in.attr("args");
+  if (args.empty() || args[0].ptr() != f || !py::dict(stand_in.attr("keywords")).empty()) return {};
+  return py::make_tuple(stand_in.attr("func")) + py::tuple(args[py::slice(1, {}, {})]);
+}
+
+py::object partial_with(PyObject* f, const py::object& others) {
+  std::vector<PyObject*> parts = {PyTuple_GET_ITEM(others.ptr(), 0), f};
+  for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(others.ptr()); ++i)
+    parts.push_back(PyTuple_GET_ITEM(others.ptr(), i));
+  return steal(PyObject_Vectorcall(partial_type(), parts.data(), parts.size(), nullptr));
+}
+
 Choice choice_among(Rows& rows, PyObject* f, PyObject* resolver) {
   const auto found = rows.find(f);
-  if (found != rows.end() && found->second.is_for(f)) return found->second.choice;
+  if (found != rows.end() && found->second.is_for(f)) {
+    const py::object others = found->second.partial_of;
+    return others ? Choice{Way::StandIn, partial_with(f, others)} : found->second.choice;
+  }
   const Unwatched resolving;
   const py::object answer = steal(PyObject_CallOneArg(resolver, f));
   if (Call* call = Call::active()) call->count_resolved();
@@ -221,7 +252,8 @@ Choice choice_among(Rows& rows, PyObject* f, PyObject* resolver) {
     choice = {Way::StandIn, answer};
   if (is_kept(f)) {
     Row row;
-    row.choice = choice;
+    row.partial_of = without(f, choice.stand_in);
+    if (!row.partial_of) row.choice = choice;
     identify(row, f);
     std::swap(rows[f], row);
   }
@@ -255,9 +287,6 @@ bool names_a_function(PyObject* keyword) {
 // `called`: see Choice.
 PyObject* call_back(PyObject* f, Py_ssize_t called, PyObject* const* args, std::size_t count,
                     PyObject* keywords) {
-  static PyObject* partial = nullptr;  // no initialiser: see operator_function
-  if (partial == nullptr)
-    partial = py::object(py::module_::import("functools").attr("partial")).release().ptr();
   std::vector<py::object> replaced;
   const std::size_t size = count + count_of(keywords);
   std::vector<PyObject*> given;
@@ -269,7 +298,7 @@ PyObject* call_back(PyObject* f, Py_ssize_t called, PyObject* const* args, std::
             ? static_cast<Py_ssize_t>(i) == called
             : names_a_function(PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i - count)));
     if (!is_function(args[i]) && !(is_called && PyCallable_Check(args[i]))) continue;
-    replaced.push_back(py::handle(partial)(borrow(the_site), borrow(args[i])));
+    replaced.push_back(py::handle(partial_type())(borrow(the_site), borrow(args[i])));
     given.back() = replaced.back().ptr();
   }
   return PyObject_Vectorcall(f, given.data(), count, keywords);
