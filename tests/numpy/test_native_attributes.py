@@ -2,11 +2,13 @@
 
 import _thread
 import dataclasses
+import gc
 import itertools
 import signal
 import threading
 import time
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -720,3 +722,30 @@ def test_what_others_assign_stays(guarded):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert rounds == guarded.n + sum(guarded.seen)
+
+
+def total_of_its_own_class():
+    class Local:
+        k = 2.0
+
+        def __init__(self):
+            self.s = 0.0
+
+        def total(self, n):
+            for i in range(n):
+                self.s += i * self.k
+            return self.s
+
+    made = looped(Local.total)
+    with told(eager=True):
+        alike([made(Local(), 20_000)], [Local.total(Local(), 20_000)])
+    [loop] = heads.loops_of(made.__code__)
+    return loop, weakref.ref(Local)
+
+
+def test_classes_of_objects_can_be_freed():
+    """The programs of a loop stay with its code, which all of the classes have in common."""
+    loops, classes = zip(*(total_of_its_own_class() for _ in range(4)), strict=True)
+    assert any(loop.facts["versions"] for loop in loops)
+    gc.collect()
+    assert [known() for known in classes] == [None] * 4

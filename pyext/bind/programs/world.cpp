@@ -147,7 +147,8 @@ bool ProgramWorld::Entry::is_as_before(const py::object& found, GivenOf given_of
     return now == *value;
   }
   if (type)
-    return found && reinterpret_cast<PyObject*>(Py_TYPE(found.ptr())) == type.ptr() &&
+    return found &&
+           reinterpret_cast<PyObject*>(Py_TYPE(found.ptr())) == PyWeakref_GET_OBJECT(type.ptr()) &&
            has_plain_attributes(found.ptr());
   if (!code) return !held || found.is(held);
   const py::object function = plain_function(found);
@@ -291,7 +292,8 @@ Given ProgramWorld::known(Place place, const std::string& name) {
   if (is_value)
     entry.value = given_of_(found.ptr());
   else if (entry.given.kind == Object && !PyModule_Check(found.ptr()))
-    entry.type = borrow(reinterpret_cast<PyObject*>(Py_TYPE(found.ptr())));
+    entry.type =
+        steal(PyWeakref_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(found.ptr())), nullptr));
   else if (!function && (entry.place.kind == Place::Kind::Name || entry.given.kind != Other))
     entry.held = found;
   if (entry.given.name.empty()) entry.given.name = name;

@@ -71,7 +71,7 @@ class ProgramWorld final : public numpy_shim::program::World {
     // What has to be there: this object, or an object of this class, or a value of this type, or a
     // function with this code, these globals and so many default values. If none is set, anything
     // may be.
-    py::object held, type;
+    py::object held, type;  // type: a weak reference
     std::optional<numpy_shim::program::Given> value;
     bool has_either = false;  // a number may be Python's or NumPy's
     py::object code, globals;
