@@ -560,13 +560,15 @@ TEST_CASE("process: a pipeline without a shell") {
   CHECK(find_program("no-such-program", environment).empty());
 }
 
-TEST_CASE("process: a program does not have the files that this process has open") {
+// How often a file that this process opens again and again was found locked while so many programs
+// were started.
+int times_locked(int program_count) {
   const TemporaryFolder folder;
   const Environment environment = Environment::now();
-  constexpr int kPrograms = 200;
   std::atomic<bool> over = false;
   const std::jthread programs([&] {
-    for (int i = 0; i < kPrograms; ++i) run_pipeline({{"true"}}, environment, milliseconds(10'000));
+    for (int i = 0; i < program_count; ++i)
+      run_pipeline({{"true"}}, environment, milliseconds(10'000));
     over = true;
   });
   int locked = 0;
@@ -579,8 +581,18 @@ TEST_CASE("process: a program does not have the files that this process has open
     was_locked = is_locked;
     close(fd);
   } while (!over);
-  // Linux itself copies the first files of a table for about a microsecond.
-  CHECK(locked < kPrograms / 20);
+  return locked;
+}
+
+TEST_CASE("process: a program does not have the files that this process has open") {
+  // Linux itself copies the first files of a table, for about a microsecond, or where another
+  // process interrupts it there, for as long as that one runs. Programs that inherited files would
+  // lock them each time.
+  constexpr int kPrograms = 200, kTries = 4;
+  int least = kPrograms;
+  for (int i = 0; i < kTries && least >= kPrograms / 20; ++i)
+    least = std::min(least, times_locked(kPrograms));
+  CHECK(least < kPrograms / 20);
 }
 
 }  // namespace
