@@ -31,13 +31,15 @@ const char* shortcut_by_type(bool inexact, const Exponent& exponent) {
 }
 
 const char* shortcut_by_value(DType base, bool inexact, const Exponent& exponent) {
-  // bool is no integer here: its square is an int8 also for 2.0.
-  if (!inexact)
-    return exponent.value == 2.0 && (!exponent.is_float || base == DType::Bool) ? "square"
-                                                                                : nullptr;
+  if (!inexact) {
+    if (exponent.value != 2.0) return nullptr;
+    // bool is no integer here: its square is an int8 also for 2.0. Of integers, a copy as doubles,
+    // in C or Fortran order, is squared.
+    return !exponent.is_float || base == DType::Bool ? "square" : kPowerByNumpy.data();
+  }
   if (exponent.value == 1.0) return "positive";
   if (exponent.value == -1.0) return "reciprocal";
-  if (exponent.value == 0.0) return "_ones_like";
+  if (exponent.value == 0.0) return kPowerByNumpy.data();  // _ones_like
   if (exponent.value == 0.5) return "sqrt";
   return exponent.value == 2.0 ? "square" : nullptr;
 }

@@ -26,7 +26,8 @@ struct Exponent {
 // they may for negative ones.
 inline constexpr std::array kSpecialExponents = {-1.0, 0.0, 0.5, 1.0, 2.0};
 // The ufunc that the operator `**` calls in the place of `power` for an array of this dtype; null:
-// there is none.
+// there is none; kPowerByNumpy: what it does there is no call of a public ufunc.
+inline constexpr std::string_view kPowerByNumpy = "";
 const char* power_shortcut(const NumpyVersion& version, DType base, const Exponent& exponent);
 
 // The operand whose memory a binary operator reuses: an array nobody else refers to, which owns at

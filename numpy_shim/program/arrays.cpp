@@ -322,8 +322,7 @@ Value Writer::power(const Value& base, const Value& exponent) {
     if (known) {
       const char* shortcut = power_shortcut(
           world_.version, base.dtype, {*known, !exponent.is_int(), exponent.box == Box::Python});
-      if (shortcut != nullptr &&
-          (shortcut == std::string_view("_ones_like") || base.dtype == DType::Bool))
+      if (shortcut != nullptr && (shortcut == kPowerByNumpy || base.dtype == DType::Bool))
         fail("a power of an array that is another one in each NumPy");
       if (shortcut != nullptr) return elementwise(world_.ufunc(shortcut), {base});
     } else if (is_in(exponent.dtype, ir::kComplex)) {

@@ -122,3 +122,23 @@ def test_powers_with_an_exponent_for_each_row(backend, shape, how):
         check(powers_of_rows, x, np.full(exponents, 2.0, "f4"))
         if len(exponents) > 1:
             check(powers_of_rows, x, laid_out(np.full(exponents, 2.0), "strided"))
+
+
+@pytest.mark.parametrize("backend", ["compiled", "numpy"], indirect=True)
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u8", "f4"])
+@pytest.mark.parametrize("how", ["C", "F", "strided", "backwards"])
+def test_squares_of_integers_by_an_exponent_of_floats(backend, dtype, how):
+    """NumPy before 2.3 squares a copy as doubles, whose order in memory is C or Fortran."""
+    top = 100 if dtype == "i1" else 2**31 if dtype == "i4" else 10**10
+    x = laid_out((np.random.default_rng(0).random((6, 40)) * top).astype(dtype), how)
+    check(lambda x: [x**2.0, x[:, ::-1] ** 2.0 + 1, x**0.0, x**2, (x + 1) ** 1.0], x)
+
+
+def test_squares_in_loops():
+    def squares(x):
+        total = np.zeros(x.shape)
+        for i in range(40):
+            total += (x + i) ** 2.0
+        return total
+
+    check(squares, (np.random.default_rng(0).random(300) * 10**10).astype("i8"))

@@ -1,7 +1,6 @@
 // The operators of lazy arrays: arithmetic, powers, comparisons, and conversions to Python's bool,
 // int and float.
 #include <array>
-#include <cstring>
 
 #include "numpy_shim/operators.h"
 #include "numpy_shim/placement.h"
@@ -149,10 +148,9 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) {
     if (modulo != Py_None) return borrow(Py_NotImplemented).release().ptr();
     PyObject* args[] = {a, b};
     PyObject* pow = operator_function("pow");
-    // NumPy is asked where it needs the value of a lazy exponent, and for a shortcut that is no
-    // ufunc of its public namespace.
+    // NumPy is asked where it needs the value of a lazy exponent, too.
     const char* shortcut = power_shortcut(a, b);
-    if (decided_by_value(a, b) || (shortcut && std::strcmp(shortcut, "_ones_like") == 0))
+    if (decided_by_value(a, b) || (shortcut && shortcut == numpy_shim::kPowerByNumpy))
       return numpy_call(pow, {plain_number(a), plain_number(b)}, Reason::Promotion, true)
           .release()
           .ptr();
@@ -170,7 +168,7 @@ PyObject* power_in_place(PyObject* a, PyObject* b, PyObject* modulo) {
           .release()
           .ptr();
     const char* shortcut = power_shortcut(a, b);
-    if (shortcut && std::strcmp(shortcut, "_ones_like") != 0)
+    if (shortcut && shortcut != numpy_shim::kPowerByNumpy)
       return call_in_place(numpy_ufunc(shortcut), {args, 1}, operator_function("ipow"), args)
           .release()
           .ptr();
