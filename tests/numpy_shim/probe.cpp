@@ -185,6 +185,7 @@ std::string call_operator(const Words& w) {
 std::string call_power(const Words& w) {
   const Exponent exponent{std::stod(w[3]), w[2] == "float", w[4] == "1"};
   const char* shortcut = power_shortcut(installed, dtype(w[1]), exponent);
+  if (shortcut && shortcut == kPowerByNumpy) return "numpy";
   return shortcut ? shortcut : "power";
 }
 
