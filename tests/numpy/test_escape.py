@@ -144,6 +144,64 @@ def test_results(name):
     np.testing.assert_array_equal(found, wanted)
 
 
+CONTAINERS = {
+    "tuple": lambda x: (x * 2, x.sum()),
+    "tuple in a tuple": lambda x: ((x * 2, 1), x.sum()),
+    "list": lambda x: [x * 2, x.sum()],
+    "list in a tuple": lambda x: ([x * 2], x.sum()),
+    "dict": lambda x: {1: x * 2, x.sum(): 3},
+    "deque": lambda x: collections.deque([x * 2, x.sum()]),
+    "set": lambda x: {x.sum(), x[0] * np.nan, 2},
+    "frozenset": lambda x: frozenset([x.sum(), x[0] * np.nan, 2]),
+    "set of tuples": lambda x: {(x.sum(), x[1] * 2), 3},
+    "caller's array": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS)
+def test_one_object_in_two_places(make):
+    def function(kept, x):
+        kept.value = made = make(x)
+        return made
+
+    plain, jitted = types.SimpleNamespace(), types.SimpleNamespace()
+    wanted = function(plain, X)
+    found = ufuse.jit(function)(jitted, X)
+    assert found is jitted.value
+    assert type(found) is type(wanted)
+    if isinstance(found, (set, frozenset)):  # NaNs have the places of their addresses
+        assert all(each in found for each in found)
+        assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+    else:
+        assert repr(found) == repr(wanted)
+
+
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS)
+def test_identities(make):
+    def function(x):
+        made = make(x)
+        told = id(made)
+        others = [make(x) for _ in range(20)]  # they do not take its address
+        return id(made) == told, told, made, len({id(each) for each in [made, *others]})
+
+    native = ufuse.jit(function)
+    for _ in range(3):
+        is_same, told, made, count = native(X)
+        assert is_same
+        assert told == id(made)
+        assert count == function(X)[-1]
+
+
+def test_identities_of_the_callers_own():
+    def function(given):
+        return [id(each) for each in (given, *given, given[0][0])]
+
+    given = ([X, 1], {"a": X}, (X, X))
+    native = ufuse.jit(function)
+    for _ in range(3):
+        assert native(given) == function(given)
+
+
 def test_closures_share_their_variables():
     def function(x):
         total = x.sum()

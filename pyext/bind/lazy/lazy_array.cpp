@@ -113,20 +113,26 @@ py::list arrays_left_behind() {
   return found;
 }
 
-// Tuples cannot be changed in Python. But one that a traced call has made, with lazy arrays in it,
-// has not been seen by anybody else. C code that fills a list or tuple may still be at it, as where
-// `tuple` runs a generator: then some items are not there yet.
-void replace_in_sequence(py::handle sequence, const py::dict& real) {
-  for (Py_ssize_t i = 0; i < Py_SIZE(sequence.ptr()); ++i) {
-    PyObject** items = PySequence_Fast_ITEMS(sequence.ptr());
-    PyObject* item = items[i];
-    if (item == nullptr) continue;
-    const py::object address = steal(PyLong_FromVoidPtr(item));
-    PyObject* replacement = PyDict_GetItem(real.ptr(), address.ptr());
-    if (replacement == nullptr) continue;
-    items[i] = Py_NewRef(replacement);
-    Py_DECREF(item);
+// Puts the real object into the place of an item, where it is known.
+void replace(PyObject*& place, const py::dict& real) {
+  if (place == nullptr) return;
+  const py::object address = steal(PyLong_FromVoidPtr(place));
+  PyObject* replacement = PyDict_GetItem(real.ptr(), address.ptr());
+  if (replacement != nullptr) Py_DECREF(std::exchange(place, Py_NewRef(replacement)));
+}
+
+// Tuples and frozen sets cannot be changed in Python. But one that a traced call has made, with
+// lazy arrays in it, has not been seen by anybody else. C code that fills a list or tuple may still
+// be at it, as where `tuple` runs a generator: then some items are not there yet. The place of an
+// item in a set follows from its hash, which a lazy scalar has from the real one.
+void replace_items(py::handle container, const py::dict& real) {
+  if (PyAnySet_Check(container.ptr())) {
+    auto* set = reinterpret_cast<PySetObject*>(container.ptr());
+    for (Py_ssize_t i = 0; i <= set->mask; ++i) replace(set->table[i].key, real);
+    return;
   }
+  for (Py_ssize_t i = 0; i < Py_SIZE(container.ptr()); ++i)
+    replace(PySequence_Fast_ITEMS(container.ptr())[i], real);
 }
 
 PyObject* get_shape(PyObject* self, void*) {
@@ -599,8 +605,9 @@ void bind_lazy_array(py::module_& m) {
         "The lazy arrays of the active call that are alive and have not been computed.");
   m.def("arrays_left_behind", arrays_left_behind,
         "The lazy arrays of calls that have ended which are alive; each is told once.");
-  m.def("replace_in_sequence", replace_in_sequence, py::arg("sequence"), py::arg("real"),
-        "Put `real[id(item)]` into the places of items of a list or tuple, where that is known.");
+  m.def("replace_items", replace_items, py::arg("container"), py::arg("real"),
+        "Put `real[id(item)]` into the places of items of a list, tuple, set or frozenset, where "
+        "that is known.");
 }
 
 }  // namespace ufuse::pyext

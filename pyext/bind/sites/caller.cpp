@@ -112,6 +112,17 @@ PyObject* call_on_real(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// Python's `id` of what stands for an object when the call ends: the real array of a lazy one, the
+// caller's own list, dict or tuple. Containers of traced code stay the objects that they are.
+PyObject* identity(PyObject*, PyObject* object) {
+  return guard([&] {
+    Call* call = Call::active();
+    if (call == nullptr) return PyLong_FromVoidPtr(object);
+    if (is_lazy(object)) call->record(tracer::Event::Kind::NumpyCall, Reason::Array, "id");
+    return PyLong_FromVoidPtr(call->copies().real(object).ptr());
+  });
+}
+
 PyObject* call_late(PyObject*, PyObject* args, PyObject* kwargs) {
   return guard([&] {
     if (PyTuple_GET_SIZE(args) < 1) throw py::type_error("call_late needs resolve");
@@ -136,6 +147,7 @@ PyMethodDef kFunctions[] = {
     {"call_on_real", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_on_real)),
      METH_VARARGS | METH_KEYWORDS,
      "call_on_real(func, x, /, *args, **kwargs): func, on real arrays where x is a lazy one."},
+    {"identity", identity, METH_O, "identity(x): id(x) of what stands for x when the call ends."},
     {"call_late", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_late)),
      METH_VARARGS | METH_KEYWORDS,
      "call_late(resolve, /, *args, **kwargs): resolve()(*args, **kwargs)."},

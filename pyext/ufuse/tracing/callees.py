@@ -444,8 +444,10 @@ def _of_builtin(function: Any) -> Any:
         module = getattr(function, "__module__", None) or getattr(owner, "__name__", None)
         if function in _CALL_BACK:
             return _CALL_BACK[function]
-        if function in (builtins.round, builtins.id, sys.getsizeof):
+        if function in (builtins.round, sys.getsizeof):
             return caller(function, "array", pure=True)
+        if function is builtins.id:
+            return _core.identity
         if function in (builtins.setattr, builtins.delattr):
             return caller(function, "user_call", pure=False)
         if function is builtins.getattr:

@@ -129,18 +129,14 @@ def _replace_in(holder: Any, real: dict[int, Any]) -> None:
 
     The methods are those of Python's classes: a subclass of the user's may have others.
     """
-    if is_a(holder, (list, tuple)):
-        _core.replace_in_sequence(holder, real)
+    if is_a(holder, (list, tuple, set, frozenset)):
+        _core.replace_items(holder, real)
     elif is_a(holder, dict):
         _replace_in_dict(holder, real)
     elif is_a(holder, deque):
         for at, item in enumerate(deque.__iter__(holder)):
             if id(item) in real:
                 deque.__setitem__(holder, at, real[id(item)])
-    elif is_a(holder, set):
-        for item in [item for item in set.__iter__(holder) if id(item) in real]:
-            set.discard(holder, item)
-            set.add(holder, real[id(item)])
     elif is_a(holder, types.CellType):
         holder.cell_contents = real[id(holder.cell_contents)]
     elif not is_a(holder, (types.FrameType, type)):

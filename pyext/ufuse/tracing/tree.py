@@ -153,8 +153,8 @@ class Results:
     """Replaces the lazy arrays in a nest of results.
 
     ``collect`` finds them; after they have been computed together, ``unwrap`` puts the real ones
-    in their places. Lists, dicts and objects of classes that are derived from tuple, which user
-    code made, are filled in place, so that an object that stands in two places stays one object.
+    in their places. Containers that user code made are filled in place, so that an object that
+    stands in two places stays one object.
     """
 
     def __init__(self, arguments: Arguments) -> None:
@@ -208,21 +208,19 @@ class Results:
             return known
         if id(value) in self._done:
             return self._done[id(value)]
-        made = value
-        if is_a(value, tuple):
-            items = []
-            for item in _values(value):
-                items.append(item if type(item) in _PLAIN else (yield self._unwrapped(item)))
-            if id(value) in self._done:
-                return self._done[id(value)]
-            if kind is tuple and not all(map(operator.is_, items, value)):
-                made = tuple(items)
-            elif kind is not tuple:  # it may have attributes, and may stand elsewhere as well
-                _core.replace_in_sequence(
-                    value, dict(zip(map(id, _values(value)), items, strict=True))
-                )
-        elif is_a(value, (list, deque, dict)):
-            self._done[id(value)] = value
+        self._keep.append(value)
+        self._done[id(value)] = value
+        if is_a(value, (tuple, list, set, frozenset)):
+            real = {}
+            for item in list(_values(value)):
+                if type(item) in _PLAIN:
+                    continue
+                new = yield self._unwrapped(item)
+                if new is not item:
+                    real[id(item)] = new
+            if real:
+                _core.replace_items(value, real)
+        elif is_a(value, (deque, dict)):
             base: Any = _base(value)
             places = dict.items(value) if is_a(value, dict) else enumerate(_values(value))
             for place, item in list(places):
@@ -231,27 +229,18 @@ class Results:
                 new = yield self._unwrapped(item)
                 if new is not item:
                     base.__setitem__(value, place, new)
-        elif is_a(value, (set, frozenset)):
-            if any(map(is_lazy, _values(value))):
-                items = []
-                for item in _values(value):
-                    items.append((yield self._unwrapped(item)))
-                made = type(value)(items)
         elif is_a(value, types.FunctionType):
-            self._done[id(value)] = value
             for cell in value.__closure__ or ():
                 try:
                     content = cell.cell_contents
                 except ValueError:
                     continue
-                real = yield self._unwrapped(content)
-                if real is not content:
-                    cell.cell_contents = real
+                new = yield self._unwrapped(content)
+                if new is not content:
+                    cell.cell_contents = new
         elif is_a(value, _METHODS) and is_lazy(value.__self__):
-            made = getattr((yield self._unwrapped(value.__self__)), value.__name__)
-        self._keep.append(value)
-        self._done[id(value)] = made
-        return made
+            self._done[id(value)] = getattr((yield self._unwrapped(value.__self__)), value.__name__)
+        return self._done[id(value)]
 
 
 def _cells(function: types.FunctionType) -> list[Any]:
