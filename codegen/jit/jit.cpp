@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "codegen/jit/fork.h"
 #include "codegen/jit/health.h"
 #include "codegen/jit/work_folder.h"
+#include "codegen/runtime/timeline.h"
 #include "ir/support/error.h"
 
 namespace ufuse::codegen {
@@ -331,6 +334,7 @@ class Jit::State {
 
   bool answered_by_compiler(std::span<const Job> jobs) {
     const Clock::time_point start = Clock::now();
+    const Timed timed([&] { return Slice{Slice::Kind::Compile, titles_of(jobs)}; });
     for (const Job& job : jobs) job->stage = Work::Compiled;
     return answered(jobs, [&](Health::Use& use) {
       const Toolchain& tools = toolchain(use);
@@ -350,6 +354,18 @@ class Jit::State {
         answer(jobs[i], {std::move(kernels[i]), Origin::Compiled, each});
       return true;
     });
+  }
+
+  // What texts are: they begin with a comment that says so.
+  static std::string titles_of(std::span<const Job> jobs) {
+    std::string titles;
+    for (const Job& job : jobs) {
+      const std::string_view first =
+          std::string_view(job->source).substr(0, job->source.find('\n'));
+      if (!titles.empty()) titles += ", ";
+      titles += first.starts_with("// ") ? first.substr(std::strlen("// ")) : first;
+    }
+    return titles;
   }
 
   void forget(const Job& job) {

@@ -524,9 +524,9 @@ PrintedProgram print_cpp(const Program& program, const FrameLayout& frame, LineC
 }
 
 std::string program_preamble() {
-  return std::string(embedded::scalars) + std::string(embedded::arrays) +
-         std::string(embedded::selections) + std::string(embedded::generators) +
-         std::string(embedded::draws);
+  return "// native program of a loop\n" + std::string(embedded::scalars) +
+         std::string(embedded::arrays) + std::string(embedded::selections) +
+         std::string(embedded::generators) + std::string(embedded::draws);
 }
 
 }  // namespace ufuse::codegen

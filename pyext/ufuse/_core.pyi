@@ -3,7 +3,7 @@
 from builtins import isinstance as is_a  # narrows types
 from collections.abc import Callable, Collection, Iterable, Iterator
 from types import CellType, CodeType, FunctionType
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 
@@ -132,6 +132,15 @@ class ReportRow(TypedDict):
     prepared: tuple[int, int]
     ran: tuple[int, int]
 
+class SliceRow(TypedDict):
+    kind: Literal["prepare", "compile", "loops", "program", "interruption"]
+    name: str
+    detail: str
+    times: tuple[int, int]
+    thread: int
+    bytes_moved: int
+    bytes_minimum: int
+
 class CacheFacts(TypedDict):
     folder: str
     note: str
@@ -242,6 +251,9 @@ def implement(
 ) -> Any: ...
 def events() -> list[Event]: ...
 def reports() -> list[ReportRow]: ...
+def keep_timeline() -> int: ...
+def let_go_timeline() -> None: ...
+def slices(first: int) -> list[SliceRow]: ...
 def jit_statistics() -> JitStatistics: ...
 def cache(clear: bool = False) -> CacheFacts: ...
 def kept_entry(key: bytes) -> bytes | None: ...

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -259,29 +260,125 @@ class TestLogs:
         assert "NumPy call sort" in text
 
 
+def traced_events(folder, use):
+    """The events that a profile of ``use()`` has written, and those that it gave."""
+    with ufuse.profile(folder / "trace.json") as events:
+        use()
+    written = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    assert [e for e in written if e["ph"] != "M"] == events
+    return written, events
+
+
+def inside(events, outer):
+    """The slices of a thread that lie in one of them."""
+    return [
+        e
+        for e in events
+        if e is not outer
+        and (e["ph"], e["tid"]) == ("X", outer["tid"])
+        and outer["ts"] <= e["ts"]
+        and e["ts"] + e["dur"] <= outer["ts"] + outer["dur"] + ROUNDING
+    ]
+
+
+ROUNDING = 0.001  # microseconds: of the time that a machine is up, in floating point
+
+
 def test_profile(tmp_path):
     f, g = ufuse.jit(softmax), ufuse.jit(lambda x: np.sort(x + 2))
     h = ufuse.jit(lambda x: x + np.ones(99))
-    with ufuse.profile(tmp_path / "trace.json") as events:
+
+    def use():
         f(X)
         f(X)
         g(X)
         with pytest.raises(ValueError, match="broadcast"):
             h(X)
+
+    _, events = traced_events(tmp_path, use)
+    seen = len(events)
     f(X)
-    written = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert written == events
-    calls = [e for e in written if e["cat"] == "call"]
-    modes = ["traced", "replayed", "traced", "traced"]
-    assert [e["args"]["mode"] for e in calls] == modes
+    assert len(events) == seen
+    calls = [e for e in events if e["cat"] == "call"]
+    assert [e["args"]["mode"] for e in calls] == ["traced", "replayed", "traced", "traced"]
     assert calls[0]["args"]["call"] == "softmax(float64[4, 6])"
     assert any("NumPy call sort" in note for note in calls[2]["args"]["interruptions"])
-    loops = [e for e in written if e["cat"] == "loops"]
-    names = ["maximum.reduce", "add", "copy"]  # np.ones is due where the exception ends the call
-    assert [e["name"].partition(" ")[0] for e in loops] == names
-    for inner, outer in zip(loops, (calls[0], calls[2], calls[3])):
-        assert outer["ts"] <= inner["ts"]
-        assert inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
+    parts = [[(e["cat"], e["name"].split()[0]) for e in inside(events, call)] for call in calls]
+    assert [row[-1:] for row in parts[:2]] == [[("loops", "maximum.reduce")]] * 2
+    assert parts[2][-2:] == [("loops", "add"), ("interruption", "sort")]
+    assert ("loops", "copy") in parts[3]  # np.ones is due where the exception ends the call
+    loops = [e for e in events if e["cat"] == "loops"]
+    assert all(e["args"]["bytes_moved"] >= e["args"]["bytes_minimum"] > 0 for e in loops)
+
+
+def test_profile_of_a_program_and_its_compiler(tmp_path):
+    code = (
+        "import threading\n"
+        "@ufuse.jit\n"
+        "def f(n):\n"
+        "    s = 0.0\n"
+        "    for i in range(n):\n"
+        "        s += i % 7\n"
+        "    return s\n"
+        "with ufuse.profile(PATH) as events:\n"
+        "    for _ in range(3):\n"
+        "        f(3_000_000)\n"
+        "        ufuse._core.finish_builds(300)\n"
+        "print(threading.get_native_id())"
+    ).replace("PATH", repr(str(tmp_path / "trace.json")))
+    thread = int(ask_another_process(code, UFUSE_CACHE_DIR=str(tmp_path / "loops")).out)
+    written = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    calls = [e for e in written if e["cat"] == "call"]
+    assert len(calls) == 3
+    assert ("program", "loop in line 6") in [
+        (e["cat"], e["name"]) for e in inside(written, calls[2])
+    ]
+    compiled = [e for e in written if e["cat"] == "compile"]
+    assert [e["name"] for e in compiled] == ["native program of a loop"]
+    names = {e["tid"]: e["args"]["name"] for e in written if e["name"] == "thread_name"}
+    assert names == {thread: "MainThread", compiled[0]["tid"]: "ufuse compiler"}
+
+
+def test_rules_of_traces(tmp_path):
+    f = ufuse.jit(lambda x: np.sort(softmax(x) + 2))
+    g = ufuse.jit(lambda x: list(map(f, [x, x + 1])))
+
+    def use():
+        threads = [threading.Thread(target=g, args=(X,), name=f"thread {i}") for i in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        g(X)
+
+    written, events = traced_events(tmp_path, use)
+    assert {e["ph"] for e in written} == {"X", "M"}
+    for e in written:
+        assert isinstance(e["name"], str)
+        assert e["pid"] == os.getpid()
+        assert isinstance(e["tid"], int)
+        assert isinstance(e["args"], dict)
+    named = {e["tid"] for e in written if e["name"] == "thread_name"}
+    assert named >= {e["tid"] for e in events}
+    for e in events:
+        assert e["ts"] > 0
+        assert e["dur"] >= 0
+        for other in events:  # slices of a thread are apart, or one is in the other
+            if e["tid"] == other["tid"] and e["ts"] < other["ts"] < e["ts"] + e["dur"] - ROUNDING:
+                assert other["ts"] + other["dur"] <= e["ts"] + e["dur"] + ROUNDING
+
+
+def test_profiles_within_each_other(tmp_path):
+    f = ufuse.jit(softmax)
+    with ufuse.profile(tmp_path / "a.json") as outer:
+        f(X)
+        with ufuse.profile(tmp_path / "b.json") as inner:
+            f(X)
+        f(X)
+    kinds = [[e["cat"] for e in events if e["cat"] != "compile"] for events in (outer, inner)]
+    assert kinds[0].count("call") == 3
+    assert kinds[0].count("loops") == 3
+    assert kinds[1] == ["call", "loops"]
 
 
 def test_profile_as_a_table(tmp_path):
@@ -293,6 +390,8 @@ def test_profile_as_a_table(tmp_path):
     assert {mode: row.calls for mode, row in rows.items()} == {"traced": 1, "replayed": 2}
     traced = rows["traced"]
     assert 0 < traced.loops < traced.loops + traced.compiling < traced.total
+    assert 0 < rows["replayed"].loops < rows["replayed"].total
+    assert rows["replayed"].compiling == rows["replayed"].interruptions == 0
     assert traced.bytes_moved >= 2 * x.nbytes
     head, *lines = str(trace.table()).splitlines()
     assert head.split()[:3] == ["function", "answered", "calls"]

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "codegen/compiler.h"
+#include "codegen/runtime/timeline.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/lazy_array.h"
@@ -575,6 +576,8 @@ std::shared_ptr<const ir::Executable> Call::prepare(const ir::Graph& graph,
   if (!run.executable) return nullptr;
   if (!run.executable->is_final()) brief_ -= std::chrono::nanoseconds(preparing);
   run.fresh = run.executable->claim();
+  if (run.fresh && codegen::Timeline::is_kept())
+    codegen::Timeline::add(codegen::slice_of_waiting(run.executable->report()), run.prepare_from);
   runs_.push_back(std::move(run));
   return runs_.back().executable;
 }
@@ -590,6 +593,7 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
   ir::RunStatus status;
   {
     const AtWork computing;
+    const codegen::Timed timed([&] { return codegen::slice_of_run(executable.report(), status); });
     if (std::this_thread::get_id() == thread_) {
       WithoutGil released;
       SignalWatch watch(released, may_stop_);
@@ -613,6 +617,10 @@ ir::RunStatus Call::run(tracer::Session& session, std::span<const tracer::Want> 
 void Call::redo(tracer::Session& session, std::span<tracer::Want> targets,
                 const std::vector<bool>& given) {
   const AtWork computing;
+  const codegen::Timed timed([] {
+    return codegen::Slice{codegen::Slice::Kind::Interruption, "the operations of a group",
+                          "NumPy computes them one by one"};
+  });
   const std::int64_t start = steady_ns();
   redo_with_numpy(*this, session, targets, given);
   const std::int64_t taken = steady_ns() - start;

@@ -4,6 +4,7 @@
 
 #include "codegen/loop/passes/passes.h"
 #include "codegen/runtime/openmp.h"
+#include "codegen/runtime/timeline.h"
 #include "ir/support/reasons.h"
 #include "numpy_shim/surface.h"
 #include "pyext/bind/call/backends.h"
@@ -276,6 +277,39 @@ py::list reports() {
   return rows;
 }
 
+const char* kind_name(codegen::Slice::Kind kind) {
+  using Kind = codegen::Slice::Kind;
+  switch (kind) {
+    case Kind::Prepare:
+      return "prepare";
+    case Kind::Compile:
+      return "compile";
+    case Kind::Loops:
+      return "loops";
+    case Kind::Program:
+      return "program";
+    case Kind::Interruption:
+      return "interruption";
+  }
+  return "";
+}
+
+py::list slices(std::size_t first) {
+  py::list rows;
+  for (const codegen::Slice& slice : codegen::Timeline::since(first)) {
+    py::dict row;
+    row["kind"] = kind_name(slice.kind);
+    row["name"] = readable(slice.name);
+    row["detail"] = readable(slice.detail);
+    row["times"] = py::make_tuple(slice.from_ns, slice.to_ns);
+    row["thread"] = slice.thread;
+    row["bytes_moved"] = slice.bytes_moved;
+    row["bytes_minimum"] = slice.bytes_minimum;
+    rows.append(row);
+  }
+  return rows;
+}
+
 py::list loop_passes() {
   py::list rows;
   for (const codegen::loop::Pass& pass : codegen::loop::passes())
@@ -447,6 +481,20 @@ void bind_session(py::module_& m) {
         "What ran natively in the active or last call: dicts of groups, graph, bytes_moved, "
         "bytes_minimum, fresh (built for this call), and when it was prepared and ran (from, to: "
         "nanoseconds of time.perf_counter_ns).");
+  m.def(
+      "keep_timeline",
+      [] {
+        codegen::Timeline::keep();
+        return codegen::Timeline::size();
+      },
+      "From now on, what runs leaves slices; how many there are already.");
+  m.def("let_go_timeline", codegen::Timeline::let_go,
+        "For each keep_timeline(): after the last one there are no slices any more.");
+  m.def(
+      "slices", slices, py::arg("first"),
+      "What has run since the timeline is kept, from slice number `first` on: dicts of kind, name, "
+      "detail, times (from, to: nanoseconds of time.perf_counter_ns), thread, bytes_moved and "
+      "bytes_minimum.");
   m.def(
       "jit_statistics", jit_statistics,
       "The compiler and what is wrong with it, the folder for compiled loops or why none is used, "

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "codegen/runtime/threads.h"
+#include "codegen/runtime/timeline.h"
 #include "numpy_shim/promote.h"
 #include "numpy_shim/surface.h"
 #include "numpy_shim/value_promotion.h"
@@ -393,6 +394,10 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
     std::optional<RealVariables> variables;
     if (call && !pure) variables.emplace(*call);
     codegen::Threads::leave_cores();
+    const codegen::Timed timed([&] {
+      return codegen::Slice{codegen::Slice::Kind::Interruption, name,
+                            std::string(sentence_of(reason))};
+    });
     result = steal(PyObject_Call(func, real_args.ptr(), real_kwargs.ptr()));
   }
   if (!call || Call::active() != call) return result;

@@ -13,6 +13,7 @@
 
 #include "codegen/runtime/abi.h"
 #include "codegen/runtime/share.h"
+#include "codegen/runtime/timeline.h"
 #include "pyext/bind/call/backends.h"
 #include "pyext/bind/call/call.h"
 #include "pyext/bind/gil.h"
@@ -672,7 +673,14 @@ class Run {
     args.buffers = buffers;
     args.loops = loops.data();
     args.threads = codegen::team_of(1);
-    const std::size_t exit = (*version_.kernel)(args);
+    std::size_t exit = 0;
+    {
+      const codegen::Timed timed([&] {
+        return codegen::Slice{codegen::Slice::Kind::Program,
+                              "loop in line " + std::to_string(loop_.text.statement.line)};
+      });
+      exit = (*version_.kernel)(args);
+    }
     has_raised_ = asked.has_raised;
     if (generators_) generators_->put_back();
     if (lists_) lists_->take_back();

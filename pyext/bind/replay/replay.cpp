@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/runtime/timeline.h"
 #include "numpy_shim/layout.h"
 #include "numpy_shim/ufunc.h"
 #include "pyext/bind/call/warning_watch.h"
@@ -205,13 +206,17 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
   ir::RunArgs args{slots.inputs, slots.params, slots.outputs, slots.alias, slots.lasting};
   await_in_child(*run.executable);
   ir::RunStatus status;
-  if (recording.bytes() <= kKeepLockBytes && run.executable->expected_ns() <= kKeepLockNs) {
-    status = run.executable->run(args);
-  } else {
-    WithoutGil released;
-    SignalWatch watch(released, run.may_stop);
-    args.watch = &watch;
-    status = run.executable->run(args);
+  {
+    const codegen::Timed timed(
+        [&] { return codegen::slice_of_run(run.executable->report(), status); });
+    if (recording.bytes() <= kKeepLockBytes && run.executable->expected_ns() <= kKeepLockNs) {
+      status = run.executable->run(args);
+    } else {
+      WithoutGil released;
+      SignalWatch watch(released, run.may_stop);
+      args.watch = &watch;
+      status = run.executable->run(args);
+    }
   }
   // A signal's handler may have raised it, or an inner loop of some library.
   if (PyErr_Occurred()) throw py::error_already_set();
