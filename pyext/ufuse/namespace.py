@@ -64,6 +64,8 @@ class Eager:
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         site = functools.partial(_core.site, function)
         self.__dict__.update(__wrapped__=function, _full_name=name, _site=site)
+        numbers = (tuple(range(function.nin)), (), ()) if isinstance(function, np.ufunc) else ((), (), ())
+        self.__dict__["_answer"] = _core.Dispatcher(self._run, (), None, numbers)
         self._describe()
 
     def _describe(self) -> None:
@@ -97,7 +99,7 @@ class Eager:
         try:
             if "check" in environment.debug_words():
                 return self._checked(args, kwargs)
-            return self._run(*args, **kwargs)
+            return self._answer(*args, **kwargs)
         except BaseException as error:
             error.__traceback__ = tracebacks.without_ours(error.__traceback__)
             raise
