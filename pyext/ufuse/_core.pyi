@@ -66,6 +66,7 @@ class Dispatcher:
         ] = ...,
         before: Dispatcher | None = None,
         codes: Iterable[tuple[FunctionType, CodeType, Any, Any]] = ...,
+        eager: bool = False,
     ) -> None: ...
     @property
     def counts(self) -> tuple[int, int, int]: ...
@@ -187,7 +188,10 @@ def call_numpy(
     func: Callable[..., Any], reason: str, pure: bool, /, *args: Any, **kwargs: Any
 ) -> Any: ...
 
-class Jitted:
+class Answered:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
+
+class Jitted(Answered):
     def __getattr__(self, name: str) -> Any: ...
 
 watchers: list[Callable[[Any], None]]

@@ -1,7 +1,8 @@
 """How does ``import ufuse.numpy as np`` run each call through ufuse at once?
 
 Every function, ufunc and ufunc method of NumPy becomes an ``Eager`` callable: the call is traced
-alone and computed before it returns. With ``UFUSE_DEBUG=check`` NumPy runs beside it, and the first
+alone, or replayed, and computed before it returns. Calls in which tracing has found no loops to run
+are NumPy's own from then on. With ``UFUSE_DEBUG=check`` NumPy runs beside it, and the first
 difference raises ``Mismatch``. Classes, constants and everything else are NumPy's own.
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from . import _core, environment
 from .compare import Mismatch
-from .tracing import callees, tracebacks, tree
+from .tracing import callees, tree
 from .tracing.run import Options, may_warn_late, run
 
 _OPTIONS = Options()
@@ -45,7 +46,17 @@ class _Doc:
         eager.__doc__ = text  # what is set is set on the wrapped one
 
 
-class Eager:
+def _observed(functions: list[Any]) -> tuple[list[Any], list[Any]] | None:
+    """No guards and no codes of NumPy's own functions, which a recorded call has run.
+
+    None where there are others, for example one of the user's that NumPy was given: they may do
+    something else each time.
+    """
+    return ([], []) if all(map(callees.is_stable, functions)) else None
+
+
+@_core.call_as_base
+class Eager(_core.Answered):
     """One callable of NumPy, run through ufuse at once.
 
     Parameters
@@ -59,13 +70,16 @@ class Eager:
     __wrapped__: Callable[..., Any]
     _full_name: str
     _site: Callable[..., Any]
+    _is_checked: bool
     __name__: str
+    _is_joined = False  # whether the arguments of a call are to be joined with others
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         site = functools.partial(_core.site, function)
-        self.__dict__.update(__wrapped__=function, _full_name=name, _site=site)
-        numbers = (tuple(range(function.nin)), (), ()) if isinstance(function, np.ufunc) else ((), (), ())
-        self.__dict__["_answer"] = _core.Dispatcher(self._run, (), None, numbers)
+        is_checked = "check" in environment.debug_words()
+        self.__dict__.update(
+            __wrapped__=function, _full_name=name, _site=site, _is_checked=is_checked
+        )
         self._describe()
 
     def _describe(self) -> None:
@@ -91,26 +105,30 @@ class Eager:
         # Code asks isinstance(f, np.ufunc).
         return np.ufunc if isinstance(self.__wrapped__, np.ufunc) else Eager
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if _core.session_active():
-            return self._nested(args, kwargs)
-        # C code of NumPy asks for its own types.
-        args = tuple(a.__wrapped__ if type(a) is Eager else a for a in args)
-        try:
-            if "check" in environment.debug_words():
-                return self._checked(args, kwargs)
-            return self._answer(*args, **kwargs)
-        except BaseException as error:
-            error.__traceback__ = tracebacks.without_ours(error.__traceback__)
-            raise
+    def answering(self) -> Callable[..., Any]:
+        """What answers a call that is made now."""
+        if self._is_checked:
+            return self._checked
+        if self._at_once is None:
+            object.__setattr__(self, "_at_once", self._dispatcher)
+        return self._at_once
+
+    @functools.cached_property
+    def _dispatcher(self) -> _core.Dispatcher:
+        function = self.__wrapped__
+        return _core.Dispatcher(self._run, [], lambda: function, observe=_observed, eager=True)
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _core.session_active():
+            return self._nested(*args, **kwargs)
+        # C code of NumPy asks for its own types.
+        args = tuple(a.__wrapped__ if type(a) is Eager else a for a in args)
         if not may_warn_late():
             return self.__wrapped__(*args, **kwargs)
         with _core.backend("interpreted"):
             return run(self._site, args, kwargs, _OPTIONS)
 
-    def _nested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _nested(self, /, *args: Any, **kwargs: Any) -> Any:
         """A call made in a traced one: by a jitted function, or by an object that NumPy asks.
 
         An object's ``__array__`` and the like have real arrays, and must give them.
@@ -121,19 +139,19 @@ class Eager:
             return self._site(*args, **kwargs)
         return _core.unwrap(_core.numpy_call(self.__wrapped__, args, kwargs, "user_call", False))
 
-    def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not self._repeatable(args, kwargs):
-            return self._run(*args, **kwargs)
+    def _checked(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _core.session_active() or not self._repeatable(args, kwargs):
+            return self._dispatcher(*args, **kwargs)
         from .tools import verify
 
         # Operands as they were before the call, which may write to them.
         operands = ", ".join(
             [*map(_text, args), *(f"{name}={_text(value)}" for name, value in kwargs.items())]
         )
-        place = sys._getframe(2)
+        place = sys._getframe(1)
         call = f"{self._full_name}({operands}) at {place.f_code.co_filename}:{place.f_lineno}"
         before = verify.Before(args, kwargs)
-        ours = verify.Outcome(self._run, args, kwargs)
+        ours = verify.Outcome(self._dispatcher, args, kwargs)
         found = verify.difference(ours, before.plainly(self.__wrapped__))
         if found is not None:
             raise Mismatch(f"{call}\n{found}") from ours.error

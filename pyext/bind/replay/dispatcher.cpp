@@ -96,6 +96,11 @@ struct State {
   py::object make_plain;  // gives `plain`; unset: calls may not be answered by it
   py::object plain;       // the function itself, once a call is answered by it
   bool records = true;    // unset: the function is not pure
+  // It is one of NumPy's, called from many lines: a warning is given by tracing, at the caller's
+  // line, and `plain` answers nothing but calls that run no loops.
+  bool is_eager = false;
+  // Whether measured times decide if `plain` answers.
+  bool chooses() const { return make_plain && !is_eager; }
   // NumPy has warned of numbers that are the same in each call. Python may show such a warning only
   // once, and then a further recording would not notice it; so no more calls are recorded.
   bool warned_of_numbers = false;
@@ -129,7 +134,7 @@ struct State {
   // has found out, those inside it need not find out again; few of them are looked at all the same.
   bool is_slow_inside() {
     constexpr std::uint32_t kLookEach = 1 << 15;
-    if (!make_plain || choices().by != Choices::Clock) return false;
+    if (!chooses() || choices().by != Choices::Clock) return false;
     is_slow_recursion |= Call::is_slow_for(this);
     return is_slow_recursion && ++inner % kLookEach != 0;
   }
@@ -137,7 +142,8 @@ struct State {
   // Whether this is a call that the function makes of itself while the plain function answers one:
   // what that takes is compared with tracing the whole, and is to be plain Python's time.
   bool is_plain_inside() const {
-    return plain_in != nullptr && choices().by == Choices::Clock && plain_in == PyThreadState_Get();
+    return plain_in != nullptr && chooses() && choices().by == Choices::Clock &&
+           plain_in == PyThreadState_Get();
   }
 
   // Whether the plain function is the faster one for calls of other kinds, all that were compared.
@@ -344,7 +350,7 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
   if (results) {
     ++state.unused;
     if (call->asked_special()) entry.error_state.add_special();
-    entry.recording = std::make_unique<Recording>(*call, std::move(*results));
+    entry.recording = std::make_unique<Recording>(*call, std::move(*results), !state.is_eager);
     entry.heavy = call->session().largest_value() > kHeavyBytes && !plain_could_win(*call, taken);
   } else {
     entry.numbers = {};
@@ -352,7 +358,8 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
     entry.numbers.saw_everything();
   }
   if (kept != nullptr) *kept = entry.recording != nullptr;
-  if (call->stopped_before_loops()) return result;  // the next call is recorded
+  if (call->stopped_before_loops()) return result;        // the next call is recorded
+  if (state.is_eager && !entry.recording) return result;  // it may hold a function of the user's
   state.keep(std::make_shared<Entry>(std::move(entry)), signature);
   return result;
 }
@@ -369,8 +376,11 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
   const bool doubtful = state.is_doubtful(like, known);
   const bool asks =
       doubtful || (like.hash != 0 && !like.objects && (is_light || known.plain_could_win));
+  // An object may be one of the drop-in module's functions, which NumPy does not know.
   const tracer::Ledger::Turn turn =
-      choices().next(known.ledger, state.account, asks, known.is_building(), doubtful);
+      state.is_eager
+          ? tracer::Ledger::Turn{known.ledger.is_idle() && like.hash != 0 && !like.objects}
+          : choices().next(known.ledger, state.account, asks, known.is_building(), doubtful);
   const std::shared_ptr<Call> before = turn.plain ? nullptr : Call::last();
   if (turn.plain) prepare_plain(state);
   const Watch watch;
@@ -390,7 +400,7 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
       kind.ledger.took(turn, taken, is_typical, state.account, preparing);
     } else {
       kind.ledger.passed(turn, state.account);
-      if (turn.plain) hand_on(state, kind.ledger);
+      if (turn.plain && state.chooses()) hand_on(state, kind.ledger);
     }
   }
   if (!result) throw py::error_already_set();
@@ -400,11 +410,19 @@ py::object trace_or_plain(State& state, PyObject* const* args, std::size_t flags
 // Answers a call of a signature that has no recording yet.
 py::object trace_if_affordable(State& state, PyObject* const* args, std::size_t flags,
                                PyObject* keywords) {
-  if (!state.make_plain || choices().by != Choices::Clock)
+  if (!state.make_plain || (choices().by != Choices::Clock && !state.is_eager))
     return trace(state, args, flags, keywords);
   const CallKind like = kind_of_call(args, PyVectorcall_NARGS(flags), keywords);
   const std::uint64_t hash = like.hash;
   const Kind& known = kind_in(state, hash);
+  if (state.is_eager) {
+    if (known.ledger.is_idle()) return trace_or_plain(state, args, flags, keywords);
+    const std::shared_ptr<Call> before = Call::last();
+    py::object result = trace(state, args, flags, keywords);
+    if (const std::shared_ptr<Call> call = Call::last(); call && call != before)
+      kind_in(state, hash).learn(*call, 0);
+    return result;
+  }
   // A replay saves as little as tracing does where there are no loops to run.
   if (state.is_doubtful(like, known) || known.ledger.is_idle() ||
       (!known.heavy && !known.ledger.may_record(state.account)))
@@ -509,8 +527,8 @@ PyObject* answer(State& state, PyObject* const* args, std::size_t flags, PyObjec
       return trace_or_plain(state, args, flags, keywords).release().ptr();
     const bool is_final = entry->recording->is_final();
     const tracer::Ledger::Turn turn =
-        state.make_plain ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
-                         : tracer::Ledger::Turn{};
+        state.chooses() ? choices().next(entry->ledger, state.account, !entry->heavy, !is_final)
+                        : tracer::Ledger::Turn{};
     const std::int64_t reading = turn.plain ? 0 : state.signature.reading_ns();
     // Python code that runs in between may call this dispatcher again.
     Signature signature = std::move(state.signature);
@@ -665,12 +683,14 @@ void read_numbers(State& state, const py::tuple& rows) {
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guard([&]() -> PyObject* {
-    static const char* names[] = {"trace",   "guards", "make_plain", "numbers",
-                                  "observe", "before", "codes",      nullptr};
+    static const char* names[] = {"trace",  "guards", "make_plain", "numbers", "observe",
+                                  "before", "codes",  "eager",      nullptr};
     PyObject *callable, *guards = nullptr, *make_plain = Py_None, *numbers = nullptr,
                         *observe = nullptr, *before = Py_None, *codes = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOOOO", const_cast<char**>(names), &callable,
-                                     &guards, &make_plain, &numbers, &observe, &before, &codes))
+    int eager = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOOOOp", const_cast<char**>(names),
+                                     &callable, &guards, &make_plain, &numbers, &observe, &before,
+                                     &codes, &eager))
       throw py::error_already_set();
     if (before != Py_None && Py_TYPE(before) != type)
       throw py::type_error("before is a Dispatcher or None");
@@ -678,6 +698,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     state->trace = borrow(callable);
     if (make_plain != Py_None) state->make_plain = borrow(make_plain);
     if (observe) state->observe = borrow(observe);
+    state->is_eager = eager != 0;
     state->records = guards != Py_None;
     if (guards && state->records) state->guards.add(borrow(guards));
     if (codes) state->codes.add(borrow(codes));
@@ -778,7 +799,7 @@ void bind_dispatcher(py::module_& m) {
       {Py_tp_getset, kAttributes},
       {Py_tp_doc, const_cast<char*>(
                       "Dispatcher(trace, guards=(), plain=None, numbers=((), (), ()), observe=..., "
-                      "before=None, codes=())\n\n"
+                      "before=None, codes=(), eager=False)\n\n"
                       "Calls "
                       "trace(*args, **kwargs), "
                       "which must be pure, and replays the plan that such a "
@@ -794,7 +815,9 @@ void bind_dispatcher(py::module_& m) {
                       "recorded call has run, or None where they are not pure. `before`: the "
                       "function's dispatcher until now, whose counts and regret go on. `codes`: "
                       "(function, code, defaults, keyword defaults) of what the function runs; "
-                      "where one has others, `trace` answers.")},
+                      "where one has others, `trace` answers. `eager`: the function is one of "
+                      "NumPy's, called from many lines: warnings are given by tracing, and "
+                      "`plain` answers nothing but calls that run no loops.")},
       {0, nullptr}};
   static PyType_Spec spec = {"ufuse._core.Dispatcher", sizeof(DispatcherObject), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

@@ -28,9 +28,9 @@ void copy_into(const py::object& target, const py::object& source) {
 
 }  // namespace
 
-Recording::Recording(const Call& call, ResultTree results)
+Recording::Recording(const Call& call, ResultTree results, bool may_warn)
     : plan_(call.session().plan()), results_(std::move(results)), stores_(call.objects().stores()) {
-  if (plan_->sole) sole_ = call.line_of(plan_->sole->site);
+  if (may_warn && plan_->sole) sole_ = call.line_of(plan_->sole->site);
   for (const tracer::PlanRun& run : plan_->runs) {
     first_output_.push_back(output_descrs_.size());
     for (const tracer::PlanInput& input : run.inputs) bytes_ += numpy_shim::bytes_of(input.layout);
@@ -138,7 +138,7 @@ void Replay::save(const Recording& recording, std::size_t at) {
   for (const tracer::PlanOutput& output : run.outputs) {
     if (!output.target || output.target->argument < 0) continue;
     if (last && (!output.direct || (run.report_mask == 0 && !run.may_redo))) continue;
-    if (only && (output.alias >= 0 ? plan.sole.has_value() : !warnings_may_raise())) continue;
+    if (only && (output.alias >= 0 ? recording.sole_.has_value() : !warnings_may_raise())) continue;
     const bool is_saved = std::ranges::any_of(saved_, [&](const Saved& saved) {
       return saved.place == *output.target && saved.layout == output.held;
     });
@@ -221,7 +221,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
   // A signal's handler may have raised it, or an inner loop of some library.
   if (PyErr_Occurred()) throw py::error_already_set();
   const std::uint32_t raised = status.fp & run.report_mask;
-  if (status.redo || (raised != 0 && !plan.sole)) return false;
+  if (status.redo || (raised != 0 && !recording.sole_)) return false;
   // Where the warning may become an exception, Python has to raise it at the user's line; but not
   // after an operand has been overwritten, which NumPy does before it warns.
   const bool wrote = std::ranges::any_of(

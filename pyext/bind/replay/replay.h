@@ -16,7 +16,8 @@ namespace ufuse::pyext {
 
 class Recording {
  public:
-  Recording(const Call& call, ResultTree results);
+  // `may_warn`: the line of the recorded call is the one that a replay's warning is about.
+  Recording(const Call& call, ResultTree results, bool may_warn);
   const tracer::Plan& plan() const { return *plan_; }
   // How much memory the runs read and write.
   std::size_t bytes() const { return bytes_; }

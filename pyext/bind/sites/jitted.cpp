@@ -1,8 +1,10 @@
-// See jitted.h. A jitted function is called as C functions are: there is no Python frame, and no
+// See jitted.h. What ufuse answers is called as C functions are: there is no Python frame, and no
 // tuple of arguments, between the caller and what answers.
 #include "pyext/bind/sites/jitted.h"
 
 #include <structmember.h>
+
+#include <vector>
 
 #include "pyext/bind/lazy/lazy_array.h"
 #include "pyext/bind/numpy/native_call.h"
@@ -10,14 +12,14 @@
 namespace ufuse::pyext {
 namespace {
 
-struct JittedObject {
+struct AnsweredObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject *at_once, *plain;
 };
 
-PyTypeObject* jitted_type = nullptr;
+PyTypeObject *answered_type = nullptr, *jitted_type = nullptr;
 
-JittedObject* jitted_of(PyObject* self) { return reinterpret_cast<JittedObject*>(self); }
+AnsweredObject* answered_of(PyObject* self) { return reinterpret_cast<AnsweredObject*>(self); }
 
 // The frames of a traceback without the package's own: it begins at the caller's line and goes on
 // with the user's functions. All of them where there is no stack left to find out.
@@ -91,7 +93,7 @@ bool is_asked_for_class(PyObject* self, PyObject* const* args, std::size_t flags
 }
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObject* keywords) {
-  PyObject* const runs = jitted_of(self)->at_once;
+  PyObject* const runs = answered_of(self)->at_once;
   PyObject* result;
   if (runs != nullptr && runs != Py_None && PyList_GET_SIZE(watchers()) == 0) {
     Py_INCREF(runs);
@@ -113,20 +115,20 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
 
 PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self != nullptr) jitted_of(self)->vectorcall = call;
+  if (self != nullptr) answered_of(self)->vectorcall = call;
   return self;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(jitted_of(self)->at_once);
-  Py_VISIT(jitted_of(self)->plain);
+  Py_VISIT(answered_of(self)->at_once);
+  Py_VISIT(answered_of(self)->plain);
   return 0;
 }
 
 int clear(PyObject* self) {
-  Py_CLEAR(jitted_of(self)->at_once);
-  Py_CLEAR(jitted_of(self)->plain);
+  Py_CLEAR(answered_of(self)->at_once);
+  Py_CLEAR(answered_of(self)->plain);
   return 0;
 }
 
@@ -138,65 +140,76 @@ void destroy(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Before Python 3.12, a class made in Python is not called so, though its base is; in none is it
-// known that a call as a method needs no object of a bound method.
-PyObject* call_as_base(PyObject*, PyObject* type) {
-  auto* given = reinterpret_cast<PyTypeObject*>(type);
-  if (!PyType_Check(type) || !PyType_IsSubtype(given, jitted_type) ||
-      given->tp_call != PyVectorcall_Call) {
-    PyErr_SetString(PyExc_TypeError, "call_as_base needs a class that is called as Jitted is");
-    return nullptr;
-  }
-  given->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
-  PyType_Modified(given);
-  return Py_NewRef(type);
-}
-
 // As a function's: in a class it is a method.
 PyObject* bind_to(PyObject* self, PyObject* instance, PyObject*) {
   return instance == nullptr || instance == Py_None ? Py_NewRef(self)
                                                     : PyMethod_New(self, instance);
 }
 
-PyMethodDef kFunctions[] = {
-    {"call_as_base", call_as_base, METH_O,
-     "call_as_base(type): have the objects of a class derived from Jitted called at once, also as "
-     "methods."},
-    {nullptr, nullptr, 0, nullptr}};
+// Before Python 3.12, a class made in Python is not called so, though its base is; in none is it
+// known that a call as a method needs no object of a bound method.
+PyObject* call_as_base(PyObject*, PyObject* type) {
+  auto* given = reinterpret_cast<PyTypeObject*>(type);
+  if (!PyType_Check(type) || !PyType_IsSubtype(given, answered_type) ||
+      given->tp_call != PyVectorcall_Call) {
+    PyErr_SetString(PyExc_TypeError, "call_as_base needs a class that is called as Answered is");
+    return nullptr;
+  }
+  given->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+  if (given->tp_descr_get == bind_to) given->tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
+  PyType_Modified(given);
+  return Py_NewRef(type);
+}
+
+PyMethodDef kFunctions[] = {{"call_as_base", call_as_base, METH_O,
+                             "call_as_base(type): have the objects of a class derived from "
+                             "Answered called at once, also as "
+                             "methods."},
+                            {nullptr, nullptr, 0, nullptr}};
+
+PyTypeObject* make_type(const char* name, std::vector<PyType_Slot> slots) {
+  slots.insert(slots.end(), {{Py_tp_new, reinterpret_cast<void*>(create)},
+                             {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
+                             {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                             {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                             {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                             {0, nullptr}});
+  PyType_Spec spec = {
+      name, sizeof(AnsweredObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+      slots.data()};
+  return reinterpret_cast<PyTypeObject*>(steal(PyType_FromSpec(&spec)).release().ptr());
+}
 
 }  // namespace
 
 py::object function_of_jitted(PyObject* object) {
   if (!PyObject_TypeCheck(object, jitted_type)) return {};
-  PyObject* const plain = jitted_of(object)->plain;
+  PyObject* const plain = answered_of(object)->plain;
   return plain != nullptr && PyFunction_Check(plain) ? borrow(plain) : py::object();
 }
 
 void bind_jitted(py::module_& m) {
   static PyMemberDef members[] = {
-      {"__vectorcalloffset__", T_PYSSIZET, offsetof(JittedObject, vectorcall), READONLY, nullptr},
-      {"_at_once", T_OBJECT, offsetof(JittedObject, at_once), 0,
+      {"__vectorcalloffset__", T_PYSSIZET, offsetof(AnsweredObject, vectorcall), READONLY, nullptr},
+      {"_at_once", T_OBJECT, offsetof(AnsweredObject, at_once), 0,
        "What a call calls; where this is None, what answering() gives."},
-      {"_plain", T_OBJECT, offsetof(JittedObject, plain), 0,
+      {"_plain", T_OBJECT, offsetof(AnsweredObject, plain), 0,
        "The function that a call calls with the same arguments, or None."},
       {nullptr, 0, 0, 0, nullptr}};
-  static PyType_Slot slots[] = {
-      {Py_tp_new, reinterpret_cast<void*>(create)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
-      {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-      {Py_tp_clear, reinterpret_cast<void*>(clear)},
-      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-      {Py_tp_descr_get, reinterpret_cast<void*>(bind_to)},
-      {Py_tp_members, members},
-      {Py_tp_doc, const_cast<char*>("The base of jitted functions, by which all others know one.")},
-      {0, nullptr}};
-  static PyType_Spec spec = {
-      "ufuse._core.Jitted", sizeof(JittedObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-      slots};
-  const py::object type = steal(PyType_FromSpec(&spec));
-  jitted_type = reinterpret_cast<PyTypeObject*>(borrow(type.ptr()).release().ptr());
-  m.attr("Jitted") = type;
+  answered_type = make_type(
+      "ufuse._core.Answered",
+      {{Py_tp_members, members},
+       {Py_tp_doc, const_cast<char*>("The base of what is called without a frame of Python's: "
+                                     "answering() gives what answers each call.")}});
+  jitted_type = make_type(
+      "ufuse._core.Jitted",
+      {{Py_tp_base, answered_type},
+       {Py_tp_descr_get, reinterpret_cast<void*>(bind_to)},
+       {Py_tp_doc,
+        const_cast<char*>("The base of jitted functions, by which all others know one.")}});
+  m.attr("Answered") = borrow(reinterpret_cast<PyObject*>(answered_type));
+  m.attr("Jitted") = borrow(reinterpret_cast<PyObject*>(jitted_type));
   m.attr("watchers") = borrow(watchers());
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
 }

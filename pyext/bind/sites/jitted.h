@@ -1,4 +1,5 @@
-// `_core.Jitted`, the base of jitted functions: see jitted.cpp.
+// `_core.Jitted`, the base of jitted functions, and its own, `_core.Answered`, which the functions
+// of the drop-in module have as well: see jitted.cpp.
 #pragma once
 
 #include "pyext/bind/common.h"
