@@ -1,7 +1,8 @@
 """What does a call cost when there is almost nothing to compute?
 
 Small arguments: the time is that of dispatch, argument handling and the result's creation. NumPy's
-own time for the same call stands beside it.
+own time for the same call stands beside it. The last rows are calls of ``ufuse.numpy``, the drop-in
+module.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import ufuse
+import ufuse.numpy as unp
 from ufuse.tools.explain import waiting
 
 from bench import timing
@@ -95,10 +97,23 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[
     return lambda: function(*(next(a) if isinstance(a, Iterator) else a for a in arguments))
 
 
+def drop_in_rows() -> dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]]]:
+    """NumPy's function, the drop-in module's, and their arguments, by the name in the table."""
+    x = np.arange(10.0)
+    given: dict[str, tuple[Any, ...]] = {
+        **{"add": (x, x), "sin": (x,), "sum": (x,), "mean": (x,), "where": (x > 3, x, 0.0)},
+        **{"zeros": (10,), "dot": (x, x), "concatenate": ([x, x],), "argsort": (x,)},
+    }
+    return {
+        f"np.{name}, 10 elements": (getattr(np, name), getattr(unp, name), arguments)
+        for name, arguments in given.items()
+    }
+
+
 def main() -> None:
     print(f"{'call':36} {'NumPy':>9} {'ufuse':>9} {'ratio':>8}")
-    for name, (function, arguments) in rows().items():
-        native = ufuse.jit(function)
+    jitted = {name: (f, ufuse.jit(f), arguments) for name, (f, arguments) in rows().items()}
+    for name, (function, native, arguments) in (jitted | drop_in_rows()).items():
         # Enough calls for a plan to be recorded, compiled and replayed before the clock starts.
         calls = {"numpy": call(function, arguments), "ufuse": call(native, arguments)}
         with waiting():
