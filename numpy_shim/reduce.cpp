@@ -48,15 +48,15 @@ Kernel kernel_of(std::string_view ufunc, DType operand, std::optional<DType> ask
   throw Unsupported(Reason::Reduction, std::string(ufunc));
 }
 
-// Sorted and non-negative. NumPy lets 0 and -1 pass as axes of a 0-d array.
-Dims normalized_axes(const std::optional<Dims>& axes, std::int64_t ndim) {
+// Sorted and non-negative. NumPy lets 0 and -1 pass as axes of a 0-d array, but not in a tuple.
+Dims normalized_axes(const std::optional<Dims>& axes, bool in_tuple, std::int64_t ndim) {
   Dims result;
   if (!axes) {
     result.resize(static_cast<std::size_t>(ndim));
     std::iota(result.begin(), result.end(), std::int64_t{0});
     return result;
   }
-  if (ndim == 0 && (*axes == Dims{0} || *axes == Dims{-1})) return {};
+  if (ndim == 0 && !in_tuple && (*axes == Dims{0} || *axes == Dims{-1})) return {};
   for (std::int64_t axis : *axes) {
     if (axis < -ndim || axis >= ndim) throw Unsupported(Reason::Shape, "axis out of range");
     result.push_back(axis < 0 ? axis + ndim : axis);
@@ -136,7 +136,7 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
       kernel_of(ufunc, x.layout.dtype, options.dtype ? options.dtype : options.out);
   check_accumulator_cast(x.layout.dtype, kernel.dtype);
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
-  const Dims axes = normalized_axes(options.axes, ndim);
+  const Dims axes = normalized_axes(options.axes, options.in_tuple, ndim);
   const Layout* mask = options.where ? &options.where->layout : nullptr;
   const NodeId initial =
       options.initial ? initial_node(context, *options.initial, kernel.dtype) : NodeId{};
@@ -170,7 +170,7 @@ Result arg_reduce(Context& context, bool largest, const Operand& x,
   ir::Graph& g = context.graph();
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
   const bool flat = !axis || ndim == 0;
-  const Dims axes = normalized_axes(axis ? std::optional(Dims{*axis}) : std::nullopt, ndim);
+  const Dims axes = normalized_axes(axis ? std::optional(Dims{*axis}) : std::nullopt, false, ndim);
   if (elements_along(x.layout, axes) == 0)
     throw Unsupported(Reason::Reduction, "nothing to reduce");
 

@@ -11,6 +11,7 @@ namespace ufuse::numpy_shim {
 
 struct ReduceOptions {
   std::optional<Dims> axes;  // unset: all axes (axis=None); may be negative, must not repeat
+  bool in_tuple = false;     // they are given as a tuple
   bool keepdims = false;
   std::optional<DType> dtype;      // dtype= argument
   std::optional<DType> out;        // dtype of the out= argument

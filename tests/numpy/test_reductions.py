@@ -60,6 +60,18 @@ def test_every_layout(name, layout):
             check(lambda x: function(x), x)
 
 
+@pytest.mark.parametrize("axis", [0, -1, 1, (), (0,), (-1,), (0, 0), None], ids=str)
+def test_axes_of_nothing(axis):
+    for x in (np.array(3.0), np.float64(3.0)):
+        check(lambda x: np.add.reduce(x, axis=axis), x)
+        check(lambda x: np.max(x, axis=axis, keepdims=True), x)
+        check(lambda x: np.any(x, axis=axis), x)
+        check(lambda x: np.mean(x, axis=axis), x)
+        check(lambda x: np.linalg.norm(x, axis=axis), x)
+        check(lambda x: np.squeeze(x, axis=axis), x)
+        check(lambda x: np.argmax(x, axis=axis), x)
+
+
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", AXES, ids=str)
 @pytest.mark.parametrize("name", REDUCTIONS[:9])

@@ -321,6 +321,7 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         if (args.method) call.enter_method(args.method);
         numpy_shim::ReduceOptions options;
         options.axes = to_axes(args.axis);
+        options.in_tuple = args.axis != nullptr && PyTuple_Check(args.axis);
         if (args.keepdims && args.keepdims != numpy().no_value.ptr()) {
           const int truth = is_lazy(args.keepdims) ? -1 : PyObject_IsTrue(args.keepdims);
           if (truth < 0) throw Unsupported(Reason::Arguments);
