@@ -134,6 +134,32 @@ def offset(view, x):
     return view.__array_interface__["data"][0] - x.__array_interface__["data"][0]
 
 
+STRIDED = [
+    *[((1,), (16,)), ((1,), (-8,)), ((1,), (0,)), ((0,), (16,)), ((4,), (8,)), ((2,), (-8,))],
+    *[((1, 1), (16, 24)), ((1, 1), (0, 0)), ((1, 3), (800, 8)), ((1, 3), (8, 16))],
+    *[((3, 1), (8, 800)), ((3, 1), (16, 8)), ((2, 1), (8, -8)), ((1, 4), (-8, 8))],
+    *[((1, 0), (24, 16)), ((0, 3), (8, 8)), ((2, 1, 2), (16, 400, 8)), ((2, 3), (24, 8))],
+]
+
+
+@pytest.mark.parametrize(("shape", "strides"), STRIDED, ids=str)
+@pytest.mark.parametrize(
+    "views",
+    [
+        lambda x: (np.ravel(x), x.reshape(-1), x.reshape(1, -1), x.reshape(-1, 1)),
+        lambda x: (x.reshape(x.shape), x.T, x[...], np.squeeze(x), np.atleast_2d(x)),
+        lambda x: (x.flatten(), x.copy(), (x + 1).ravel(), (x * 2).reshape(-1)),
+        lambda x: (x[None], np.moveaxis(x, 0, -1), x[::-1], np.ascontiguousarray(x)),
+    ],
+    ids=["flat", "same", "copies", "moved"],
+)
+def test_strides_that_lead_nowhere(views, shape, strides):
+    """NumPy keeps those of axes with one element or none in some views, and not in others."""
+    x = np.lib.stride_tricks.as_strided(np.arange(200.0)[100:], shape, strides)
+    check(views, x)
+    assert [each.strides for each in jitted(views)(x)] == [each.strides for each in views(x)]
+
+
 def test_the_argument_is_the_result():
     x, row = X.copy(), X[0].copy()
     assert jitted(lambda x: x)(x) is x

@@ -176,12 +176,11 @@ py::object reshaped_view(Call& call, const LazyArray& array, const ir::Dims& sha
   return make_lazy(call.session().view(array, *view));
 }
 
-py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& wanted, char order) {
-  const ir::Dims shape = numpy_shim::reshape_shape(array.layout, wanted);
+py::object reshaped(Call& call, const LazyArray& array, const ir::Dims& shape, char order) {
   const bool fortran = numpy_shim::is_fortran_order(array.layout, order);
   if (array.scalar) {
     // NumPy makes an array of a scalar first, and a scalar of a result without axes.
-    if (shape.empty()) return make_lazy(array.another());
+    if (numpy_shim::reshape_shape(array.layout, shape).empty()) return make_lazy(array.another());
     return reshaped_view(call, zero_d(call, array), shape, fortran);
   }
   if (order == 'K') throw Unsupported(Reason::Arguments);
