@@ -48,12 +48,48 @@ def test_public_docstrings_are_whole(name):
     assert re.search(r"(Returns|Yields|Raises)\n-", text)
 
 
+def run_examples(page, names, folder):
+    """Runs the Python code of a page, from files, for functions are traced through their source.
+
+    Examples of a library that is not installed are left out.
+    """
+    for at, text in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
+        file = folder / f"{page.stem}_{at}.py"
+        file.write_text(text)
+        try:
+            exec(compile(text, str(file), "exec"), names)
+        except ModuleNotFoundError as missing:
+            if missing.name not in OPTIONAL:
+                raise
+
+
+OPTIONAL = ("scipy", "pandas", "dask", "xarray", "joblib")
+
+
 def test_readme_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"X": np.random.default_rng(0).normal(size=(50, 2)), "means": np.eye(2)}
     names["x"] = names["X"]
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
-        exec(block, names)
+    run_examples(ROOT / "README.md", names, tmp_path)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_examples_of_pages_run(page, tmp_path):
+    run_examples(page, {"__name__": page.stem}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page
+        for page in ROOT.rglob("*.md")
+        if "build" not in page.parts and ".venv" not in page.parts
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        assert "://" in link or (page.parent / link).exists(), link
 
 
 def test_notebook_runs(capsys):

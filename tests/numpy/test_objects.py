@@ -640,6 +640,53 @@ def returns_bare_that_is_kept(marked: Any, owner: Any) -> Any:
     return owner.kept
 
 
+class Pair(tuple):
+    pass
+
+
+class Items(list):
+    pass
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Pair, Items, Point._make, collections.deque, collections.UserList],
+    ids=["tuple", "list", "namedtuple", "deque", "UserList"],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        np.concatenate,
+        np.hstack,
+        np.lexsort,
+        lambda pair: np.ravel_multi_index(pair, (5, 5)),
+        lambda pair: np.sum(pair, axis=0),
+        lambda pair: np.maximum.reduce(pair),
+        lambda pair: np.select([pair[0] > 1, pair[1] > 2], pair),
+        lambda pair: np.block([pair[0], pair[1]]),
+        lambda pair: np.array(pair),
+    ],
+)
+def test_numpy_is_given_sequences_of_other_classes(
+    use: Callable[..., Any], kind: Callable[..., Any]
+) -> None:
+    def function(x: Any) -> Any:
+        pair = kind([x * 2, x + 1])
+        return use(pair), pair[0] + pair[1]
+
+    x = np.arange(3)
+    try:
+        expected = function(x)
+    except TypeError:
+        pytest.skip("NumPy refuses them")
+    native = ufuse.jit(function)
+    for _ in range(3):
+        same(native(x), expected)
+
+
 @pytest.mark.parametrize(
     "f",
     [

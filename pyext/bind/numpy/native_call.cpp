@@ -193,6 +193,15 @@ bool is_given_code(PyObject* args, PyObject* kwargs) {
   return false;
 }
 
+// Whether there is an object among some into which walks do not look, a named tuple or a deque for
+// example: a lazy array may be in it.
+bool may_hide_lazies(PyObject* objects) {
+  return any_inside(objects, Into::All, [](PyObject* each) {
+    return Holders::may_hold(each) && !is_plain_container(each) && each != numpy().no_value.ptr() &&
+           !PyObject_TypeCheck(each, &PyUFunc_Type);
+  });
+}
+
 }  // namespace
 
 bool is_of_ufunc(PyObject* func) {
@@ -363,7 +372,8 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
   PyObject* out = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
   const std::string name = name_of(func);
   pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args) &&
-          !is_given_code(args, kwargs) && !(call && shows_memory(args, kwargs));
+          !is_given_code(args, kwargs) && !(call && shows_memory(args, kwargs)) &&
+          !may_hide_lazies(args) && !(kwargs && may_hide_lazies(kwargs));
   if (call) {
     call->record(tracer::Event::Kind::NumpyCall, reason, name);
     if (call->in_untraced_code()) {  // nothing is pending
