@@ -37,3 +37,16 @@ def test_random_generators():
     x = np.random.default_rng(0).normal(size=(6, 4))
     check(module, x)
     check(generator, x, np.zeros(5))
+
+
+@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 warns, and goes on")
+@pytest.mark.parametrize("name", ["stack", "vstack", "hstack", "dstack", "column_stack"])
+def test_what_is_no_sequence_is_not_stacked(name):
+    stack = getattr(np, name)
+    x = np.arange(3.0)
+    check(lambda x: stack({"a": x, "b": x + 1}.values()), x)
+    check(lambda x: stack(iter([x, x + 1])), x)
+    check(lambda x: stack({x.sum(), x[0]}), x)
+    check(lambda x: stack(), x)
+    check(lambda x: stack([x, x + 1], bad=3), x)
+    check(lambda x: stack(np.outer(x, x)), x)

@@ -321,7 +321,9 @@ def _found(value: Any) -> Any:
         return _of_builtin(value)
     if is_dispatcher(value):
         found = _of_dispatcher(value, getattr(value, "_implementation", None))
-        return Handled(value, found) if is_a(found, types.FunctionType) else found
+        if not is_a(found, types.FunctionType):
+            return found
+        return Handled(value, _of_sequence(found) if value in _OF_SEQUENCES else found)
     if is_a(value, Jitted):
         return value._inner()
     if is_a(value, StandIn):
@@ -435,6 +437,18 @@ def _of_dispatcher(public: Any, implementation: Any) -> Any:
             return caller(public, found.reason)
         return found
     return caller(public, "not_native")
+
+
+# Before NumPy runs one of these, it refuses what is no sequence, a dict's values for example.
+_OF_SEQUENCES = (np.stack, np.vstack, np.hstack, np.dstack, np.column_stack)
+
+
+def _of_sequence(stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = args[0] if args else kwargs.get("arrays", kwargs.get("tup"))
+        return stand_in(*args, **kwargs) if hasattr(given, "__getitem__") else NotImplemented
+
+    return call
 
 
 def _of_builtin(function: Any) -> Any:
