@@ -1,6 +1,7 @@
 """Do NumPy scalars stay scalars, and Python numbers weak?"""
 
 import operator
+import statistics
 
 import numpy as np
 import pytest
@@ -317,3 +318,22 @@ def test_which_scalars_are_one_object(given, same_value):
     for _ in range(4):
         assert objects(native(given, x)) == objects(f(given, x))
         assert native(given, x)[:2] == f(given, x)[:2]
+
+
+def test_methods_of_pythons_numbers():
+    x = np.arange(3.0)
+    check(lambda x: ((2.5).__add__(x[1]), (2.5).__eq__(x[1] * 2.5), (2).__add__(x[1])), x)
+    check(lambda x: ((1j).__mul__(x[1] + 1j), (2.0).__divmod__(x[2]), (2.0).__rpow__(x[1])), x)
+    check(lambda x: (list(map((2.0).__mul__, x)), max(map((1.0).__sub__, [x[0], x[2]]))), x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *[statistics.mean, statistics.fmean, statistics.median, statistics.stdev],
+        *[statistics.mode, statistics.quantiles, lambda v: statistics.NormalDist(*v[:2]).cdf(2)],
+    ],
+)
+def test_statistics_make_numbers_of_the_type_that_they_are_given(function):
+    check(lambda x: function([x[1] * 2, x[2], x[2] + 0.5]), np.arange(3.0))
+    check(lambda x: function([x[1] * 2, x[2], x[2]]), np.arange(3))

@@ -74,7 +74,7 @@ _NUMBER_MODULES = frozenset(["time"])
 _HARMLESS_MODULES = (_KNOWN_MODULES | _NUMBER_MODULES) | frozenset(
     ["abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "fractions"]
     + ["functools", "heapq", "importlib", "inspect", "keyword", "numbers", "operator", "random"]
-    + ["re", "reprlib", "statistics", "string", "textwrap", "types", "typing", "warnings"]
+    + ["re", "reprlib", "string", "textwrap", "types", "typing", "warnings"]
     + ["weakref", "ufuse", "__future__", "sysconfig", "traceback", "pprint", "pathlib", "os"]
 )
 # Objects whose methods in C take lazy arrays: they keep them, or look at them by their operators.
@@ -489,7 +489,7 @@ def _of_builtin(function: Any) -> Any:
         return caller(function, "not_native", pure=False)
     if is_a(owner, list) and function.__name__ == "sort":
         return -1
-    if is_a(owner, (str, bytes, bytearray)):
+    if is_a(owner, (str, bytes, bytearray, int, float, complex)):
         return functools.partial(_core.call_real, function)
     if is_a(owner, _GOES_ON):
         return caller(function, "user_call", pure=False)
