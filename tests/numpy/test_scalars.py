@@ -337,3 +337,15 @@ def test_methods_of_pythons_numbers():
 def test_statistics_make_numbers_of_the_type_that_they_are_given(function):
     check(lambda x: function([x[1] * 2, x[2], x[2] + 0.5]), np.arange(3.0))
     check(lambda x: function([x[1] * 2, x[2], x[2]]), np.arange(3))
+
+
+def test_scalar_types_that_look_at_the_class_of_a_number():
+    def function(x):
+        n, v = (x.sum() - 1).astype(np.int64), x[1] * 2.5
+        return (
+            (np.timedelta64(n, "D"), np.timedelta64(n), np.datetime64(n, "D")),
+            (np.datetime64("2020-01-01") + np.timedelta64(n, "h"), np.void(n)),
+            (np.object_(v), np.object_([v]), np.str_(v), np.bytes_(n), np.bool_(v), np.half(v)),
+        )
+
+    check(function, np.arange(3.0))

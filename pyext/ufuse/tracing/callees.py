@@ -361,6 +361,10 @@ def _handler(value: Any) -> Any:
     return None
 
 
+# Scalar types whose constructors look at the class of a number.
+_OF_REAL = (np.datetime64, np.timedelta64, np.void, np.object_)
+
+
 def _of_class(value: type) -> Any:
     if value in _CALL_BACK:
         return _CALL_BACK[value]
@@ -377,7 +381,8 @@ def _of_class(value: type) -> Any:
         return caller(value, "user_call", pure=False)
     if names.is_strict(module):
         return caller(value, "user_call", pure=False)
-    if is_library(module) and not issubclass(value, (np.generic, tuple, BaseException)):
+    takes_any = issubclass(value, (np.generic, tuple, BaseException))
+    if is_library(module) and (not takes_any or issubclass(value, _OF_REAL)):
         # It looks into memory, is compiled, or keeps what it is given.
         return functools.partial(_core.call_real, value)
     return value
