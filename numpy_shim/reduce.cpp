@@ -103,9 +103,6 @@ NodeId masked(ir::Graph& g, const Kernel& kernel, NodeId x, const Operand& where
   // A repeated initial value could take the place of an equal zero of the other sign.
   if (extremum && order.order == Order::Sequential) order.order = Order::Extremum;
   const Dims shape = g[x].shape;  // a copy: adding nodes moves them
-  const Layout whole{DType::Bool, shape, {}};
-  if (broadcast_shapes(std::array{&whole, &where.layout}) != shape)
-    throw Unsupported(Reason::Shape, "do not broadcast");
   return ir::elementwise(
       g, Op::Where,
       {ir::broadcast_to(g, where.node, shape), x, ir::broadcast_to(g, neutral, shape)});
@@ -138,6 +135,8 @@ Result reduce(Context& context, std::string_view ufunc, const Operand& x,
   const auto ndim = static_cast<std::int64_t>(x.layout.shape.size());
   const Dims axes = normalized_axes(options.axes, options.in_tuple, ndim);
   const Layout* mask = options.where ? &options.where->layout : nullptr;
+  if (mask != nullptr && broadcast_shapes(std::array{&x.layout, mask}) != x.layout.shape)
+    throw Unsupported(Reason::Shape, "where= does not broadcast");
   const NodeId initial =
       options.initial ? initial_node(context, *options.initial, kernel.dtype) : NodeId{};
   if (elements_along(x.layout, axes) == 0 && !initial &&

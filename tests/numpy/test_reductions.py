@@ -60,6 +60,15 @@ def test_every_layout(name, layout):
             check(lambda x: function(x), x)
 
 
+def test_masks_that_do_not_fit():
+    x, mask = np.arange(3.0), np.array([True, False, True])
+    check(lambda x, m: x[1].sum(where=m), x, mask)
+    check(lambda x, m: np.add.reduce(x[:, None][0], where=m[None]), x, mask)
+    check(lambda x, m: np.max(x, where=m[:2], initial=0), x, mask)
+    check(lambda x, m: np.prod(x[:0], where=m, initial=2), x, mask)
+    check(lambda x, m: np.any(x, where=np.outer(m, m)), x, mask)
+
+
 @pytest.mark.parametrize("axis", [0, -1, 1, (), (0,), (-1,), (0, 0), None], ids=str)
 def test_axes_of_nothing(axis):
     for x in (np.array(3.0), np.float64(3.0)):

@@ -417,3 +417,10 @@ def test_values_that_a_compiler_might_leave_out_warn(f):
     check(f, x, i)
     check(f, x.astype("f4"), i.astype("i2"))
     check(f, np.abs(x) + 1, i + 1)
+
+
+@pytest.mark.parametrize("subok", [True, False, 1, None, [], np.True_, np.array([True])], ids=str)
+def test_subok(subok):
+    check(lambda x: (np.sqrt(x, subok=subok), 1), np.arange(3.0))
+    check(lambda x: np.add(x, x, subok=subok), np.arange(3.0))
+    check(lambda x: x.astype("f4", subok=subok), np.arange(3.0))

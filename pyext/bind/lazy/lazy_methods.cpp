@@ -119,7 +119,7 @@ PyObject* astype(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "astype", args, kwargs, [&](Call& call, const LazyArray& array) {
     const auto [type, order, casting, subok, copy] =
         parse<5>({"dtype", "order", "casting", "subok", "copy"}, args, kwargs);
-    if (!type) throw Unsupported(Reason::Arguments);
+    if (!type || (subok && !PyBool_Check(subok))) throw Unsupported(Reason::Arguments);
     const std::optional<DType> dtype = dtype_argument(type);
     if (!dtype) throw Unsupported(Reason::Dtype);
     const DType from = array.layout.dtype;

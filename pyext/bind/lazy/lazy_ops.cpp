@@ -73,7 +73,7 @@ Parsed parse(Call& call, const numpy_shim::Ufunc& ufunc, std::span<PyObject* con
     } else if (is("order")) {
       if (!PyUnicode_Check(value) || PyUnicode_CompareWithASCIIString(value, "K") != 0)
         throw Unsupported(Reason::Arguments);
-    } else if (!is("subok")) {
+    } else if (!is("subok") || !PyBool_Check(value)) {
       throw Unsupported(Reason::Arguments);
     }
   }
