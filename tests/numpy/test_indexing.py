@@ -271,3 +271,17 @@ def test_sequences_for_one_element(text, length):
     jitted = ufuse.jit(written := _writer(text))
     for _ in range(5):
         check(written, np.arange(1.0, length + 1), np.ones(1), _jitted=jitted)
+
+
+def test_what_is_assigned_to_nothing_is_not_converted():
+    x = np.array([1e300, 2.0**40])
+
+    def assign(x, out, small):
+        out[:0] = x[:1]
+        small[2:1] = x[0]
+        out[0:0] += x[:1]
+        return out, small
+
+    check(assign, x, np.zeros(2, "f4"), np.zeros(2, "i1"))
+    check(lambda x, out: out.__setitem__(slice(0, 0), x), x, np.zeros(2, "f4"))
+    check(lambda x, out: out.__setitem__(slice(0, 0), x[:0]), x, np.zeros(2, "f4"))

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "numpy_shim/assign.h"
+#include "numpy_shim/layout.h"
 #include "numpy_shim/promote.h"
 #include "numpy_shim/view.h"
 #include "pyext/bind/lazy/lazy_ops.h"
@@ -320,6 +321,10 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
   }
   if (depends_on_order(target, value)) throw Unsupported(Reason::OverlappingAssignment);
   const tracer::Operand operand = assigned_value(call, target.layout.dtype, value);
+  // What goes nowhere NumPy does not convert, which would warn.
+  if (numpy_shim::bytes_of(target.layout) == 0 && !operand.weak &&
+      operand.layout.dtype != target.layout.dtype && numpy_shim::bytes_of(operand.layout) != 0)
+    throw Unsupported(Reason::Shape);
   // Nobody else refers to it: it is a temporary on the interpreter's stack.
   const bool temporary =
       is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;
