@@ -60,6 +60,15 @@ def test_every_layout(name, layout):
             check(lambda x: function(x), x)
 
 
+@pytest.mark.parametrize("keepdims", [True, False, 0, 2, None, [], "x", np.True_, 1.0], ids=repr)
+def test_values_of_keepdims(keepdims):
+    x = np.arange(6.0).reshape(2, 3)
+    check(lambda x: np.sum(x, axis=0, keepdims=keepdims), x)
+    check(lambda x: np.logical_or.reduce(x, keepdims=keepdims), x)
+    check(lambda x: x.mean(axis=1, keepdims=keepdims), x)
+    check(lambda x: np.argmin(x, axis=1, keepdims=keepdims), x)
+
+
 def test_masks_that_do_not_fit():
     x, mask = np.arange(3.0), np.array([True, False, True])
     check(lambda x, m: x[1].sum(where=m), x, mask)

@@ -349,3 +349,35 @@ def test_scalar_types_that_look_at_the_class_of_a_number():
         )
 
     check(function, np.arange(3.0))
+
+
+METHODS = [
+    "sum",
+    "prod",
+    "max",
+    "min",
+    "mean",
+    "std",
+    "var",
+    "any",
+    "all",
+    "argmax",
+    "round",
+    "clip",
+]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_scalars_that_write(name):
+    """They give a scalar all the same."""
+    arguments = (0, 1) if name == "clip" else ()
+
+    def function(x, out):
+        return getattr(x[1], name)(*arguments, out=out), getattr(np, name)(
+            x[2], *arguments, out=out
+        )
+
+    dtype = {"any": bool, "all": bool, "argmax": np.intp}.get(name, float)
+    check(function, np.arange(3.0), np.zeros((), dtype))
+    check(function, np.arange(3.0), np.zeros(1, dtype))
+    check(lambda x: getattr(x[1], name)(*arguments), np.arange(3.0))

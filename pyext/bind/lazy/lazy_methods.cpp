@@ -29,6 +29,12 @@ py::object view_of(Call& call, const LazyArray& array, const View& view) {
   return make_lazy(call.session().view(array, view));
 }
 
+// A scalar's method gives a scalar also where it has written the result into an array.
+void check_out_of_scalar(PyObject* self, PyObject* out) {
+  if (as_lazy(self)->array.scalar && out != nullptr && out != Py_None)
+    throw Unsupported(Reason::Arguments);
+}
+
 // Reductions: the positional order is that of the ndarray method, which differs from ufunc.reduce
 // only in its default axis.
 PyObject* reduce(PyObject* self, const char* name, const char* ufunc, PyObject* args,
@@ -44,6 +50,7 @@ PyObject* reduce(PyObject* self, const char* name, const char* ufunc, PyObject* 
         const auto a = parse<5>({"axis", "out", "keepdims", "initial", "where"}, args, kwargs);
         given = {a[0], nullptr, a[1], a[2], a[3], a[4], python_name, name};
       }
+      check_out_of_scalar(self, given.out);
     } catch (const Unsupported& unsupported) {
       return numpy_method(self, name, args, kwargs, unsupported.reason()).release().ptr();
     }
@@ -69,6 +76,7 @@ PyObject* truth_reduce(PyObject* self, const char* name, const char* ufunc, PyOb
   return guard([&] {
     try {
       const auto a = parse<4>({"axis", "out", "keepdims", "where"}, args, kwargs);
+      check_out_of_scalar(self, a[1]);
       return call_reduce(numpy_ufunc(ufunc), self, {a[0], nullptr, a[1], a[2], nullptr, a[3]})
           .release()
           .ptr();

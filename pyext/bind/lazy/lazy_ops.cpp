@@ -323,9 +323,8 @@ py::object call_reduce(PyObject* ufunc, PyObject* x, const ReduceArgs& args) {
         options.axes = to_axes(args.axis);
         options.in_tuple = args.axis != nullptr && PyTuple_Check(args.axis);
         if (args.keepdims && args.keepdims != numpy().no_value.ptr()) {
-          const int truth = is_lazy(args.keepdims) ? -1 : PyObject_IsTrue(args.keepdims);
-          if (truth < 0) throw Unsupported(Reason::Arguments);
-          options.keepdims = truth != 0;
+          if (!PyLong_Check(args.keepdims)) throw Unsupported(Reason::Arguments);  // a bool is one
+          options.keepdims = PyObject_IsTrue(args.keepdims) == 1;
         }
         if (args.dtype && args.dtype != Py_None) {
           options.dtype = dtype_argument(args.dtype);
@@ -383,8 +382,9 @@ py::object call_arg_reduce(bool largest, PyObject* x, PyObject* axis, PyObject* 
         if (out && out != Py_None) throw Unsupported(Reason::Arguments);
         std::optional<std::int64_t> at;
         if (axis && axis != Py_None) at = to_integer(axis);
-        const bool keep =
-            keepdims && keepdims != numpy().no_value.ptr() && PyObject_IsTrue(keepdims) == 1;
+        const bool is_given = keepdims && keepdims != numpy().no_value.ptr();
+        if (is_given && !PyLong_Check(keepdims)) throw Unsupported(Reason::Arguments);
+        const bool keep = is_given && PyObject_IsTrue(keepdims) == 1;
         return to_python(call, call.session().arg_reduce(largest, to_operand(call, x), at, keep));
       },
       [&](Reason reason) {

@@ -48,6 +48,18 @@ def _of_float(name: str) -> Callable[[Any], Any]:
     return method
 
 
+def _of_scalar(name: str) -> Callable[..., Any]:
+    """A method that gives a scalar also where it has written the result into ``out``."""
+    of_arrays, numpys = getattr(_core.ndarray, name), getattr(np.generic, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 2 or kwargs.get("out") is not None:
+            return _core.numpy_call(numpys, (self, *args), kwargs, "arguments", True)
+        return of_arrays(self, *args, **kwargs)
+
+    return method
+
+
 def install() -> None:
     """Give ``ufuse.ndarray`` the methods that are not native; those it has stay."""
     for name, method in _table().items():
@@ -57,6 +69,8 @@ def install() -> None:
         for name in ("__trunc__", "__floor__", "__ceil__"):
             if hasattr(real, name):  # np.float64, which is a Python float
                 setattr(lazy, name, _of_float(name))
+        for name in ("mean", "var", "std", "clip"):
+            setattr(lazy, name, _of_scalar(name))
 
 
 def _table() -> dict[str, Any]:
