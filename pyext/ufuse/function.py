@@ -503,10 +503,27 @@ class Function(Jitted, Generic[P, R]):
         >>> [note.detail for note in found.notes]
         ['sort']
         """
+        with tracebacks.UsersTraceback():
+            return self._explained(args, kwargs)
+
+    def _explained(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Explanation:
         from .tools import explain
 
-        with tracebacks.UsersTraceback():
+        try:
             return explain.explain(self, args, kwargs)
+        except TypeError as error:
+            self._hint(error, args, kwargs)
+            raise
+
+    def _hint(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Note on ``model.apply.explain(x)`` that such a call needs the object as well."""
+        owner, _, name = getattr(self._function, "__qualname__", "").rpartition(".")
+        if not owner or owner.endswith("<locals>"):
+            return
+        try:
+            inspect.signature(self._function).bind(*args, **kwargs)
+        except TypeError:
+            error.add_note(f"A method needs its object here: {owner}.{name}.explain(self, ...)")
 
     def source(self, /, *args: P.args, **kwargs: P.kwargs) -> str:
         """The C++ text that a call with such arguments runs.
@@ -527,10 +544,8 @@ class Function(Jitted, Generic[P, R]):
         >>> print(ufuse.jit(np.sin).source(np.arange(5.0)).splitlines()[0])
         // sin
         """
-        from .tools import explain
-
         with tracebacks.UsersTraceback():
-            return explain.explain(self, args, kwargs).source
+            return self._explained(args, kwargs).source
 
     def stats(self) -> Stats:
         """How calls have been answered so far, and what that has cost beside plain NumPy.
@@ -578,10 +593,8 @@ class Function(Jitted, Generic[P, R]):
         >>> f.stats().building
         0
         """
-        from .tools import explain
-
         with tracebacks.UsersTraceback():
-            explain.explain(self, args, kwargs)
+            self._explained(args, kwargs)
 
 
 @functools.cache

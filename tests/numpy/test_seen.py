@@ -56,6 +56,23 @@ class TestExplain:
         assert found.mode == "replayed"
         assert len(found.groups) == 1
 
+    @pytest.mark.parametrize("tool", ["explain", "source", "warmup"])
+    def test_methods_need_their_object(self, tool):
+        class Model:
+            @ufuse.jit
+            def apply(self, x):
+                return x + "a" if type(x) is str else x + 1
+
+        with pytest.raises(TypeError, match="missing 1 required positional argument") as caught:
+            getattr(Model().apply, tool)(X)
+        (note,) = caught.value.__notes__
+        assert note.endswith("Model.apply.explain(self, ...)")
+        assert [entry.path.name for entry in caught.traceback][-1] == "test_seen.py"
+        getattr(Model.apply, tool)(Model(), X)
+        with pytest.raises(TypeError, match="unsupported operand") as caught:
+            getattr(Model.apply, tool)(Model(), None)
+        assert not hasattr(caught.value, "__notes__")
+
     def test_notes_have_lines(self):
         def f(x):
             y = np.sort(x * 2)
