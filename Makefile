@@ -4,6 +4,7 @@
 #   make test    C++ and Python tests; afterwards .venv/bin/python -c "import ufuse" works
 #   make bench   all benchmark cases against NumPy and the installed peers -> bench/out
 #   make lint    formatting, linters, types, arrows of includes and imports
+#   make docs    the documentation as a site -> build/site
 #   make clean   remove build/ and .venv
 #
 #   make dev     build the Python module only, for quick rounds of edit and run
@@ -31,7 +32,7 @@ CXX_FILES = $(shell git ls-files -co --exclude-standard '*.h' '*.cpp')
 # Builds from several terminals wait for each other instead of writing the same files.
 NINJA = flock $(BUILD)/.lock $(CMAKE) --build $(BUILD) -j $(JOBS)
 
-.PHONY: demo test bench lint clean dev configure peers format system test-cpp test-python golden debian13 instructions
+.PHONY: demo test bench docs lint clean dev configure peers format system test-cpp test-python golden debian13 instructions
 
 demo: dev $(VENV)/.bench
 	$(PY) -m bench.demo
@@ -73,6 +74,9 @@ format: $(VENV)/.tools
 	$(VENV)/bin/ruff format
 	$(VENV)/bin/ruff check --fix
 
+docs: $(VENV)/.docs
+	$(VENV)/bin/mkdocs build
+
 debian13:
 	.ci/debian13
 
@@ -101,6 +105,11 @@ $(VENV)/.tools: pyproject.toml | system
 
 $(VENV)/.bench: $(VENV)/.tools
 	$(PY) .ci/requirements.py bench > $(VENV)/requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.tools
+	$(PY) .ci/requirements.py docs > $(VENV)/requirements.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
 	@touch $@
 

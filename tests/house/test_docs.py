@@ -74,7 +74,8 @@ def test_readme_examples_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
-def test_examples_of_pages_run(page, tmp_path):
+def test_examples_of_pages_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run_examples(page, {"__name__": page.stem}, tmp_path)
 
 
