@@ -1,4 +1,4 @@
-"""Does the documentation say of each function what the tables say? ``docs/coverage.md`` is made here."""
+"""Does the documentation say of each function what the tables say? It is made of them here."""
 
 import os
 from pathlib import Path
@@ -11,15 +11,15 @@ INTRODUCTION = """\
 
 Three rules say it of most functions:
 
-- **A ufunc of NumPy's or SciPy's becomes part of a loop** (`np.add`, `x * y`, `np.exp`, `scipy.special.erf`), with its
-  methods `reduce` and `accumulate`.
-- **A function of NumPy's that is written in Python is traced through its own source**, so its array operations become
-  loops too: `np.mean`, `np.linalg.norm`, `np.nan_to_num`.
-- **A function of NumPy's that is written in C is NumPy's own call.** It ends the loop before it, and another one begins
-  behind it.
+- **A ufunc of NumPy's or SciPy's becomes part of a loop** (`np.add`, `x * y`, `np.exp`,
+  `scipy.special.erf`), with its methods `reduce` and `accumulate`.
+- **A function of NumPy's that is written in Python is traced through its own source**, so that its
+  array operations become loops too: `np.mean`, `np.linalg.norm`, `np.nan_to_num`.
+- **A function of NumPy's that is written in C is NumPy's own call.** It ends the loop before it,
+  and another one begins behind it.
 
-The tables below are the exceptions, and the functions in C. `f.explain(x)` says what a call really did. This page is
-made from the tables that ufuse works by (`make golden`).
+The tables below are the exceptions, and the functions in C. `f.explain(x)` says what a call really
+did. This page is made from the tables that ufuse works by (`make golden`).
 """
 FORMS = {
     "Native": "Part of a loop",

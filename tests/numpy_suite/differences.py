@@ -11,7 +11,6 @@ makes the run fail.
 SWAPPED: dict[str, list[str]] = {
     "counts references to a class or dtype, which a recorded call holds": [
         "core/test_api.py::test_array_array",
-        "core/test_api.py::test___array___refcount",
     ],
     "asks `is` of a function or module: ufuse.numpy's stands for NumPy's and is equal to it": [
         "NumPy 1: core/test_multiarray.py::TestBinop::test_pow_override_with_errors",
