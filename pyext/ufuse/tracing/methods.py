@@ -50,12 +50,12 @@ def _of_float(name: str) -> Callable[[Any], Any]:
 
 def _of_scalar(name: str) -> Callable[..., Any]:
     """A method that gives a scalar also where it has written the result into ``out``."""
-    of_arrays, numpys = getattr(_core.ndarray, name), getattr(np.generic, name)
+    numpys = getattr(np.generic, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) > 2 or kwargs.get("out") is not None:
             return _core.numpy_call(numpys, (self, *args), kwargs, "arguments", True)
-        return of_arrays(self, *args, **kwargs)
+        return getattr(_core.ndarray, name)(self, *args, **kwargs)  # it is a twin by now
 
     return method
 
