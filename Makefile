@@ -103,13 +103,8 @@ $(VENV)/.tools: pyproject.toml | system
 	  .write_text("$(abspath build/dev/python)\n")'
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.tools
-	$(PY) .ci/requirements.py bench > $(VENV)/requirements.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
-	@touch $@
-
-$(VENV)/.docs: $(VENV)/.tools
-	$(PY) .ci/requirements.py docs > $(VENV)/requirements.txt
+$(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.tools
+	$(PY) .ci/requirements.py $* > $(VENV)/requirements.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
 	@touch $@
 

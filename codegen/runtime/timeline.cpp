@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <mutex>
 #include <string_view>
 
@@ -65,12 +64,6 @@ Slice slice_of_run(const ir::Report& report, const ir::RunStatus& status) {
 
 bool Timeline::is_kept() { return keepers.load(std::memory_order_relaxed) != 0; }
 
-std::int64_t Timeline::now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 void Timeline::keep() { ++keepers; }
 
 void Timeline::let_go() {
@@ -79,7 +72,7 @@ void Timeline::let_go() {
 
 void Timeline::add(Slice slice, std::int64_t from_ns) {
   slice.from_ns = from_ns;
-  slice.to_ns = now_ns();
+  slice.to_ns = Threads::now_ns();
   slice.thread = static_cast<int>(syscall(SYS_gettid));
   with_slices([&](auto& slices) { slices.push_back(std::move(slice)); });
 }

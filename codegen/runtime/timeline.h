@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/runtime/threads.h"
 #include "ir/backend.h"
 
 namespace ufuse::codegen {
@@ -38,7 +39,6 @@ Slice slice_of_run(const ir::Report& report, const ir::RunStatus& status);
 class Timeline {
  public:
   static bool is_kept();
-  static std::int64_t now_ns();
   // Each who keeps it lets it go again; the last one empties it.
   static void keep();
   static void let_go();
@@ -54,7 +54,7 @@ template <class Describe>
 class Timed {
  public:
   explicit Timed(Describe describe)
-      : describe_(std::move(describe)), from_ns_(Timeline::is_kept() ? Timeline::now_ns() : 0) {}
+      : describe_(std::move(describe)), from_ns_(Timeline::is_kept() ? Threads::now_ns() : 0) {}
   ~Timed() {
     if (from_ns_ == 0) return;
     try {

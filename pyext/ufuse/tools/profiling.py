@@ -182,8 +182,9 @@ class _Recorder:
         else:
             details["reason"] = seen.reason
         self._add(seen.name, "call", (seen.start, seen.end), thread, details)
-        slices = _core.slices(self._next.get(thread, self._first))
-        self._next[thread] = self._next.get(thread, self._first) + len(slices)
+        first = self._next.get(thread, self._first)
+        slices = _core.slices(first)
+        self._next[thread] = first + len(slices)
         self._names[thread] = threading.current_thread().name
         for each in slices:
             if each["thread"] == thread:
