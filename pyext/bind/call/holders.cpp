@@ -70,12 +70,16 @@ void Holders::add(PyObject* container, PyObject* key) {
       holders_.push_back({borrow(container), key ? borrow(key) : py::object()});
     return;
   }
-  py::object& known = others_[container];
-  if (known && referent(known.ptr()) == container) return;
-  known = py::reinterpret_steal<py::object>(PyWeakref_NewRef(container, nullptr));
-  if (known) return;
-  PyErr_Clear();
-  known = borrow(container);
+  const auto known = others_.find(container);
+  if (known != others_.end() && referent(known->second.ptr()) == container) return;
+  // Made first: whatever Python makes may begin a garbage collection, which may run code that
+  // comes here.
+  auto reference = py::reinterpret_steal<py::object>(PyWeakref_NewRef(container, nullptr));
+  if (!reference) {
+    PyErr_Clear();
+    reference = borrow(container);
+  }
+  std::swap(others_[container], reference);
 }
 
 void Holders::add_if_lazy(PyObject* object) {

@@ -8,10 +8,15 @@
 #include "pyext/bind/numpy/native_call.h"
 
 #if PY_VERSION_HEX < 0x030C0000
-// The beginning of a frame in Python 3.11, which has no function that gives a frame's code.
+// A frame in Python 3.11, which has no function that gives a frame's code.
 struct _PyInterpreterFrame {
   PyObject *function, *globals, *builtins, *locals;
   PyCodeObject* code;
+  void *object, *previous, *instruction;
+  int top;
+  bool is_entry;
+  char owner;
+  PyObject* variables[1];  // arguments first
 };
 #endif
 
@@ -27,7 +32,8 @@ enum class Code : std::uintptr_t {
 
 std::atomic<int> watches = 0;
 _PyFrameEvalFunction others_function = nullptr;
-PyObject* the_judge = nullptr;  // callees.is_harmless_code
+PyObject* the_judge = nullptr;            // callees.is_harmless_code
+PyObject* collector_callbacks = nullptr;  // gc.callbacks
 thread_local bool unwatched = false;
 
 Py_ssize_t place_in_code() {
@@ -76,6 +82,35 @@ Code judged(const py::object& code) {
   return kind;
 }
 
+#if PY_VERSION_HEX < 0x030C0000
+// The function behind a method or an object with `__call__`.
+py::object function_behind(PyObject* callable) {
+  if (PyFunction_Check(callable)) return borrow(callable);
+  if (PyMethod_Check(callable)) return borrow(PyMethod_GET_FUNCTION(callable));
+  return py::getattr(reinterpret_cast<PyObject*>(Py_TYPE(callable)), "__call__", py::none());
+}
+
+// Whether the garbage collector has called one of `gc.callbacks`, with the name of a phase. It does
+// so wherever an object is made, also in the middle of Python's own code and of ours.
+bool is_called_by_collector(_PyInterpreterFrame* frame) {
+  if (PyList_GET_SIZE(collector_callbacks) == 0) return false;
+  const auto is_phase = [&](int argument) {
+    PyObject* value = argument < frame->code->co_argcount ? frame->variables[argument] : nullptr;
+    return value != nullptr && PyUnicode_CheckExact(value) &&
+           (PyUnicode_CompareWithASCIIString(value, "start") == 0 ||
+            PyUnicode_CompareWithASCIIString(value, "stop") == 0);
+  };
+  if (!is_phase(0) && !is_phase(1)) return false;  // the first one may be `self`
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(collector_callbacks); ++i)
+    if (function_behind(PyList_GET_ITEM(collector_callbacks, i)).ptr() == frame->function)
+      return true;
+  return false;
+}
+#else
+// It runs between two steps of Python code only.
+bool is_called_by_collector(_PyInterpreterFrame*) { return false; }
+#endif
+
 // Computes and writes what is pending. A Python error that is set stays set, unless this raises
 // one.
 bool flushed(Call& call) {
@@ -97,10 +132,12 @@ PyObject* evaluate(PyThreadState* state, _PyInterpreterFrame* frame, int throwin
   Call* active = unwatched ? nullptr : Call::active();
   if (active == nullptr) return go_on(state, frame, throwing);
   Code kind = Code::Harmless;
+  bool is_aside = false;
   const bool known = guard([&]() -> PyObject* {
                        const py::object code = code_of(frame);
                        kind = noted(code.ptr());
                        if (kind == Code::Unknown) kind = judged(code);
+                       is_aside = kind == Code::Untraced && is_called_by_collector(frame);
                        return Py_None;
                      }) != nullptr;
   if (!known) return go_on(state, frame, 1);
@@ -108,8 +145,8 @@ PyObject* evaluate(PyThreadState* state, _PyInterpreterFrame* frame, int throwin
     return go_on(state, frame, throwing);
   const std::shared_ptr<Call> call = active->shared_from_this();
   const bool enters = kind == Code::Untraced;
-  if (enters && call->is_busy()) {
-    // A finalizer or a signal's handler. It is no part of the call.
+  if (enters && (is_aside || call->is_busy())) {
+    // A finalizer, a signal's handler, or one of the collector's. It is no part of the call.
     const Call::Aside aside;
     return go_on(state, frame, throwing);
   }
@@ -163,6 +200,8 @@ FrameWatch::~FrameWatch() {
 }
 
 void bind_frames(py::module_& m) {
+  const py::list callbacks = py::module_::import("gc").attr("callbacks");
+  collector_callbacks = callbacks.inc_ref().ptr();
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
   bind_hand_over(
       m, "set_harmless", "is_harmless_code", the_judge,
