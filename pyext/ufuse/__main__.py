@@ -2,6 +2,8 @@
 
 ``python -m ufuse cache``: which compiled loops are kept, and where? With ``--clear`` they go.
 ``python -m ufuse explain script.py``: what became of the jitted functions of a script?
+``python -m ufuse debug script.py``: where did a script's first NaN come from, and what else went
+wrong with its numbers?
 ``python -m ufuse bench``: how fast is it here, beside NumPy?
 """
 
@@ -184,18 +186,25 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("doctor", help="say whether compiler, OpenMP, cache and CPU are fit for it")
     shown = commands.add_parser("cache", help="show where compiled loops are kept, and how many")
     shown.add_argument("--clear", action="store_true", help="remove them")
-    explained = commands.add_parser(
-        "explain", help="run a script, and say what became of its jitted functions"
-    )
-    explained.add_argument("script", help="its path")
-    explained.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
+    for name, told in (
+        ("explain", "run a script, and say what became of its jitted functions"),
+        (
+            "debug",
+            "run a script with plain NumPy, and say where NaNs, infinities, wrapped "
+            "integers and larger dtypes came from",
+        ),
+    ):
+        given = commands.add_parser(name, help=told)
+        given.add_argument("script", help="its path")
+        given.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
     timed = commands.add_parser("bench", help="time some functions beside plain NumPy")
     timed.add_argument("--seconds", type=float, default=0.5, help="for each of them (0.5)")
     arguments = parser.parse_args(argv)
-    if arguments.command == "explain":
+    if arguments.command in ("explain", "debug"):
         from .tools import script
 
-        return script.run(arguments.script, arguments.arguments)
+        run = script.run if arguments.command == "explain" else script.debug
+        return run(arguments.script, arguments.arguments)
     if arguments.command == "bench":
         from .tools import benchmark
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import ufuse
 from ufuse import _core
+from ufuse.tools import debugging
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(
@@ -77,6 +78,15 @@ def test_readme_examples_run(tmp_path, monkeypatch):
 def test_examples_of_pages_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_examples(page, {"__name__": page.stem}, tmp_path)
+
+
+def test_the_report_of_the_debugging_page_is_that_of_its_script(capsys):
+    text = (ROOT / "docs" / "debugging.md").read_text()
+    script = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    findings = debugging.Findings()
+    exec(findings.compiled(script, "script.py"), {})
+    assert re.search(r"```text\n(.*?)\n```", text, re.DOTALL)[1] == str(findings)
+    assert capsys.readouterr().out == "nan\n"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Do `python -m ufuse explain script.py` and `python -m ufuse bench` say what happened?"""
+"""Do `python -m ufuse explain script.py`, `debug script.py` and `bench` say what happened?"""
 
 import re
 import subprocess
@@ -31,11 +31,11 @@ if __name__ == "__main__":
 def explained(tmp_path):
     """What the command prints of a script, and its status."""
 
-    def explained(text, *arguments):
+    def explained(text, *arguments, command="explain"):
         folder = tmp_path / "scripts"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         (folder / "script.py").write_text(text)
-        return asked("explain", "scripts/script.py", *arguments, cwd=tmp_path)
+        return asked(command, "scripts/script.py", *arguments, cwd=tmp_path)
 
     return explained
 
@@ -62,13 +62,32 @@ def test_a_script_runs_as_it_does_alone_and_is_explained(explained):
     assert done.returncode == 0
 
 
-def test_the_traceback_of_a_script_is_its_own(explained):
-    done = explained(SCRIPT + "    raise KeyError('mine')\n")
+def test_a_script_is_debugged_with_plain_numpy(explained, tmp_path):
+    text = SCRIPT.replace("import os, sys", "import os, sys, beside") + "    beside.half([1, 0])\n"
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "beside.py").write_text(
+        "import numpy as np\n\ndef half(x):\n    return 0.5 / np.array(x)\n"
+    )
+    done = explained(text, "--size", "3", command="debug")
+    assert done.stdout == "['--size', '3'] scripts\n"
+    warned, _, report = done.stderr.partition("\nNaN")
+    assert "scripts/beside.py:4: RuntimeWarning: divide by zero encountered" in warned
+    lines = report.splitlines()
+    assert lines[1].endswith("scripts/beside.py:4: 0.5 / np.array(x)")
+    told = "infinity: 1 of 2, the first at [1], where np.array(x) = 0"
+    assert [line.strip() for line in lines[2:]] == [told]
+
+
+@pytest.mark.parametrize(
+    ("command", "report"), [("explain", "sorts: 3 calls"), ("debug", "no NaN or infinity")]
+)
+def test_the_traceback_of_a_script_is_its_own(explained, command, report):
+    done = explained(SCRIPT + "    raise KeyError('mine')\n", command=command)
     lines = done.stderr.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert "script.py" in lines[1]
     assert lines[3] == "KeyError: 'mine'"
-    assert lines[4].startswith("sorts: 3 calls")
+    assert lines[4].startswith(report)
     assert done.returncode == 1
 
 

@@ -1,17 +1,23 @@
-"""What became of a script's jitted functions? ``python -m ufuse explain script.py`` says it."""
+"""Scripts that are run to learn something of them.
+
+``python -m ufuse explain script.py`` says what became of its jitted functions, ``python -m ufuse
+debug script.py`` where its numbers went wrong.
+"""
 
 from __future__ import annotations
 
+import builtins
 import os
 import runpy
 import sys
 import types
 from collections import Counter
+from collections.abc import Callable
 
 from ufuse.tracing.tracebacks import is_of_python, without_ours
-from ufuse.tracing.watchers import watchers
+from ufuse.tracing.watchers import Stance, watchers
 
-from . import explain, logs
+from . import debugging, explain, logs
 from .timing import shown
 
 
@@ -90,15 +96,51 @@ def run(path: str, arguments: list[str]) -> int:
         0; 1 where the script raised an exception, whose traceback stands before the report; 2
         where there is no such file. ``SystemExit`` is raised after the report.
     """
+    report = Report()
+
+    def call() -> None:
+        with report:
+            runpy.run_path(path, run_name="__main__")
+
+    return _reported(path, arguments, call, report)
+
+
+def debug(path: str, arguments: list[str]) -> int:
+    """Run a script with plain NumPy and its operations watched; else as ``run`` does.
+
+    See ``debugging``.
+    """
+    findings = debugging.Findings()
+
+    def call() -> None:
+        module = types.ModuleType("__main__")
+        module.__dict__.update(__file__=path, __cached__=None, __builtins__=builtins)
+        with open(path, "rb") as file:
+            code = findings.compiled(file.read(), path)
+        before = sys.modules["__main__"]
+        finder = debugging.Finder(findings, sys.path[0])
+        sys.modules["__main__"] = module
+        sys.meta_path.insert(0, finder)
+        try:
+            with Stance("plain"):
+                exec(code, module.__dict__)
+        finally:
+            sys.meta_path.remove(finder)
+            sys.modules["__main__"] = before
+
+    return _reported(path, arguments, call, findings)
+
+
+def _reported(
+    path: str, arguments: list[str], call: Callable[[], None], report: Report | debugging.Findings
+) -> int:
     if not os.path.exists(path):
         print(f"there is no file {path!r}", file=sys.stderr)
         return 2
     sys.argv = [path, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(path))
-    report = Report()
     try:
-        with report:
-            runpy.run_path(path, run_name="__main__")
+        call()
     except Exception as error:
         error.__traceback__ = _in_script(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
