@@ -63,6 +63,7 @@ def changes_the_error_state(x):
     for i in range(30):
         with np.errstate(divide="ignore", invalid="ignore"):
             total = total + np.log(x - 1) / (x * i)
+            Cycle(x)
             if total[0] > 5:
                 total = total * 1.5
         total = total * 1.25

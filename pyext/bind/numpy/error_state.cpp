@@ -104,8 +104,17 @@ LoggedErrors::LoggedErrors(std::uint8_t mask, const py::object& log) {
     const py::object state = source().make_state(
         py::arg("call") = log, py::arg("divide") = mode(1), py::arg("over") = mode(2),
         py::arg("under") = mode(4), py::arg("invalid") = mode(8));
-    before_ = steal(PyContextVar_Set(source().variable.ptr(), state.ptr()));
-    return;
+    // In a context of its own: a finalizer that the collector runs may bring us here in the middle
+    // of a change of the present one, which Python 3.11 does not survive.
+    before_ = steal(PyContext_CopyCurrent());
+    if (PyContext_Enter(before_.ptr()) < 0) throw py::error_already_set();
+    if (PyObject* token = PyContextVar_Set(source().variable.ptr(), state.ptr())) {
+      Py_DECREF(token);
+      return;
+    }
+    const py::error_already_set error;
+    PyContext_Exit(before_.ptr());
+    throw error;
   }
   before_ = steal(PyObject_CallNoArgs(source().get_list.ptr()));
   // Three bits for each flag, from the lowest: divide by zero, overflow, underflow, invalid.
@@ -123,7 +132,7 @@ LoggedErrors::LoggedErrors(std::uint8_t mask, const py::object& log) {
 LoggedErrors::~LoggedErrors() {
   const py::error_scope pending;
   if (has_variable()) {
-    if (PyContextVar_Reset(source().variable.ptr(), before_.ptr()) == 0) return;
+    if (PyContext_Exit(before_.ptr()) == 0) return;
   } else {
     PyObject* done = PyObject_CallOneArg(source().set_list.ptr(), before_.ptr());
     Py_XDECREF(done);

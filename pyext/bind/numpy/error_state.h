@@ -44,7 +44,7 @@ class LoggedErrors {
   LoggedErrors& operator=(const LoggedErrors&) = delete;
 
  private:
-  py::object before_;  // the token of NumPy's context variable, or the list that was there
+  py::object before_;  // the context that was made for it, or the list that was there
 };
 
 // Once, when the module is imported.
