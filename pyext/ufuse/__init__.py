@@ -7,7 +7,8 @@
         return np.sqrt(((x - y) ** 2).sum(axis=-1))
 
 ``distances.explain(x, y)`` tells what ran as loops and what did not. ``ufuse.numpy`` stands in for
-NumPy in a whole module, and ``%load_ext ufuse`` gives a notebook ``%%ufuse`` and ``%ubench``.
+NumPy in a whole module, and ``%load_ext ufuse`` gives a notebook ``%%ufuse``, ``%ubench`` and
+``%%udebug``.
 """
 
 import atexit
@@ -103,7 +104,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Give a notebook ``%%ufuse`` and ``%ubench``; called by ``%load_ext ufuse``."""
+    """Give a notebook its magics; called by ``%load_ext ufuse``."""
     from .tools.ipython import load
 
     load(shell)

@@ -4,6 +4,7 @@ import functools
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -510,6 +511,25 @@ class TestMagics:
     def test_a_cell_may_import_what_its_functions_use(self, shell, cell):
         shell.run_cell(cell)
         assert shell.user_ns["f"].explain(X).mode == "replayed"
+
+    def test_a_cell_is_debugged(self, shell, capsys):
+        cell = (
+            "def g(x):\n    return np.log(x) * 2\nwith np.errstate(all='ignore'):\n    y = g(x)\n"
+        )
+        shell.run_cell("def g(x): return 0")
+        assert shell.run_cell(f"%%udebug\n{cell}y[1] + 1; y[2:] / y[1]").result.tolist() == [np.inf]
+        text = capsys.readouterr().out
+        assert re.search(r"Cell In\[.*\]:2: np.log\(x\)\n +infinity: 1 of 3, .* x = 0.0\n", text)
+        assert ":5: y[2:] / y[1]\n    infinity: 1 of 1, the first at [0], where y[2:] = 1." in text
+        shell.run_cell("with np.errstate(all='ignore'):\n    g(x - 1)")
+        assert "NaN" not in capsys.readouterr().out.replace("nan", "")
+        assert not shell.run_cell("%%udebug\nimport numpy as np\nnp.zeros(3)[7]").success
+        text = capsys.readouterr().out
+        assert "IndexError" in text
+        assert "no NaN or infinity came up" in text
+        assert "ufuse/tools" not in text
+        shell.run_cell("%%udebug quickly\n1")
+        assert "%%udebug takes no arguments" in "".join(capsys.readouterr())
 
     def test_differences_are_told(self, shell, capsys, monkeypatch):
         wrong = callees.Handled(np.where, lambda condition, x, y: _core.where(condition, y, x))

@@ -75,13 +75,15 @@ class Operation(NamedTuple):
 Told = Callable[[Any, Operation], Any]
 
 
-def marked(text: str | bytes, file: str, told: Told, before: Told) -> types.CodeType:
-    """The code of a module whose operations tell their values.
+def marked(
+    program: str | bytes | ast.Module | ast.Expression, file: str, told: Told, before: Told
+) -> types.CodeType:
+    """The code of a module, or of an expression, whose operations tell their values.
 
     Parameters
     ----------
-    text : str or bytes
-        The module's source.
+    program : str, bytes, ast.Module or ast.Expression
+        A module's source, or what Python has parsed, which is changed.
     file : str
         Its name, for tracebacks.
     told : callable
@@ -96,10 +98,11 @@ def marked(text: str | bytes, file: str, told: Told, before: Told) -> types.Code
     SyntaxError
         As Python's own.
     """
+    tree = program if isinstance(program, ast.AST) else ast.parse(program, file)
+    mode = "eval" if isinstance(tree, ast.Expression) else "exec"
+    compile(tree, file, mode, dont_inherit=True)  # gives the warnings that Python has for it
     marks = _Marks(file)
-    tree = marks.visit(ast.parse(text, file))
-    compile(text, file, "exec", dont_inherit=True)  # gives the warnings that Python has for it
-    code = _core.quietly(compile, tree, file, "exec", 0, True)
+    code = _core.quietly(compile, marks.visit(tree), file, mode, 0, True)
     hooks: dict[Any, Any] = {_TOLD: told, _BEFORE: before}
     return _filled(code, {**hooks, **{_place(i): each for i, each in enumerate(marks.operations)}})
 

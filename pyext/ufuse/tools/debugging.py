@@ -6,6 +6,7 @@ operation in the script and in the modules beside it, and says at the end what i
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import importlib.machinery
@@ -107,13 +108,20 @@ class Findings:
         self._times: dict[tuple[Operation, str], int] = {}
         self._running = _Running()
         self._bad = 0  # values with a NaN or an infinity so far
+        self._has_ended = False
         self._codes: dict[int, types.CodeType] = {}  # the program's own, by their addresses
 
-    def compiled(self, text: str | bytes, file: str) -> types.CodeType:
-        """The code of a module whose operations are watched."""
-        code = marked(text, file, self._told, self._before)
+    def compiled(
+        self, program: str | bytes | ast.Module | ast.Expression, file: str
+    ) -> types.CodeType:
+        """The code of a module, or of an expression, whose operations are watched."""
+        code = marked(program, file, self._told, self._before)
         self._codes.update((id(each), each) for each in [code, *nested(code)])
         return code
+
+    def end(self) -> None:
+        """Look at nothing any more, though code that is watched goes on."""
+        self._has_ended = True
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self._found.values())
@@ -121,12 +129,16 @@ class Findings:
     # ---- What the program's code calls ----
 
     def _before(self, value: Any, operation: Operation) -> None:
+        if self._has_ended:
+            return
         here = self._here(sys._getframe(1))
         if isinstance(value, np.ndarray):
             value = np.array(value, order="K")
         here.before[operation] = value
 
     def _told(self, value: Any, operation: Operation) -> Any:
+        if self._has_ended:
+            return value
         frame = sys._getframe(1)
         here = self._here(frame)
         here.goes_on(operation)

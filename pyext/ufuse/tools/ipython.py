@@ -1,9 +1,10 @@
-"""Notebook magics: ``%load_ext ufuse`` gives ``%%ufuse`` and ``%ubench``.
+"""Notebook magics: ``%load_ext ufuse`` gives ``%%ufuse``, ``%ubench`` and ``%%udebug``.
 
 ``%%ufuse`` runs a cell and compiles the functions that it defines, before their first call; that
 call is compared with NumPy, unless it could have effects, which would be doubled.
 ``%ubench expression`` times a call of such a function beside the plain one, and with ``--over`` for
-several sizes of its arguments.
+several sizes of its arguments. ``%%udebug`` runs a cell with plain NumPy, and says where its first
+NaN was born.
 """
 
 # IPython's decorators have no types.
@@ -26,10 +27,11 @@ from IPython.display import ProgressBar
 
 from ufuse import threads
 from ufuse.function import Function
+from ufuse.jit import disabled
 from ufuse.tracing.run import Options
 from ufuse.tracing.tracebacks import UsersTraceback
 
-from . import sizes, verify
+from . import debugging, sizes, verify
 from .timing import best_time, compared, shown
 
 _DECORATOR = "__ufuse_compiled__"
@@ -92,6 +94,32 @@ class UfuseMagics(Magics):
         if not result.success:
             # IPython has shown the exception; this one stops whoever runs all cells.
             raise UsageError("the cell under %%ufuse raised an exception")
+
+    @cell_magic
+    def udebug(self, line: str, cell: str) -> Any:
+        """Run the cell with plain NumPy, and say where its numbers went wrong.
+
+        Operations in the cell are looked at, also those in functions that it defines, but not those
+        in functions of other cells. Where a NaN or an infinity came up that no operand had, where
+        integers wrapped around, and where a dtype became larger is said when the cell has ended.
+        """
+        if line.strip():
+            raise UsageError("%%udebug takes no arguments")
+        text = self.shell.transform_cell(cell)
+        file = self.shell.compile.cache(text, self.shell.execution_count)
+        tree = ast.parse(text, file)
+        shown = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            shown = ast.Expression(tree.body.pop().value)
+        findings = debugging.Findings()
+        space = self.shell.user_ns
+        try:
+            with disabled(), UsersTraceback():
+                exec(findings.compiled(tree, file), space)
+                return eval(findings.compiled(shown, file), space) if shown else None
+        finally:
+            findings.end()
+            print(findings)
 
     @magic_arguments()
     @argument("--seconds", type=float, default=0.5, help="time for each version")
