@@ -484,6 +484,8 @@ def _short(text: str) -> str:
 class Finder:
     """While a script runs: modules of its own folder are watched as well.
 
+    Belongs before ``importlib.machinery.PathFinder`` in ``sys.meta_path``.
+
     Parameters
     ----------
     findings : Findings

@@ -13,6 +13,7 @@ import sys
 import types
 from collections import Counter
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 
 from ufuse.tracing.tracebacks import is_of_python, without_ours
 from ufuse.tracing.watchers import Stance, watchers
@@ -120,7 +121,8 @@ def debug(path: str, arguments: list[str]) -> int:
         before = sys.modules["__main__"]
         finder = debugging.Finder(findings, sys.path[0])
         sys.modules["__main__"] = module
-        sys.meta_path.insert(0, finder)
+        # In the place of Python's own, of which it asks.
+        sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
         try:
             with Stance("plain"):
                 exec(code, module.__dict__)
