@@ -115,7 +115,17 @@ def test_dtypes_that_become_larger_are_found():
         "u + i": "uint64 with int64 gives float64, which holds whole numbers up to 2**53 only",
         "np.add(i, f)": "int64 with float32 gives float64",
     }
-    quiet = ["f * 2.0", "i * 2", "f * f", "i * 0.5", "i + np.ones(3)", "f > 0", "f * np.float32(2)"]
+    quiet = [
+        "np.add(i, f, dtype=float)",
+        "np.add(i, f, out=np.zeros(3))",
+        "f * 2.0",
+        "i * 2",
+        "f * f",
+        "i * 0.5",
+        "i + np.ones(3)",
+        "f > 0",
+        "f * np.float32(2)",
+    ]
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         told["f * k"] = (
             "float32 with the NumPy scalar k of float64 gives float64; "
@@ -124,6 +134,22 @@ def test_dtypes_that_become_larger_are_found():
     for text in [*told, *quiet]:
         notes = [each[2] for each in found(text, f=f, i=i, u=u, k=np.float64(2))]
         assert notes == [told[text]] if text in told else notes == []
+
+
+def test_a_program_goes_on_where_an_operation_cannot_be_looked_at(monkeypatch):
+    def fails(*_):
+        raise OSError("no")
+
+    findings = Findings()
+    monkeypatch.setattr(Findings, "_integers", fails)
+    space = {"np": np}
+    exec(findings.compiled("x = np.arange(3)\ny = x + 1", "model.py"), space)
+    assert space["y"].tolist() == [1, 2, 3]
+    assert str(findings).splitlines()[1:] == [
+        "Could not be looked at:",
+        "  model.py:1: np.arange(3): OSError: no",
+        "  model.py:2: x + 1: OSError: no",
+    ]
 
 
 REPORT = """\

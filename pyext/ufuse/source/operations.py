@@ -54,8 +54,8 @@ class Operation(NamedTuple):
         ``"Call"``, ``"Subscript"``, or the class in ``ast`` of an operator: ``"Add"``, ``"USub"``.
     changes : bool
         ``x += y``, whose value is ``x`` afterwards; what it was is the first operand.
-    has_out : bool
-        Whether it is a call with ``out=``, which changes that argument.
+    keywords : frozenset of str
+        The names of a call's arguments that have one. ``out=`` is changed by it.
     function : tuple of str
         Of a call of ``np.log``: ``("np", "log")``; of ``(x + y).sum`` this is ``("", "sum")``.
     operands : tuple of Operand
@@ -67,7 +67,7 @@ class Operation(NamedTuple):
     statement: int
     kind: str
     changes: bool
-    has_out: bool
+    keywords: frozenset[str]
     function: Chain
     operands: tuple[Operand, ...]
 
@@ -198,12 +198,12 @@ class _Marks(ast.NodeTransformer):
         kind: str,
         operands: list[ast.expr],
         function: Chain = (),
-        has_out: bool = False,
+        keywords: frozenset[str] = frozenset(),
     ) -> int:
         """Note an operation before its text is changed."""
         place = _text(node), self._file, node.lineno, self._statement, kind
         changes, given = isinstance(node, ast.stmt), tuple(map(_operand, operands))
-        self.operations.append(Operation(*place, changes, has_out, function, given))
+        self.operations.append(Operation(*place, changes, keywords, function, given))
         return len(self.operations) - 1
 
     def _marked(self, node: ast.expr, number: int) -> ast.expr:
@@ -217,8 +217,8 @@ class _Marks(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute):
             operands.insert(0, node.func.value)
             function = function or ("", node.func.attr)
-        has_out = any(each.arg == "out" for each in node.keywords)
-        return self._marked(node, self._add(node, "Call", operands, function, has_out))
+        keywords = frozenset(each.arg for each in node.keywords if each.arg is not None)
+        return self._marked(node, self._add(node, "Call", operands, function, keywords))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         return self._marked(node, self._add(node, type(node.op).__name__, [node.left, node.right]))

@@ -109,6 +109,7 @@ class Findings:
         self._running = _Running()
         self._bad = 0  # values with a NaN or an infinity so far
         self._has_ended = False
+        self._failed: dict[Operation, str] = {}  # what could not be looked at
         self._codes: dict[int, types.CodeType] = {}  # the program's own, by their addresses
 
     def compiled(
@@ -133,7 +134,10 @@ class Findings:
             return
         here = self._here(sys._getframe(1))
         if isinstance(value, np.ndarray):
-            value = np.array(value, order="K")
+            try:
+                value = np.array(value, order="K")
+            except MemoryError:
+                value = _MISSING
         here.before[operation] = value
 
     def _told(self, value: Any, operation: Operation) -> Any:
@@ -143,7 +147,10 @@ class Findings:
         here = self._here(frame)
         here.goes_on(operation)
         if not _is_plain(value):
-            self._look(value, operation, frame, here)
+            try:
+                self._look(value, operation, frame, here)
+            except Exception as error:  # the program goes on as without us
+                self._failed[operation] = f"{type(error).__name__}: {error}"
         if isinstance(value, _OPERANDS):  # nothing else lives longer by this
             here.values[operation.text] = value
         here.before.pop(operation, None)
@@ -206,7 +213,8 @@ class Findings:
     def _promotion(self, value: Any, look: _Look) -> None:
         if type(value) is not np.ndarray or value.ndim == 0 or value.dtype.kind not in "iufc":
             return
-        if (look.operation, "promoted") in self._found or not look.is_elementwise():
+        is_chosen = not look.operation.keywords.isdisjoint(["out", "dtype"])
+        if is_chosen or (look.operation, "promoted") in self._found or not look.is_elementwise():
             return
         text = look.promotion(value.dtype)
         if text:
@@ -230,8 +238,7 @@ class Findings:
                     continue
                 operation = found.operation
                 if operation != last:
-                    place = f"{shown_file(operation.file)}:{operation.line}"
-                    lines.append(f"  {place}: {operation.text.partition(chr(10))[0]}")
+                    lines.append(f"  {_place(operation)}")
                 times = self._times[operation, found.kind]
                 again = f" ({times} times)" if times > 1 and found.kind != "promoted" else ""
                 lines.append(f"    {found.text}{again}")
@@ -239,7 +246,12 @@ class Findings:
             if lines:
                 parts += [title, *lines]
         if not parts:
-            return "no NaN or infinity came up, no integer wrapped around, no dtype became larger"
+            parts = [
+                "no NaN or infinity came up, no integer wrapped around, no dtype became larger"
+            ]
+        if self._failed:
+            parts.append("Could not be looked at:")
+            parts += [f"  {_place(each)}: {error}" for each, error in self._failed.items()]
         return "\n".join(parts)
 
 
@@ -251,7 +263,7 @@ class _Look:
     ) -> None:
         self.operation = operation
         # What this was before is not known any more.
-        self._changed = value if operation.has_out else None
+        self._changed = value if "out" in operation.keywords else None
         self._frame, self._here = frame, here
         self._given: list[Any] | None = None
         self.is_partial = False  # whether an operand is not known
@@ -385,6 +397,11 @@ class _Look:
             f"{a.dtype} with the {scalar} {name} of {b.dtype} gives {dtype}; "
             f"with {type(number).__name__}({name}) it stays {a.dtype}"
         )
+
+
+def _place(operation: Operation) -> str:
+    text = operation.text.partition("\n")[0]
+    return f"{shown_file(operation.file)}:{operation.line}: {text}"
 
 
 def _looked_up(frame: types.FrameType, chain: Chain) -> Any:
