@@ -2,6 +2,7 @@
 #include "numpy_shim/placement.h"
 
 #include <algorithm>
+#include <array>
 
 #include "numpy_shim/layout.h"
 #include "numpy_shim/value_promotion.h"
@@ -12,6 +13,17 @@ namespace {
 
 bool is_one_element(const Layout& layout) {
   return std::ranges::all_of(layout.shape, [](std::int64_t n) { return n == 1; });
+}
+
+// Whether NumPy's iterator goes through all elements along one axis.
+bool is_one_row(const Layout& x) {
+  std::optional<std::int64_t> next;
+  for (std::int64_t axis : iteration_axes(std::array{&x})) {
+    if (x.shape[axis] == 1) continue;
+    if (next && *next != x.strides[axis]) return false;
+    next = x.strides[axis] * x.shape[axis];
+  }
+  return true;
 }
 
 // A vector of one element keeps its stride on the way to NumPy's loop, although the stride has no
@@ -77,18 +89,22 @@ void check_block_call(const NumpyVersion& version, const Ufunc& ufunc,
 std::optional<std::uint32_t> repeated_inputs(const NumpyVersion& version, const Ufunc& ufunc,
                                              std::span<const Operand> operands,
                                              const Resolved& resolved, const Dims& shape) {
-  if (ufunc.name != "power" || !ufunc.of_numpy || version.powers_by_value() ||
+  if (ufunc.name != "power" || !ufunc.of_numpy || !version.powers_by_stride() ||
       !ir::is_in(resolved.inputs.front(), ir::kInexact))
     return std::nullopt;
   constexpr std::uint32_t kExponent = 1 << 1;
-  const Operand& exponent = operands[1];
+  const Operand &base = operands[0], &exponent = operands[1];
   const Layout& layout = exponent.layout;
-  if (exponent.weak || layout.shape.empty()) return kExponent;
-  const bool is_number = is_one_element(layout);
-  const bool is_cast = layout.dtype != resolved.inputs[1] ||
-                       (!operands[0].weak && operands[0].layout.dtype != resolved.inputs[0]);
-  if (is_number && is_cast) throw Unsupported(Reason::PowersOfRows);
-  if (is_number && layout.shape != shape) return kExponent;
+  const bool is_number = exponent.weak || is_one_element(layout);
+  const bool is_array = !exponent.weak && !layout.shape.empty();
+  const bool is_cast =
+      layout.dtype != resolved.inputs[1] || (!base.weak && base.layout.dtype != resolved.inputs[0]);
+  if (is_number && is_array && is_cast) throw Unsupported(Reason::PowersOfRows);
+  if (is_number && !(is_array && layout.shape == shape)) {
+    if (!version.repeats_exponents() && !base.weak && !is_one_row(base.layout))
+      throw Unsupported(Reason::PowersOfRows);
+    return kExponent;
+  }
   const std::size_t new_axes = shape.size() - layout.shape.size();
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     const bool repeats = axis < new_axes || layout.shape[axis - new_axes] == 1 ||
@@ -98,14 +114,18 @@ std::optional<std::uint32_t> repeated_inputs(const NumpyVersion& version, const 
   return 0;
 }
 
-void check_output(const NumpyVersion& version, const ir::Graph& graph, NodeId node,
-                  const Layout& fresh, const Layout& output) {
+void check_output(Context& context, NodeId node, const Layout& fresh, const Layout& output) {
+  const ir::Graph& graph = context.graph();
   if (graph[node].op != ir::Op::Ufunc) return;
   const auto is_complex = [&](NodeId id) { return ir::is_in(graph[id].dtype, ir::kComplex); };
   const bool complex = is_complex(node) || std::ranges::any_of(graph[node].inputs, is_complex);
   const bool backwards = std::ranges::any_of(output.strides, [](std::int64_t s) { return s < 0; });
-  const bool elsewhere = output.strides != fresh.strides || version.rounds_complex_by_place();
-  if (backwards || (complex && elsewhere)) throw Unsupported(Reason::Arguments);
+  const bool elsewhere = output.strides != fresh.strides;
+  const bool one_row = !context.version.repeats_exponents() &&
+                       context.loops()[graph[node].id].repeated.value_or(0) != 0;
+  if (backwards || (complex && (elsewhere || context.version.rounds_complex_by_place())) ||
+      (one_row && elsewhere))
+    throw Unsupported(Reason::Arguments);
 }
 
 }  // namespace ufuse::numpy_shim

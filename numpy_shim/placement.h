@@ -25,16 +25,15 @@ void check_block_call(const NumpyVersion& version, const Ufunc& ufunc,
                       std::span<const Layout* const> outputs);
 
 // For a loop that looks at whether an input has a stride of 0: see ir::LoopEntry::repeated. NumPy's
-// loops of inexact powers square, and take roots and reciprocals, where one number stands beside
-// all elements. Whether an exponent for a whole row has that stride, its iterator decides by where
-// all operands lie. `shape` is the result's.
+// loops of inexact powers square where one number stands beside all elements (see
+// NumpyVersion::powers_by_stride). Whether an exponent for a whole row has that stride, its
+// iterator decides by where all operands lie. `shape` is the result's.
 std::optional<std::uint32_t> repeated_inputs(const NumpyVersion& version, const Ufunc& ufunc,
                                              std::span<const Operand> operands,
                                              const Resolved& resolved, const Dims& shape);
 
 // The value of `node`, which NumPy would lay out as `fresh`, is about to be written to `output`. A
 // block call writes forwards into memory of its own; NumPy's loop would write to the output itself.
-void check_output(const NumpyVersion& version, const ir::Graph& graph, NodeId node,
-                  const Layout& fresh, const Layout& output);
+void check_output(Context& context, NodeId node, const Layout& fresh, const Layout& output);
 
 }  // namespace ufuse::numpy_shim

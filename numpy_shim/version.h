@@ -41,6 +41,12 @@ class NumpyVersion {
   // `x ** y` goes by the value of any number `y`. Later versions have special cases for a few of
   // Python's own numbers only.
   constexpr bool powers_by_value() const { return is_before(2, 3); }
+  // The inner loops of inexact powers square where they find one exponent, 2.0, with a stride of 0.
+  // Since 2.3 they take roots and reciprocals there, too.
+  constexpr bool powers_by_stride() const { return !is_before(2, 1); }
+  // One exponent beside all elements has that stride, however they lie in memory. Earlier only
+  // where they and the output are one row to NumPy's iterator.
+  constexpr bool repeats_exponents() const { return !is_before(2, 3); }
   // `x.flat[i]` takes nothing but real arrays as an index.
   constexpr bool flat_needs_real_index() const { return is_before(2, 4); }
   // What `x[key] = value` writes at positions, and the positions, are copied first where they may

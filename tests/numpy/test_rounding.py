@@ -124,6 +124,48 @@ def test_powers_with_an_exponent_for_each_row(backend, shape, how):
             check(powers_of_rows, x, laid_out(np.full(exponents, 2.0), "strided"))
 
 
+def gap(x):
+    return np.concatenate([x, x], axis=-1)[..., : x.shape[-1]]
+
+
+# Not all of them are one row to NumPy's iterator, which decides from 2.1 to 2.2.
+LAYOUTS = {
+    "C": lambda x: x,
+    "transposed": lambda x: x.T,
+    "gap": gap,
+    "gap_transposed": lambda x: gap(x).T,
+    "rows": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "columns": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "upside_down": lambda x: x[::-1],
+    "backwards": lambda x: x[:, ::-1],
+    "both": lambda x: x[::-1, ::-1],
+    "repeated": lambda x: np.broadcast_to(x[0], x.shape),
+    "column": lambda x: gap(x)[:, :1],
+    "one_row": lambda x: gap(x)[:1],
+}
+
+
+def powers_of_one_exponent(x):
+    """A number, however it comes; into memory of several layouts."""
+    given = [2.0, np.float64(2), np.array(2.0), np.array(2.0, "f4"), np.array(2), 0.5, -1.0, 3.0]
+    numbers = [np.power(x, e) for e in given]
+    outs = [np.empty(x.shape, x.dtype), np.empty(x.shape[::-1], x.dtype).T]
+    written = [np.power(x, e, out=out) for out in outs for e in (2.0, 3.0)]
+    y = x.copy()
+    wide = np.zeros((x.shape[0], 2 * x.shape[1]), x.dtype)
+    wide[:, ::2] = x
+    wide[:, ::2] **= 2.0
+    y **= 2.0
+    return [*numbers, *written, y, wide, (x**2.0).sum(axis=0), np.power(x, 2.0).sum(axis=1)]
+
+
+@pytest.mark.parametrize("backend", ["compiled", "interpreted", "numpy"], indirect=True)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("how", LAYOUTS)
+def test_powers_with_one_exponent(backend, how, dtype):
+    check(powers_of_one_exponent, LAYOUTS[how](rounded_otherwise((4, 5), dtype)))
+
+
 @pytest.mark.parametrize("backend", ["compiled", "numpy"], indirect=True)
 @pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u8", "f4"])
 @pytest.mark.parametrize("how", ["C", "F", "strided", "backwards"])

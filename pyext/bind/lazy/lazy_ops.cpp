@@ -124,8 +124,7 @@ void check_written(Call& call, const std::vector<LazyArray>& results,
 }  // namespace
 
 void check_target(Call& call, const LazyArray& result, PyObject* out) {
-  numpy_shim::check_output(call.session().version, call.session().graph(),
-                           call.session().operand(result).node, result.layout,
+  numpy_shim::check_output(call.session(), call.session().operand(result).node, result.layout,
                            as_lazy(out)->array.layout);
 }
 
