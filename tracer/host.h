@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/backend.h"
+#include "ir/support/error.h"
 #include "tracer/storage.h"
 
 namespace ufuse::tracer {
@@ -48,6 +49,8 @@ class Host {
   virtual int threads() const { return 1; }
   // The arrays that others will find even if a signal ends the call now.
   virtual std::vector<LazyArray> shown() { return {}; }
+  // A value is needed in a call that is only described. Throws.
+  virtual void refuse() { throw InternalError("a call that is only described needs a value"); }
   // A RuntimeWarning at a line of the user's.
   virtual void warn(const Site& site, const std::string& message) = 0;
 };

@@ -261,6 +261,7 @@ void Session::run_what_warns_before() {
 }
 
 void Session::run(std::vector<Want>& wants, bool recorded) {
+  if (is_described()) check_described(wants);
   // What may hold anything only needs memory.
   Storages made;
   std::erase_if(wants, [&](Want& want) {

@@ -66,6 +66,7 @@ void Session::enter(Site site, bool scalar_operator) {
   current_.scalar_operator = scalar_operator;
   const std::uint64_t key = mix(site.code, static_cast<std::uint64_t>(site.instruction));
   const bool known_site = !sites_.insert(key).second;
+  if (is_described()) return;
   if (graph_.size() > (known_site ? kFlushNodes : kMostNodes)) {
     record({Event::Kind::Flush, Reason::Flush, {}, site, nullptr});
     flush();

@@ -18,6 +18,7 @@
 #include "numpy_shim/advanced_index.h"
 #include "numpy_shim/reduce.h"
 #include "numpy_shim/ufunc.h"
+#include "tracer/description.h"
 #include "tracer/expected.h"
 #include "tracer/host.h"
 #include "tracer/plan.h"
@@ -91,6 +92,16 @@ class Session final : public numpy_shim::Context {
   LazyArray literal(DType dtype, ir::Scalar bits);
   // An array that is the same in each call that goes this way, and that nobody else knows.
   LazyArray constant(const Layout& layout, Memory memory);
+
+  // A call that is only described (description.h) has arguments without memory. Where a value made
+  // of them is needed, the Host refuses.
+  LazyArray placeholder(const Layout& layout);
+  Description described(std::span<const LazyArray> results);
+  bool is_described() const { return !placeholders_.empty(); }
+  // Whether this placeholder still is what it was: nothing has been written to it.
+  bool is_unchanged(const LazyArray& placeholder) const {
+    return placeholder.storage->value == placeholders_[placeholder.storage->argument];
+  }
 
   // Arrays to be.
   LazyArray from_result(const Result& result);
@@ -191,6 +202,8 @@ class Session final : public numpy_shim::Context {
   void finish(std::span<const LazyArray> results);
   // The end by an exception: dirty memory is written, the rest is made concrete too.
   void abort();
+  // The end of a call that was only described.
+  void discard() { end(); }
   // Where that takes too long, or failed for want of memory: what is pending for memory of the
   // caller's is written, and these are made concrete. Other values are lost.
   void abort_with(std::span<const LazyArray> wanted);
@@ -344,6 +357,8 @@ class Session final : public numpy_shim::Context {
   std::vector<Want> last_readers(const std::vector<Want>& wants,
                                  const std::vector<ByteRange>& written) const;
   bool is_long(const Storages& wanted, double times) const;
+  void check_described(std::span<const Want> wants);
+  void refuse();
   Storages due(std::span<const LazyArray> shown);
   void compute_due(double times);
   void catch_up(const Storages& wanted);
@@ -410,6 +425,8 @@ class Session final : public numpy_shim::Context {
   double recorded_ns_ = 0;  // what the nodes of the graph take, also those that are computed
 
   int arguments_ = 0;
+  std::vector<NodeId> placeholders_;
+  bool is_refused_ = false;
   bool writes_at_once_ = false;  // arguments overlap, or others may look
   std::vector<Event> events_;
 

@@ -139,8 +139,8 @@ void Threads::set_limit(int threads) {
 }
 
 int Threads::choose(double work_ns, ir::Watch* host) {
+  if (work_ns < cost::kWorthAwake) return 1;
   int most = limit();
-  if (most <= 1 || work_ns < cost::kWorthAwake) return 1;
   if (work_ns < cost::kWorthTakenCores) most = contention_.rests(clock_()) ? 1 : most - taken_();
   if (most <= 1) return 1;
   const std::int64_t awake = wait_ms_.load(std::memory_order_relaxed) * 1'000'000;  // after a loop

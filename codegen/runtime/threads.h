@@ -5,11 +5,14 @@
 // openmp.h knows what that is. It knows nothing of kernels or graphs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "ir/backend.h"
 
@@ -46,8 +49,11 @@ class Threads {
   explicit Threads(std::function<int()> taken, Clock clock = now_ns,
                    const Contention& contention = Contention::here());
 
-  int limit() const { return limit_.load(std::memory_order_relaxed); }
+  int limit() const { return std::min(limit_.load(std::memory_order_relaxed), own_limit_); }
   void set_limit(int threads);  // below 1: back to the default
+  // The most for loops that the calling thread starts, one of a pool of whom each computes; gives
+  // what was set before.
+  static int set_own_limit(int threads) { return std::exchange(own_limit_, threads); }
 
   // The count for rt::Threads: limit() when `work_ns` (estimate for one thread) outweighs waking
   // the team, else 1; fewer where the system gives no more, or where cores are taken: a thread that
@@ -66,6 +72,7 @@ class Threads {
   int granted(int wanted, ir::Watch* host);
   void choose_wait();
 
+  static inline thread_local int own_limit_ = std::numeric_limits<int>::max();
   static inline std::atomic<bool> others_compute_ = false;  // since a team was last asked for
 
   const std::function<int()> taken_;

@@ -62,6 +62,8 @@ inline void bind_hand_over(py::module_& m, const char* name, const char* argumen
 
 // `_core.InternalError`: a defect of ufuse, raised where UFUSE_DEBUG asks for it.
 PyObject* internal_error_type();
+// Raised where a call that is only described needs a value.
+PyObject* needs_value_type();
 
 // Runs a slot's body: C++ exceptions become Python's.
 template <class Body, class Failure = PyObject*>

@@ -27,6 +27,14 @@ PyObject* internal_error_type() {
   return type;
 }
 
+PyObject* needs_value_type() {
+  static PyObject* type = PyErr_NewExceptionWithDoc(
+      "ufuse._core.NeedsValue",
+      "A call that is only described needs a value: (reason, detail, file, line).",
+      PyExc_BaseException, nullptr);
+  return type;
+}
+
 namespace {
 
 void import_numpy() {
@@ -45,6 +53,7 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::init_signals();
   m.attr("__version__") = UFUSE_VERSION;
   m.attr("InternalError") = ufuse::pyext::borrow(ufuse::pyext::internal_error_type());
+  m.attr("NeedsValue") = ufuse::pyext::borrow(ufuse::pyext::needs_value_type());
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
@@ -56,6 +65,7 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::bind_number(m);
   ufuse::pyext::operator_function("add");  // imports their module before there are threads
   ufuse::pyext::bind_session(m);
+  ufuse::pyext::bind_describe(m);
   ufuse::pyext::bind_primitives(m);
   ufuse::pyext::bind_jitted(m);
   ufuse::pyext::bind_caller(m);

@@ -5,6 +5,7 @@ import os
 import re
 from pathlib import Path
 
+import pytest
 import ufuse
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
@@ -92,10 +93,14 @@ def page():
     for name in sorted(set(dir(ufuse.jit(page))) & set(vars(ufuse.Function))):
         if not name.startswith("_"):
             parts.append(entry(f"Function.{name}", vars(ufuse.Function)[name], 3))
+    from ufuse import dask
+
+    parts.append(entry("ufuse.dask.map", dask.map))
     return "\n".join(parts)
 
 
 def test_reference_page():
+    pytest.importorskip("dask.array")
     if "UFUSE_TEST_UPDATE_GOLDEN" in os.environ:
         PAGE.write_text(page())
     assert PAGE.read_text() == page()

@@ -215,6 +215,10 @@ void Call::share_containers() {
 // exception of a signal's handler takes its place; then only what is due is computed.
 void Call::abort(const std::vector<LazyArray>& due, bool quickly) {
   constexpr int kTries = 4;
+  if (session_.is_described()) {
+    session_.discard();
+    return;
+  }
   record(tracer::Event::Kind::Force, Reason::Exception);
   quickly |= std::exchange(stopped_, false);
   std::optional<py::error_already_set> signal;
@@ -631,6 +635,18 @@ void Call::redo(tracer::Session& session, std::span<tracer::Want> targets,
 int Call::threads() const { return get_num_threads(); }
 
 std::vector<LazyArray> Call::shown() { return lazies_in(holders_.lazies()); }
+
+// The reason is the last thing that happened, if it happened in the line that runs now.
+void Call::refuse() {
+  const SourceLine here = line_of(users_line());
+  const std::vector<tracer::Event>& events = session_.events();
+  const tracer::Event* last = events.empty() ? nullptr : &events.back();
+  if (last && (!last->reason || line_of(users_line_of(last->site)).line != here.line))
+    last = nullptr;
+  const std::string reason(last ? id_of(*last->reason) : ""), detail = last ? last->detail : "";
+  PyErr_SetObject(needs_value_type(), py::make_tuple(reason, detail, here.file, here.line).ptr());
+  throw py::error_already_set();
+}
 
 void Call::warn(const tracer::Site& site, const std::string& message) {
   pyext::warn(line_of(site), message);

@@ -288,6 +288,7 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   tracer::Site users_line_of(const tracer::Site& site) const override;
   int threads() const override;
   std::vector<LazyArray> shown() override;
+  void refuse() override;
   void warn(const tracer::Site& site, const std::string& message) override;
 
  private:

@@ -4,6 +4,7 @@
 
 #include "codegen/loop/passes/passes.h"
 #include "codegen/runtime/openmp.h"
+#include "codegen/runtime/threads.h"
 #include "codegen/runtime/timeline.h"
 #include "ir/support/reasons.h"
 #include "numpy_shim/surface.h"
@@ -17,12 +18,6 @@ namespace ufuse::pyext {
 namespace {
 
 PyObject* the_array_function_handler = nullptr;
-
-Call& active_call() {
-  Call* call = Call::active();
-  if (call == nullptr) throw std::runtime_error("no traced call is active on this thread");
-  return *call;
-}
 
 void begin(bool fast, bool debug) {
   auto call = std::make_shared<Call>();
@@ -396,6 +391,12 @@ class Setting {
 
 PyObject* array_function_handler() { return the_array_function_handler; }
 
+Call& active_call() {
+  Call* call = Call::active();
+  if (call == nullptr) throw std::runtime_error("no traced call is active on this thread");
+  return *call;
+}
+
 void bind_session(py::module_& m) {
   m.def("begin", begin, py::arg("fast") = false, py::arg("debug") = false,
         "Begin a traced call on this thread; finish or abort must follow. The arguments are "
@@ -542,6 +543,8 @@ void bind_session(py::module_& m) {
   m.def("set_num_threads", set_num_threads, py::arg("threads"),
         "The most threads a loop may use; below 1: the default.");
   m.def("get_num_threads", get_num_threads, "The most threads a loop may use.");
+  m.def("limit_threads", codegen::Threads::set_own_limit, py::arg("threads"),
+        "The most threads a loop that this thread starts may use; what was set before.");
   m.def("threads_note", threads_note,
         "Why a loop got fewer threads than it may use; empty: none did.");
   m.def("start_openmp", codegen::start_openmp,

@@ -404,12 +404,13 @@ PyTypeObject* lazy_type() { return the_base; }
 
 namespace {
 
-// NumPy raises where such an array is made, and not where its values are used first.
+// NumPy raises where such an array is made, and not where its values are used first. Arrays that
+// are only described take no memory.
 void check_size(const LazyArray& array) {
   static const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (array.layout.shape.size() > numpy().version.most_axes()) throw Unsupported(Reason::Size);
-  if (!array.storage->value || array.is_view) return;
+  if (!array.storage->value || array.is_view || array.storage->session->is_described()) return;
   auto bytes = static_cast<double>(ir::size_of(array.layout.dtype));
   for (std::int64_t n : array.layout.shape) bytes *= static_cast<double>(n);
   if (bytes > memory) throw Unsupported(Reason::Size);
