@@ -31,7 +31,7 @@ struct Trailer {
 constexpr char kMagic[8] = {'u', 'f', 'u', 's', 'e', 'k', 'r', 'n'};
 constexpr std::uint64_t kVersion = 2;
 constexpr std::string_view kPrefix = "ufuse-", kSuffix = ".so", kTemporary = "ufuse-tmp-",
-                           kFailed = "ufuse-failed-";
+                           kFailed = "ufuse-failed-", kClaims = "ufuse-claims";
 constexpr std::size_t kMaxEntry = 64 << 20;  // a kernel has some 20 KB
 constexpr time_t kStale = 3600;              // s until a temporary file is somebody's who died
 constexpr std::size_t kAtOnce = 8;           // entries are removed: few, for a build may wait
@@ -172,6 +172,25 @@ bool EntryStore::put(const CacheKey& key, std::string_view payload) {
   return true;
 }
 
+// Who makes an entry locks one byte of a file, the one at the place that the hash says. The system
+// ends the lock with the process, whatever ends that.
+std::optional<EntryStore::Claim> EntryStore::claim(const CacheKey& key) const {
+  const int folder = descriptor();
+  if (folder < 0) return Claim();
+  constexpr int kOpen = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  Fd file(openat(folder, kClaims.data(), kOpen, 0600));
+  struct stat info {};
+  if (!file || fstat(file.get(), &info) != 0 || !is_ours_alone(info)) return Claim();
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(key.hash.low >> 2);  // no offset is negative
+  range.l_len = 1;
+  if (fcntl(file.get(), F_OFD_SETLK, &range) == 0) return Claim(std::move(file));
+  const bool is_taken = errno == EAGAIN || errno == EACCES;
+  return is_taken ? std::nullopt : std::optional(Claim());
+}
+
 // Other processes put entries here too, so what is there is counted anew now and then.
 void EntryStore::make_room() {
   constexpr std::uint64_t kCountEach = 64;
@@ -216,6 +235,7 @@ CacheContent EntryStore::clear() {
     removed.bytes += static_cast<std::uint64_t>(info.st_size);
     if (!is_ours_alone(info)) ++removed.foreign;
   }
+  unlinkat(descriptor(), kClaims.data(), 0);  // who has a claim now is no longer alone
   return removed;
 }
 

@@ -50,6 +50,17 @@ class EntryStore {
   std::optional<std::string> read(const CacheKey& key);
   // False where it could not be kept.
   bool put(const CacheKey& key, std::string_view payload);
+  // That this process makes an entry, and no other one of those that share the folder meanwhile.
+  // It ends with the object, or with the process.
+  class Claim {
+   public:
+    explicit Claim(Fd file = Fd()) : file_(std::move(file)) {}
+
+   private:
+    Fd file_;  // holds a lock
+  };
+  // Unset: another process makes it. Where the folder cannot tell, everybody does.
+  std::optional<Claim> claim(const CacheKey& key) const;
   // Removes some of the entries that were used longest ago where they exceed the cap. To be called
   // after entries were put, where nobody waits: thousands of files are looked at now and then, and
   // on some disks removing one takes milliseconds.

@@ -237,9 +237,42 @@ class Jit::State {
           return false;
         }))
       return;
-    std::erase_if(jobs, [&](const Job& job) { return answered_from_disk(alone(job)); });
-    if (jobs.size() > 1 && answered_by_compiler(jobs)) return;
-    for (const Job& job : jobs) answered_by_compiler(alone(job));
+    std::vector<EntryStore::Claim> claims;
+    std::vector<Job> elsewhere;  // another process compiles them just now
+    std::erase_if(jobs, [&](const Job& job) {
+      if (answered_from_disk(alone(job))) return true;
+      std::optional<EntryStore::Claim> claim = claim_of(job);
+      if (claim)
+        claims.push_back(std::move(*claim));
+      else
+        elsewhere.push_back(job);
+      // It may have come to the disk before the claim was had.
+      return !claim || answered_from_disk(alone(job));
+    });
+    if (jobs.size() <= 1 || !answered_by_compiler(jobs))
+      for (const Job& job : jobs) answered_by_compiler(alone(job));
+    claims.clear();
+    for (const Job& job : elsewhere) {
+      const std::optional<EntryStore::Claim> claim = await_claim_of(job);
+      if (!answered_from_disk(alone(job))) answered_by_compiler(alone(job));
+    }
+  }
+
+  // Known only once the toolchain is, which answered_from_disk has asked for.
+  std::optional<EntryStore::Claim> claim_of(const Job& job) {
+    const std::lock_guard lock(toolchain_mutex_);
+    return toolchain_ ? store_.claim(known_by_text(job, *toolchain_)) : EntryStore::Claim();
+  }
+
+  // Waits until another process has compiled it, or given it up; not much longer than that takes.
+  std::optional<EntryStore::Claim> await_claim_of(const Job& job) {
+    constexpr std::chrono::milliseconds kLook(2);
+    job->stage = Work::Compiled;
+    std::optional<EntryStore::Claim> claim;
+    for (const Clock::time_point end = Clock::now() + config_.slow;
+         !claim && Clock::now() < end && !cancel_.pulled(); claim = claim_of(job))
+      std::this_thread::sleep_for(kLook);
+    return claim;
   }
 
   // The job, and others that wait for a builder and that the compiler can be given with it. None

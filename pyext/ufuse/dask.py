@@ -55,7 +55,7 @@ def map(function: Callable[..., Any], *arrays: Any, **keywords: Any) -> Any:
     Raises
     ------
     TypeError
-        When an argument is no array of NumPy's or Dask's.
+        When a positional argument is no array of NumPy's or Dask's, or a keyword is one of Dask's.
     ValueError
         When the shape of an array is not known; when the function cannot be traced without values;
         when no axis can be cut, because an operation needs all elements along it.
@@ -79,6 +79,9 @@ def map(function: Callable[..., Any], *arrays: Any, **keywords: Any) -> Any:
     """
     jitted = function if isinstance(function, Function) else jit(function)
     given = [_dask_array(x) for x in arrays]
+    for name, value in keywords.items():
+        if isinstance(value, da.Array):
+            raise TypeError(f"{name}: Dask arrays are cut, and go by position")
     try:
         cut = _Cut(jitted, given, keywords)
     except Refused as refusal:

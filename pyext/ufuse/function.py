@@ -504,18 +504,20 @@ class Function(Jitted, Generic[P, R]):
         ['sort']
         """
         with tracebacks.UsersTraceback():
-            return self._explained(args, kwargs)
+            return self._explained("explain", args, kwargs)
 
-    def _explained(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Explanation:
+    def _explained(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Explanation:
         from .tools import explain
 
         try:
             return explain.explain(self, args, kwargs)
         except TypeError as error:
-            self._hint(error, args, kwargs)
+            self._hint(error, method, args, kwargs)
             raise
 
-    def _hint(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _hint(
+        self, error: TypeError, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         """Note on ``model.apply.explain(x)`` that such a call needs the object as well."""
         owner, _, name = getattr(self._function, "__qualname__", "").rpartition(".")
         if not owner or owner.endswith("<locals>"):
@@ -523,7 +525,7 @@ class Function(Jitted, Generic[P, R]):
         try:
             inspect.signature(self._function).bind(*args, **kwargs)
         except TypeError:
-            error.add_note(f"A method needs its object here: {owner}.{name}.explain(self, ...)")
+            error.add_note(f"A method needs its object here: {owner}.{name}.{method}(self, ...)")
 
     def source(self, /, *args: P.args, **kwargs: P.kwargs) -> str:
         """The C++ text that a call with such arguments runs.
@@ -545,7 +547,7 @@ class Function(Jitted, Generic[P, R]):
         // sin
         """
         with tracebacks.UsersTraceback():
-            return self._explained(args, kwargs).source
+            return self._explained("source", args, kwargs).source
 
     def stats(self) -> Stats:
         """How calls have been answered so far, and what that has cost beside plain NumPy.
@@ -594,7 +596,7 @@ class Function(Jitted, Generic[P, R]):
         0
         """
         with tracebacks.UsersTraceback():
-            self._explained(args, kwargs)
+            self._explained("warmup", args, kwargs)
 
 
 @functools.cache

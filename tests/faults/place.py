@@ -106,8 +106,8 @@ class Place:
         return done.stdout
 
     def entries(self):
-        """The files in the cache folder."""
-        return sorted(self.cache.iterdir()) if self.cache.is_dir() else []
+        """The files in the cache folder, but for the one that locks are on."""
+        return sorted(file for file in self.cache.glob("*") if file.name != "ufuse-claims")
 
     def script(self, text):
         """A program that stands for the compiler."""

@@ -217,12 +217,21 @@ KINDS = [make_pipe, make_socket, make_link], [make_link, make_device, make_pipe]
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: kinds[0].__name__)
 def test_an_entry_that_is_no_file(machine, entries, kinds):
     """Those of two kernels, and the one that tells of the compiler."""
-    for entry, make in zip(sorted(machine.cache.iterdir()), kinds, strict=True):
+    for entry, make in zip(sorted(machine.cache.glob("*.so")), kinds, strict=True):
         entry.unlink()
         make(entry)
     machine.run("check(one, two)")
     machine.run("assert check(one) + check(two) == ['disk cache'] * 2")
     assert all(entry.is_file() for entry in machine.cache.iterdir())
+
+
+@pytest.mark.parametrize("make", [make_pipe, make_socket, make_link, make_device, os.mkdir])
+def test_locks_that_cannot_be_had(machine, make):
+    """Then each process compiles for itself."""
+    machine.cache.mkdir(mode=0o700)
+    make(machine.cache / "ufuse-claims")
+    machine.run("assert check(one) + check(two) == ['compiled'] * 2")
+    machine.run("assert check(one) + check(two) == ['disk cache'] * 2")
 
 
 def test_a_size_of_nothing_keeps_nothing(machine, filled):

@@ -191,6 +191,8 @@ def test_wrong_arguments():
         ufuse.dask.map(chain, da.ma.masked_less(x, 0))
     with pytest.raises(ValueError, match="shapes do not fit"):
         ufuse.dask.map(lambda x, y: x + y, x, da.from_array(arrays((7,)), chunks=3))
+    with pytest.raises(TypeError, match="w: Dask arrays are cut"):
+        ufuse.dask.map(lambda x, w: x * w, x, w=x)
     with pytest.raises(TypeError, match="needs a callable"):
         ufuse.dask.map(3, x)
     ufuse.dask.map(chain, x).compute()

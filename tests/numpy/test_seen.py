@@ -67,7 +67,7 @@ class TestExplain:
         with pytest.raises(TypeError, match="missing 1 required positional argument") as caught:
             getattr(Model().apply, tool)(X)
         (note,) = caught.value.__notes__
-        assert note.endswith("Model.apply.explain(self, ...)")
+        assert note.endswith(f"Model.apply.{tool}(self, ...)")
         assert [entry.path.name for entry in caught.traceback][-1] == "test_seen.py"
         getattr(Model.apply, tool)(Model(), X)
         with pytest.raises(TypeError, match="unsupported operand") as caught:

@@ -538,6 +538,27 @@ TEST_CASE("jit: two processes with one cache") {
   for (int i = 0; i < 5; ++i) CHECK(jit.get(add_kernel(i)).origin == Origin::Disk);
 }
 
+TEST_CASE("jit: of processes with one cache, one compiles a kernel and the others get it") {
+  const TemporaryFolder folder;
+  JitConfig settings = config(folder / "cache");
+  settings.slow = std::chrono::minutes(10);
+  std::vector<std::unique_ptr<Jit>> jits;  // each has the files open by itself, as processes have
+  std::vector<std::shared_future<Built>> futures;
+  for (int i = 0; i < 3; ++i) {
+    jits.push_back(std::make_unique<Jit>(settings));
+    for (int k = 0; k < 4; ++k) futures.push_back(jits.back()->get_async(add_kernel(k)));
+  }
+  for (std::size_t i = 0; i < futures.size(); ++i)
+    CHECK(adds(*futures[i].get().kernel, static_cast<int>(i % 4)));
+  std::uint64_t compiled = 0, found = 0;
+  for (const auto& jit : jits) {
+    compiled += jit->stats().compiled;
+    found += jit->stats().disk_hits;
+  }
+  CHECK(compiled == 4);
+  CHECK(found == 8);
+}
+
 TEST_CASE("process: a pipeline without a shell") {
   const Environment environment = Environment::now();
   const milliseconds second(1000);

@@ -50,6 +50,24 @@ TEST_CASE("cache: entries come back whole") {
   CHECK(files_in(folder / "deep/cache", "").size() == 1);  // no temporary file is left
 }
 
+TEST_CASE("cache: one process makes an entry at a time") {
+  const TemporaryFolder folder;
+  const EntryStore one(folder / "cache", 1 << 20), other(folder / "cache", 1 << 20);
+  const std::string text = "a key", text_of_another = "another key";
+  const CacheKey key(text), another(text_of_another);
+  std::optional<EntryStore::Claim> claim = one.claim(key);
+  CHECK(claim);
+  CHECK_FALSE(other.claim(key));
+  CHECK(other.claim(another));
+  claim.reset();
+  CHECK(other.claim(key));
+  CHECK(one.content().files == 0);
+  const EntryStore unused("", 1 << 20);
+  const auto mine = unused.claim(key), too = unused.claim(key);
+  CHECK(mine);
+  CHECK(too);
+}
+
 TEST_CASE("cache: a damaged entry is removed, and only that one") {
   const TemporaryFolder folder;
   const std::string payload(1000, 'x');
