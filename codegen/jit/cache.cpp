@@ -172,6 +172,14 @@ bool EntryStore::put(const CacheKey& key, std::string_view payload) {
   return true;
 }
 
+// Forked children have the file open, too, so closing it would not do.
+EntryStore::Claim::~Claim() {
+  struct flock all {};
+  all.l_type = F_UNLCK;
+  all.l_whence = SEEK_SET;
+  if (file_) fcntl(file_.get(), F_OFD_SETLK, &all);
+}
+
 // Who makes an entry locks one byte of a file, the one at the place that the hash says. The system
 // ends the lock with the process, whatever ends that.
 std::optional<EntryStore::Claim> EntryStore::claim(const CacheKey& key) const {

@@ -51,10 +51,13 @@ class EntryStore {
   // False where it could not be kept.
   bool put(const CacheKey& key, std::string_view payload);
   // That this process makes an entry, and no other one of those that share the folder meanwhile.
-  // It ends with the object, or with the process.
+  // It ends with the object, or with the process and its forked children.
   class Claim {
    public:
     explicit Claim(Fd file = Fd()) : file_(std::move(file)) {}
+    Claim(Claim&&) = default;
+    Claim& operator=(Claim&&) = default;
+    ~Claim();
 
    private:
     Fd file_;  // holds a lock

@@ -269,7 +269,7 @@ class Jit::State {
     constexpr std::chrono::milliseconds kLook(2);
     job->stage = Work::Compiled;
     std::optional<EntryStore::Claim> claim;
-    for (const Clock::time_point end = Clock::now() + config_.slow;
+    for (const Clock::time_point end = Clock::now() + config_.others;
          !claim && Clock::now() < end && !cancel_.pulled(); claim = claim_of(job))
       std::this_thread::sleep_for(kLook);
     return claim;

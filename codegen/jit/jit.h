@@ -36,6 +36,9 @@ struct JitConfig {
   // How long a compiler that hung, was killed or could not be started is left alone; twice as long
   // each further time.
   std::chrono::milliseconds pause{10'000};
+  // How long another process is waited for that compiles the same. It may have ended, and a child
+  // that it forked hold what it held.
+  std::chrono::milliseconds others{5'000};
 };
 
 struct Built {

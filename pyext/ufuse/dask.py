@@ -13,7 +13,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import dask
 import dask.array as da
@@ -28,6 +28,7 @@ __all__ = ["map"]
 
 # The chunks along a dimension.
 _Chunks = tuple[int, ...]
+_Value = TypeVar("_Value")
 
 
 def map(function: Callable[..., Any], *arrays: Any, **keywords: Any) -> Any:
@@ -115,51 +116,48 @@ class _Cut:
         self, function: Function[..., Any], arrays: Sequence[da.Array], keywords: dict[str, Any]
     ) -> None:
         self._function, self._keywords = function, keywords
-        self._dtypes = [x.dtype for x in arrays]
-        self._shapes = [x.shape for x in arrays]
-        self._known: dict[tuple[tuple[int, ...], ...], Description] = {}
-        self._whole = self._described({})
+        self._arrays = list(arrays)
+        self._known: dict[tuple[Argument, ...], Description] = {}
+        self._whole = self._described([Argument(x.dtype, x.shape) for x in arrays])
         self._axes = self._whole.graph.arguments
+        # Elements along each dimension.
+        self._extents = self._by_dimension(x.shape for x in arrays)
         # Why a dimension is not cut.
         self._reasons = {
             dimension: f"{name} needs all elements along {{}} ({file}, line {line})"
             for dimension, (name, file, line) in self._whole.graph.whole.items()
         }
-        self._arrays = list(arrays)
         self._choose()
 
-    def _described(self, extents: dict[int, int]) -> Description:
-        """A call with blocks of so many elements along these dimensions."""
-        shapes = tuple(self._shapes)
-        if extents:
-            shapes = tuple(
-                tuple(extents.get(d, n) for d, n in zip(axes, shape, strict=True))
-                for axes, shape in zip(self._axes, self._shapes, strict=True)
-            )
-        if shapes not in self._known:
-            blocks = [Argument(*each) for each in zip(self._dtypes, shapes, strict=True)]
-            self._known[shapes] = describe(self._function, blocks, self._keywords)
-        return self._known[shapes]
+    def _by_dimension(self, rows: Iterable[Iterable[_Value]]) -> dict[int, _Value]:
+        """What there is for each dimension, of what there is for the axes of each argument."""
+        pairs = (zip(axes, row, strict=True) for axes, row in zip(self._axes, rows, strict=True))
+        return dict(itertools.chain(*pairs))
+
+    def _described(self, arguments: Iterable[Argument]) -> Description:
+        key = tuple(arguments)
+        if key not in self._known:
+            self._known[key] = describe(self._function, key, self._keywords)
+        return self._known[key]
 
     def _is_same(self, extents: dict[int, int]) -> bool:
-        """Whether such blocks get the bits of the whole."""
+        """Whether blocks of so many elements along some dimensions get the bits of the whole."""
+        all_extents = {**self._extents, **extents}
+        shapes = [tuple(all_extents[dimension] for dimension in axes) for axes in self._axes]
+        dtypes = [x.dtype for x in self._arrays]
         try:
-            block = self._described(extents)
+            block = self._described(itertools.starmap(Argument, zip(dtypes, shapes, strict=True)))
         except Exception:  # the function refuses blocks, or raises for them
             return False
         return block.graph.is_block_of(self._whole.graph, extents)
 
     def _choose(self) -> None:
         """Find the dimensions to cut, and rechunk the arrays."""
-        given = set(itertools.chain(*self._axes))
         results = [set(axes) for _, _, axes in self._whole.graph.results]
-        self._dimensions = [
-            dimension
-            for dimension in sorted(given.intersection(*results))
-            if dimension not in self._reasons
-        ]
+        of_each = set(self._extents).intersection(*results)
+        self._dimensions = sorted(of_each - self._reasons.keys())
         for dimension in list(self._dimensions):
-            extent = self._extent(dimension)
+            extent = self._extents[dimension]
             if extent > 1 and not self._is_same({dimension: (extent + 1) // 2}):
                 self._leave_whole(dimension)
         self._rechunk()
@@ -167,14 +165,6 @@ class _Cut:
             self._rechunk()
         if not self._dimensions:
             raise Refused("; ".join(self._told()) or "no axis of an argument is one of each result")
-
-    def _extent(self, dimension: int) -> int:
-        return next(
-            n
-            for axes, shape in zip(self._axes, self._shapes, strict=True)
-            for d, n in zip(axes, shape, strict=True)
-            if d == dimension
-        )
 
     def _leave_whole(self, dimension: int) -> None:
         self._dimensions.remove(dimension)
@@ -213,17 +203,11 @@ class _Cut:
             self._arrays[number] = x.rechunk(chunks)
         self._arrays = list(da.core.unify_chunks(*self._pairs())[1])
 
-    def _chunks(self, dimension: int) -> _Chunks:
-        for axes, x in zip(self._axes, self._arrays, strict=True):
-            if dimension in axes:
-                chunks: _Chunks = x.chunks[axes.index(dimension)]
-                return chunks
-        raise AssertionError(dimension)
-
     def _check(self) -> bool:
         """Whether all blocks get the bits of the whole; else the next cut is made different."""
+        all_chunks = self._by_dimension(x.chunks for x in self._arrays)
         for dimension in self._dimensions:
-            chunks = self._chunks(dimension)
+            chunks = all_chunks[dimension]
             bad = {n for n in set(chunks) if not self._is_same({dimension: n})}
             if bad:
                 merged = _merged(chunks, bad)
@@ -234,7 +218,7 @@ class _Cut:
                         place = {axes.index(dimension): merged}
                         self._arrays[number] = self._arrays[number].rechunk(place)
                 return False
-        sizes = [sorted(set(self._chunks(dimension))) for dimension in self._dimensions]
+        sizes = [sorted(set(all_chunks[dimension])) for dimension in self._dimensions]
         for extents in itertools.product(*sizes):
             if not self._is_same(dict(zip(self._dimensions, extents, strict=True))):
                 self._leave_whole(self._dimensions[-1])

@@ -59,8 +59,15 @@ TEST_CASE("cache: one process makes an entry at a time") {
   CHECK(claim);
   CHECK_FALSE(other.claim(key));
   CHECK(other.claim(another));
+  const pid_t child = fork();  // it has the same files open
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
   claim.reset();
   CHECK(other.claim(key));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
   CHECK(one.content().files == 0);
   const EntryStore unused("", 1 << 20);
   const auto mine = unused.claim(key), too = unused.claim(key);
