@@ -4,13 +4,6 @@
 #include <algorithm>
 
 namespace ufuse::ir {
-namespace {
-
-bool is_axis_of(const Dims& axes, std::size_t axis) {
-  return std::ranges::find(axes, static_cast<std::int64_t>(axis)) != axes.end();
-}
-
-}  // namespace
 
 Dimensions::Dimensions(const Graph& graph, std::size_t arguments) {
   for (std::size_t i = 0; i < graph.size(); ++i)
@@ -81,14 +74,10 @@ Dimensions::Axes Dimensions::axes_of(const Graph& graph, NodeId id, std::size_t 
       return {};
     case NodeKind::Iota:
       return fresh_axes(1, id);
-    case NodeKind::Broadcast: {
-      Axes made;
-      for (std::int64_t axis : node.ints) made.push_back(axis < 0 ? fresh() : operand(0)[axis]);
-      return made;
-    }
+    case NodeKind::Broadcast:
     case NodeKind::Transpose: {
       Axes made;
-      for (std::int64_t axis : node.ints) made.push_back(operand(0)[axis]);
+      for (std::int64_t axis : node.ints) made.push_back(axis < 0 ? fresh() : operand(0)[axis]);
       return made;
     }
     case NodeKind::Slice: {
@@ -112,16 +101,8 @@ Dimensions::Axes Dimensions::axes_of(const Graph& graph, NodeId id, std::size_t 
       return made;
     }
     case NodeKind::Reduce:
-    case NodeKind::ArgReduce: {
-      Axes made;
-      for (std::size_t a = 0; a < operand(0).size(); ++a) {
-        if (is_axis_of(node.ints, a))
-          need_whole(operand(0)[a], id);
-        else
-          made.push_back(operand(0)[a]);
-      }
-      return made;
-    }
+    case NodeKind::ArgReduce:
+      return others(graph, id);
     case NodeKind::Scan:
       need_whole(operand(0)[node.ints[0]], id);
       return operand(0);
@@ -180,11 +161,18 @@ Dimensions::Axes Dimensions::reshaped(const Graph& graph, NodeId id) {
 
 Dimensions::Axes Dimensions::gathered(const Graph& graph, NodeId id) {
   const Node& node = graph[id];
-  const Axes& from = axes_[node.inputs[0].value];
   Axes made = axes_[node.inputs[1].value];
   for (std::size_t k = 2; k <= node.ints.size(); ++k) unite(made, axes_[node.inputs[k].value]);
+  for (std::uint32_t dimension : others(graph, id)) made.push_back(dimension);
+  return made;
+}
+
+// The first operand's axes but for those that the node names, all elements of which it needs.
+Dimensions::Axes Dimensions::others(const Graph& graph, NodeId id) {
+  const Axes& from = axes_[graph[id].inputs[0].value];
+  Axes made;
   for (std::size_t a = 0; a < from.size(); ++a) {
-    if (is_axis_of(node.ints, a))
+    if (std::ranges::find(graph[id].ints, static_cast<std::int64_t>(a)) != graph[id].ints.end())
       need_whole(from[a], id);
     else
       made.push_back(from[a]);

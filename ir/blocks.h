@@ -36,6 +36,7 @@ class Dimensions {
   Axes axes_of(const Graph& graph, NodeId id, std::size_t arguments);
   Axes reshaped(const Graph& graph, NodeId id);
   Axes gathered(const Graph& graph, NodeId id);
+  Axes others(const Graph& graph, NodeId id);
 
   std::vector<Axes> axes_;             // by node
   std::vector<std::uint32_t> parent_;  // by dimension

@@ -241,7 +241,7 @@ class Jit::State {
     std::vector<Job> elsewhere;  // another process compiles them just now
     std::erase_if(jobs, [&](const Job& job) {
       if (answered_from_disk(alone(job))) return true;
-      std::optional<EntryStore::Claim> claim = claim_of(job);
+      std::optional<EntryStore::Claim> claim = claim_of(job, Clock::now());
       if (claim)
         claims.push_back(std::move(*claim));
       else
@@ -253,24 +253,24 @@ class Jit::State {
       for (const Job& job : jobs) answered_by_compiler(alone(job));
     claims.clear();
     for (const Job& job : elsewhere) {
-      const std::optional<EntryStore::Claim> claim = await_claim_of(job);
+      job->stage = Work::Compiled;
+      const auto claim = claim_of(job, Clock::now() + config_.others);
       if (!answered_from_disk(alone(job))) answered_by_compiler(alone(job));
     }
   }
 
-  // Known only once the toolchain is, which answered_from_disk has asked for.
-  std::optional<EntryStore::Claim> claim_of(const Job& job) {
-    const std::lock_guard lock(toolchain_mutex_);
-    return toolchain_ ? store_.claim(known_by_text(job, *toolchain_)) : EntryStore::Claim();
-  }
-
-  // Waits until another process has compiled it, or given it up; not much longer than that takes.
-  std::optional<EntryStore::Claim> await_claim_of(const Job& job) {
+  // Waits for it until then: another process has compiled the job by the time, or given it up.
+  std::optional<EntryStore::Claim> claim_of(const Job& job, Clock::time_point until) {
     constexpr std::chrono::milliseconds kLook(2);
-    job->stage = Work::Compiled;
-    std::optional<EntryStore::Claim> claim;
-    for (const Clock::time_point end = Clock::now() + config_.others;
-         !claim && Clock::now() < end && !cancel_.pulled(); claim = claim_of(job))
+    std::string known_by;
+    {
+      const std::lock_guard lock(toolchain_mutex_);
+      if (!toolchain_) return EntryStore::Claim();  // answered_from_disk has asked for it
+      known_by = known_by_text(job, *toolchain_);
+    }
+    const CacheKey key(known_by);
+    std::optional<EntryStore::Claim> claim = store_.claim(key);
+    for (; !claim && Clock::now() < until && !cancel_.pulled(); claim = store_.claim(key))
       std::this_thread::sleep_for(kLook);
     return claim;
   }

@@ -238,7 +238,10 @@ class _Cut:
         made = da.blockwise(
             block, labels, *pairs, dtype=object, meta=meta, concatenate=False, align_arrays=False
         )
-        results = [self._blockwise(_Item(k), row, [made, labels]) for k, row in enumerate(rows)]
+        results = [
+            self._blockwise(operator.itemgetter(k), row, [made, labels])
+            for k, row in enumerate(rows)
+        ]
         return self._whole.kind(results)
 
     def _blockwise(self, block: Any, row: Any, pairs: list[Any]) -> da.Array:
@@ -292,16 +295,6 @@ class _Block:
             return self._function(*given, **self._keywords)
         finally:
             _core.limit_threads(before)
-
-
-class _Item:
-    """One result of several."""
-
-    def __init__(self, number: int) -> None:
-        self._get = operator.itemgetter(number)
-
-    def __call__(self, block: Any) -> Any:
-        return self._get(block)
 
 
 def _in_c_order(block: Any, copied: bool) -> Any:
