@@ -75,7 +75,7 @@ format: $(VENV)/.tools
 	$(VENV)/bin/ruff check --fix
 
 docs: $(VENV)/.docs
-	$(VENV)/bin/mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
 
 debian13:
 	.ci/debian13

@@ -84,15 +84,25 @@ void ArrayPrinter::elements(const Step& s) {
   line_("if (aside) rt::copy<" + ProgramNames::memory_type(written) + ">(to, made);");
 }
 
-// The values of np.where. The compiler would compute them only where they are chosen, and their
-// flags would be lost (g++ 14 has such instructions).
-std::set<Reg> ArrayPrinter::chosen_values(const Step& s) const {
-  std::set<Reg> values;
-  for (const Step& each : s.body)
-    if (each.kind == Step::Kind::Compute && each.op == ir::Op::Where &&
-        is_in(n_.dtype(each.result), ir::kInexact))
-      values.insert(each.args.begin() + 1, each.args.end());
-  return values;
+// What the compiler must not see through in each np.where, by its result; bit i: operand i. The
+// values, if they are computed here: it would compute them only where they are chosen, and their
+// flags would be lost (g++ 14 has such instructions). The condition, if a value comes from an inner
+// np.where: that may have the same one, and what is chosen within and never outside would be left out.
+std::map<Reg, std::uint32_t> ArrayPrinter::hidden_operands(const Step& s) const {
+  std::map<Reg, std::uint32_t> hidden;
+  std::set<Reg> computed, from_choices;
+  for (const Step& each : s.body) {
+    const bool chooses = each.kind == Step::Kind::Compute && each.op == ir::Op::Where &&
+                         is_in(n_.dtype(each.result), ir::kInexact);
+    for (std::size_t i = 1; chooses && i < each.args.size(); ++i) {
+      if (computed.contains(each.args[i])) hidden[each.result] |= 1U << i;
+      if (from_choices.contains(each.args[i])) hidden[each.result] |= 1U;
+    }
+    computed.insert(each.result);
+    if (chooses || std::ranges::any_of(each.args, [&](Reg r) { return from_choices.contains(r); }))
+      from_choices.insert(each.result);
+  }
+  return hidden;
 }
 
 // The name of the function that computes the elements. Steps that compute the same share one.
@@ -171,8 +181,9 @@ std::string ArrayPrinter::function_text(const Step& s, const std::vector<Reg>& n
   line("char* const to_row = " + to + ";");
   for (std::size_t i = 0; i < from.size(); ++i)
     line("const char* const row" + std::to_string(i) + " = " + from[i] + ";");
-  const std::set<Reg> chosen = s.raises ? chosen_values(s) : std::set<Reg>();
-  if (!chosen.empty()) line("const rt::u8 unset = rt::unset();");
+  std::map<Reg, std::uint32_t> hidden;
+  if (s.raises) hidden = hidden_operands(s);
+  if (!hidden.empty()) line("const rt::u8 unset = rt::unset();");
   const auto body = [&](bool side_by_side) {
     line("#pragma GCC ivdep");
     open("for (rt::i64 i = 0; i < " + std::string(side_by_side ? "size" : "n") + "; ++i)");
@@ -185,8 +196,10 @@ std::string ArrayPrinter::function_text(const Step& s, const std::vector<Reg>& n
                 : "*(const " + element_type(i) + "*)(row" + k + " + i * step_x" + k + ");"));
     }
     for (const Step& each : s.body) {
-      std::string value = each.kind == Step::Kind::Cast ? n_.cast_text(each) : n_.op_text(each);
-      if (chosen.contains(each.result)) value = "rt::unknown(" + value + ", unset)";
+      const auto found = hidden.find(each.result);
+      const std::string value = each.kind == Step::Kind::Cast
+                                    ? n_.cast_text(each)
+                                    : n_.op_text(each, found == hidden.end() ? 0 : found->second);
       line("const " + ProgramNames::type_of(n_.dtype(each.result)) + " " + n_.name(each.result) +
            " = " + value + ";");
     }

@@ -58,7 +58,7 @@ class ArrayPrinter {
     std::string text;
   };
   Positions positions(const ir::program::Step& s, ir::program::ArrayReg of) const;
-  std::set<ir::program::Reg> chosen_values(const ir::program::Step& s) const;
+  std::map<ir::program::Reg, std::uint32_t> hidden_operands(const ir::program::Step& s) const;
   std::string function(const ir::program::Step& s, const std::vector<ir::program::Reg>& numbers);
   std::string function_text(const ir::program::Step& s,
                             const std::vector<ir::program::Reg>& numbers) const;

@@ -117,6 +117,7 @@ class Demands {
   bool is_apart_from(WantedId value, WantedId given) const;
   bool may_be_constant(WantedId id) const;
   std::uint32_t values_to_choose_from(const ir::Node& n, const std::vector<WantedId>& operands);
+  bool chooses_below(const std::vector<WantedId>& operands) const;
   std::uint32_t hidden_operands(const ir::Node& n, const std::vector<WantedId>& operands);
 
   // Block calls (calls.cpp).

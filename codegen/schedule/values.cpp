@@ -293,6 +293,19 @@ std::uint32_t Demands::values_to_choose_from(const ir::Node& n,
   return values;
 }
 
+// Whether one of the values of np.where depends on an inner np.where that chooses among values that
+// may raise a flag. Were the compiler to see that both have the same condition (g++ 14 does), it
+// would leave out the value that is chosen within and never outside.
+bool Demands::chooses_below(const std::vector<WantedId>& operands) const {
+  return std::any_of(operands.begin() + 1, operands.end(), [&](WantedId operand) {
+    return any_below(operand, [&](const Wanted& w) {
+      if (w.home != Home::Inline) return Look::NoDeeper;
+      const bool chooses = g_[w.node].op == Op::Where && (w.hidden & ~1U) != 0;
+      return chooses ? Look::Found : Look::Deeper;
+    });
+  });
+}
+
 // An operand that decides alone (`where(False, x, y)`, `False & x`, `0 * x`) stays unknown to the
 // compiler, where what it may make needless warns.
 std::uint32_t Demands::hidden_operands(const ir::Node& n, const std::vector<WantedId>& operands) {
@@ -301,6 +314,7 @@ std::uint32_t Demands::hidden_operands(const ir::Node& n, const std::vector<Want
                        (n.op == Op::Multiply && is_in(n.dtype, ir::kInteger));
   std::uint32_t hidden = values_to_choose_from(n, operands);
   if (!decides) return hidden;
+  if (n.op == Op::Where && chooses_below(operands)) hidden |= 1U;
   for (std::size_t i = 0; i < (n.op == Op::Where ? 1 : operands.size()); ++i) {
     bool others_warn = false;
     for (std::size_t k = 0; k < operands.size(); ++k)

@@ -2,6 +2,9 @@
 
 NumPy computes it at its line. A traced call computes it late, but not too late: with what
 overwrites an argument that it reads.
+
+And does it warn where only we could know that nobody uses it: an outer choice leaves out what an
+inner one has chosen? A C++ compiler would leave such values out.
 """
 
 import numpy as np
@@ -144,6 +147,54 @@ def of_a_view(x):
 )
 def test_unused_value_warns_before_its_memory_is_written(function):
     check(function, np.arange(-2.0, 4.0))
+
+
+def chosen_within(x, m):
+    return np.where(m, 1.0, np.where(m, x / 0, 2.0))
+
+
+def chosen_within_by_the_opposite(x, m):
+    return np.where(m, np.where(~m, x / 0, 2.0), 3.0)
+
+
+def chosen_within_an_operand(x, m):
+    return np.where(m, 1.0, np.sqrt(np.where(m, x / 0, 2.0)) + 1)
+
+
+def chosen_two_levels_within(x, m):
+    return np.where(m, 1.0, np.where(x > 7, np.where(m, x / 0, 2.0), 3.0))
+
+
+def assigned_and_overwritten(x, m):
+    x[m] = x[m] / 0
+    x[m] = 1
+    return x
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        chosen_within,
+        chosen_within_by_the_opposite,
+        chosen_within_an_operand,
+        chosen_two_levels_within,
+        assigned_and_overwritten,
+    ],
+)
+def test_value_that_is_never_chosen_warns(function, dtype, in_a_loop):
+    def each_row(x, m):
+        out = np.zeros_like(x)
+        for i in range(len(x)):
+            out[i] = function(x[i], m[i])
+        return out
+
+    x, m = np.linspace(1, 2, 60).astype(dtype), np.arange(60) % 2 == 0
+    if in_a_loop:
+        check(each_row, x.reshape(3, 20), m.reshape(3, 20))
+    else:
+        check(function, x, m)
 
 
 @pytest.mark.parametrize("keepdims", [True, False])
