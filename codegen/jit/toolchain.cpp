@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,9 @@ constexpr std::array kFlags = {"-O3",
 // and raises its flag, as in NumPy. -fno-loop-unroll-and-jam: rows of a reduction in the order in
 // which they lie in memory, one stream instead of two.
 constexpr std::array kGccFlags = {"-fno-tree-sink", "-fno-loop-unroll-and-jam"};
+// From g++ 11 on: no vectors of which only a part is elements. g++ 16 would divide by the zeros of
+// the other part, and raise flags that no element raises.
+constexpr std::array kGcc11Flags = {"--param=vect-partial-vector-usage=0"};
 // Effort::Little: what vectorises, and what the passes before that need.
 constexpr std::array kLittleFlags = {"-O1", "-ftree-loop-vectorize", "-fvect-cost-model=dynamic",
                                      "-fstrict-aliasing", "-finline-small-functions"};
@@ -66,16 +70,6 @@ std::optional<Argv> command_of(const std::string& named) {
 }
 
 void append(Argv& argv, const Argv& more) { argv.insert(argv.end(), more.begin(), more.end()); }
-
-// What follows kFlags.
-Argv flags_for(BuildMode mode, bool is_clang) {
-  Argv flags;
-  const auto add = [&](const auto& more) { append(flags, Argv(more.begin(), more.end())); };
-  if (!is_clang) add(kGccFlags);
-  if (!is_clang && mode.effort == Effort::Little) add(kLittleFlags);
-  if (mode.numerics == Numerics::Fast) add(kFastFlags);
-  return flags;
-}
 
 // A driver's command without the words that name files of one run.
 Argv without_files(const Argv& command, std::string_view source) {
@@ -191,6 +185,28 @@ Toolchain::Toolchain(Toolchain&& other) noexcept
       timeout_(other.timeout_),
       direct_(other.direct_.load()) {}
 
+// What follows kFlags.
+Argv Toolchain::flags_for(BuildMode mode) const {
+  Argv flags;
+  const auto add = [&](const auto& more) { append(flags, Argv(more.begin(), more.end())); };
+  if (!is_clang_) add(kGccFlags);
+  if (!is_clang_ && major_version() >= 11) add(kGcc11Flags);
+  if (!is_clang_ && mode.effort == Effort::Little) add(kLittleFlags);
+  if (mode.numerics == Numerics::Fast) add(kFastFlags);
+  return flags;
+}
+
+// 12 of "gcc version 12.2.0 (Debian 12.2.0-14)"; 0 where there is no number.
+int Toolchain::major_version() const {
+  constexpr std::string_view kBefore = " version ";
+  const std::size_t at = version_.find(kBefore);
+  int number = 0;
+  if (at != version_.npos)
+    std::from_chars(version_.data() + at + kBefore.size(), version_.data() + version_.size(),
+                    number);
+  return number;
+}
+
 Toolchain Toolchain::find(const std::optional<std::string>& requested,
                           const Environment& environment, bool direct, milliseconds timeout,
                           EntryStore* memo, const Cancel* cancel) {
@@ -251,7 +267,7 @@ void Toolchain::identify(EntryStore* memo, const Cancel* cancel) {
   }
   if (compile_.empty()) direct_ = false;
   for (const Effort effort : {Effort::Full, Effort::Little})
-    append(flags, flags_for({.effort = effort}, is_clang_));
+    append(flags, flags_for({.effort = effort}));
   identity_ = version_ + "\n" + target_ + "\n" + join(flags) + "\n" + file_identity(driver_[0]) +
               "\n" + cpu_identity();
   description_ = version_ + " (" + join(driver_) + ")";
@@ -320,7 +336,7 @@ Finished Toolchain::run_direct(const std::string& folder, BuildMode mode,
                                const Cancel& cancel) const {
   const std::string object = folder + "/kernel.o", library = folder + "/kernel.so";
   Argv compile = compile_, assemble = assemble_, link = link_;
-  append(compile, flags_for(mode, is_clang_));
+  append(compile, flags_for(mode));
   append(compile, {folder + "/kernel.cpp", "-o", "-"});
   append(assemble, {"-o", object, "--"});
   append(link, {"-o", library, object});
@@ -356,7 +372,7 @@ void Toolchain::build_by_driver(const std::string& folder, BuildMode mode,
   const std::string library = folder + "/kernel.so";
   Argv argv = driver_;
   append(argv, Argv(kFlags.begin(), kFlags.end()));
-  append(argv, flags_for(mode, is_clang_));
+  append(argv, flags_for(mode));
   append(argv, {"-shared", folder + "/kernel.cpp", "-o", library});
   // The C++ library stays out: kernels need nothing of it, and a compiler that links a copy of it
   // into each shared object would bring a second one into the process.

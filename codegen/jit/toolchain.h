@@ -54,6 +54,8 @@ class Toolchain {
   Toolchain() = default;
   void identify(EntryStore* memo, const Cancel* cancel);
   void read_driver(const std::string& text);
+  Argv flags_for(BuildMode mode) const;
+  int major_version() const;
   Finished run_direct(const std::string& folder, BuildMode mode, const Cancel& cancel) const;
   std::string to_memo() const;
   bool from_memo(const std::string& text);
