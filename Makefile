@@ -78,7 +78,7 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
 
 debian13:
-	.ci/debian13
+	.ci/debian trixie
 
 clean:
 	rm -rf build $(VENV) bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

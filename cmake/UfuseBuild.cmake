@@ -27,13 +27,15 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # The floating-point flags are part of the contract: contraction would change bits, and without the others `sqrt`
-# and comparisons do not vectorise. No -march here: only the loops compiled at run time are made for this CPU.
+# and comparisons do not vectorise. No vectors of which only a part is elements (toolchain.cpp says why). No -march
+# here: only the loops compiled at run time are made for this CPU.
 add_library(ufuse_settings INTERFACE)
 target_include_directories(ufuse_settings INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(ufuse_settings INTERFACE UFUSE_VERSION="${PROJECT_VERSION}")
 target_compile_options(
   ufuse_settings INTERFACE -Wall -Wextra $<$<BOOL:${UFUSE_WERROR}>:-Werror> -ffp-contract=off -fno-math-errno
                            -fno-trapping-math -fwrapv
+                           $<$<CXX_COMPILER_ID:GNU>:--param=vect-partial-vector-usage=0>
                            # Bits of truth values are combined without branches, so that loops vectorise.
                            $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-instead-of-logical>)
 # ir/support/checked.h: what is verified in builds that look for our own mistakes.

@@ -87,7 +87,8 @@ void ArrayPrinter::elements(const Step& s) {
 // What the compiler must not see through in each np.where, by its result; bit i: operand i. The
 // values, if they are computed here: it would compute them only where they are chosen, and their
 // flags would be lost (g++ 14 has such instructions). The condition, if a value comes from an inner
-// np.where: that may have the same one, and what is chosen within and never outside would be left out.
+// np.where: that may have the same one, and what is chosen within and never outside would be left
+// out.
 std::map<Reg, std::uint32_t> ArrayPrinter::hidden_operands(const Step& s) const {
   std::map<Reg, std::uint32_t> hidden;
   std::set<Reg> computed, from_choices;

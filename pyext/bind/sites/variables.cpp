@@ -174,7 +174,8 @@ Passed::~Passed() { passed_last = before_; }
 Place::Place(PyObject*& at) : at_(at) { places().insert(&at); }
 Place::~Place() { places().erase(&at_); }
 
-References references_of_running_code(const Copies& copies, std::span<PyObject* const> given) {
+References references_of_running_code([[maybe_unused]] const Copies& copies,
+                                      [[maybe_unused]] std::span<PyObject* const> given) {
   References found;
 #if PY_VERSION_HEX < 0x030E0000  // from then on the references on Python's stack are not counted
   const auto count = [&](PyObject* object) {

@@ -112,6 +112,32 @@ TEST_CASE("jit: the driver stands in when the direct way is not there") {
   CHECK(adds(*jit.get(add_kernel(6)).kernel, 6));
 }
 
+TEST_CASE(
+    "jit: g++ from 11 on is told to fill its vectors, and an older one would not understand") {
+  const TemporaryFolder folder;
+  const std::string words = folder / "words";
+  for (const std::string version : {"10", "11", "16"}) {
+    const std::string pretends =
+        folder.script("g++-" + version,
+                      "for word in \"$@\"; do\n"
+                      "  if [ \"$word\" = '-###' ]; then\n"
+                      "    exec g++ \"$@\" 2>&1 | sed 's/gcc version [0-9]*/gcc version " +
+                          version +
+                          "/'\n"
+                          "  fi\n"
+                          "done\n"
+                          "echo \"$@\" >" +
+                          words + "\nexec g++ \"$@\"");
+    JitConfig settings = config(folder / ("cache" + version));
+    settings.compiler = pretends;
+    settings.direct = false;
+    Jit jit(settings);
+    CHECK(adds(*jit.get(add_kernel(5)).kernel, 5));
+    const bool told = contains(read_file(words).value(), "vect-partial-vector-usage=0");
+    CHECK(told == (version != "10"));
+  }
+}
+
 TEST_CASE("jit: an error holds the compiler's words and keeps the source") {
   const TemporaryFolder folder;
   Jit jit(config(folder / "cache"));
