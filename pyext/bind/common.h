@@ -32,6 +32,16 @@ inline py::object steal(PyObject* object) {
 }
 inline py::object borrow(PyObject* object) { return py::reinterpret_borrow<py::object>(object); }
 
+// Whether nobody but the stack of the running Python code refers to an object: it is a temporary.
+// From Python 3.14 on the stack does not count as one who refers to what is in a variable.
+inline bool is_only_on_stack(PyObject* object) {
+#if PY_VERSION_HEX >= 0x030E0000
+  return PyUnstable_Object_IsUniqueReferencedTemporary(object) != 0;
+#else
+  return Py_REFCNT(object) == 1;
+#endif
+}
+
 // After code of somebody's was run that no line of the user's program asks for: an Exception of its
 // is of no interest. KeyboardInterrupt is, which a signal's handler raised meanwhile.
 inline void forget_exception() {

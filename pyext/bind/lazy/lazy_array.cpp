@@ -473,13 +473,13 @@ bool follow_real(LazyObject* lazy) {
 }
 
 bool is_temporary(PyObject* object) {
-  const auto owns_memory = [](PyObject* real, Py_ssize_t references) {
-    if (!is_supported_array(real) || Py_REFCNT(real) != references) return false;
+  const auto owns_memory = [](PyObject* real) {
+    if (!is_supported_array(real)) return false;
     auto* array = reinterpret_cast<PyArrayObject*>(real);
     return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) && PyArray_ISWRITEABLE(array);
   };
-  if (!is_lazy(object)) return owns_memory(object, 1);
-  if (Py_REFCNT(object) != 1) return false;
+  if (!is_only_on_stack(object)) return false;
+  if (!is_lazy(object)) return owns_memory(object);
   const Call* call = tracing_call(object);
   const LazyArray& array = as_lazy(object)->array;
   const tracer::Storage& storage = *array.storage;
@@ -489,7 +489,7 @@ bool is_temporary(PyObject* object) {
     return false;
   if (!storage.memory) return true;
   auto* owner = static_cast<PyObject*>(storage.memory.owner.get());
-  return owns_memory(owner, as_lazy(object)->real == owner ? 2 : 1);
+  return Py_REFCNT(owner) == (as_lazy(object)->real == owner ? 2 : 1) && owns_memory(owner);
 }
 
 py::object real_of(PyObject* object) {

@@ -325,9 +325,8 @@ void assign(Call& call, const LazyArray& target, PyObject* value) {
   if (numpy_shim::bytes_of(target.layout) == 0 && !operand.weak &&
       operand.layout.dtype != target.layout.dtype && numpy_shim::bytes_of(operand.layout) != 0)
     throw Unsupported(Reason::Shape);
-  // Nobody else refers to it: it is a temporary on the interpreter's stack.
   const bool temporary =
-      is_lazy(value) && Py_REFCNT(value) == 1 && as_lazy(value)->array.storage.use_count() == 1;
+      is_lazy(value) && is_only_on_stack(value) && as_lazy(value)->array.storage.use_count() == 1;
   call.session().assign(target, operand, temporary ? as_lazy(value)->array.storage : nullptr);
   if (call.take_immediate()) call.session().force({&target, 1});
 }

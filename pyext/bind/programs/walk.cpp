@@ -191,6 +191,8 @@ std::optional<Walk> walk_of_owned(PyObject* iterator, Py_ssize_t owners) {
 
 }  // namespace
 
-std::optional<Walk> walk_of_iterator(PyObject* iterator) { return walk_of_owned(iterator, 1); }
+std::optional<Walk> walk_of_iterator(PyObject* iterator) {
+  return is_only_on_stack(iterator) ? walk_of_owned(iterator, 1) : std::nullopt;
+}
 
 }  // namespace ufuse::pyext

@@ -126,7 +126,7 @@ PyObject* get_attribute(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
 
 PyObject* found_object(PyObject*, PyObject* object) {
   if (!PyArray_CheckExact(object)) return in_traced_code(object);
-  const bool fresh = Py_REFCNT(object) == 1;  // only the stack of the running code holds it
+  const bool fresh = is_only_on_stack(object);
   return traced_from_here(Py_NewRef(object), fresh);
 }
 

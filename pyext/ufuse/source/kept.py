@@ -37,23 +37,45 @@ def read(code: types.CodeType, variant: str) -> tuple[Any, ...] | None:
     tuple or None
         As it was given to ``put``.
     """
-    found = _core.kept_entry(_key(code, variant)) if _is_worth_it(code) else None
+    key = _key(code, variant)
+    found = None if key is None else _core.kept_entry(key)
     return None if found is None else tuple(marshal.loads(found))
 
 
 def put(code: types.CodeType, variant: str, made: tuple[Any, ...]) -> None:
     """Keep what was made of a code object, where there is a folder for it."""
-    if _is_worth_it(code):
-        _core.keep_entry(_key(code, variant), marshal.dumps(made))
+    key = _key(code, variant)
+    if key is not None:
+        _core.keep_entry(key, marshal.dumps(made))
 
 
-def _is_worth_it(code: types.CodeType) -> bool:
-    """Whether another process may have the same code: it was read from a file, not typed in."""
-    return os.path.isfile(code.co_filename)
+def _key(code: types.CodeType, variant: str) -> bytes | None:
+    """Under what something is kept; None: no other process has the same code.
+
+    It was typed in, not read from a file, or somebody has put other constants into it than
+    compilers make.
+    """
+    if not os.path.isfile(code.co_filename):
+        return None
+    try:
+        return marshal.dumps((_maker(), variant, _without_slices(code)), _PLAIN)
+    except ValueError:
+        return None
 
 
-def _key(code: types.CodeType, variant: str) -> bytes:
-    return marshal.dumps((_maker(), variant, code), _PLAIN)
+def _without_slices(constant: Any) -> Any:
+    """A constant with lists, which no code has for constants, in the places of slices.
+
+    From Python 3.14 on there are slices among the constants, and marshal's format has them only
+    together with references.
+    """
+    if isinstance(constant, types.CodeType):
+        return constant.replace(co_consts=_without_slices(constant.co_consts))
+    if isinstance(constant, tuple):
+        return tuple(map(_without_slices, constant))
+    if isinstance(constant, slice):
+        return [constant.start, constant.stop, constant.step]
+    return constant
 
 
 @functools.cache

@@ -90,6 +90,11 @@ def _holds_others(value: Any) -> bool:
     )
 
 
+def _count_of_own() -> int:
+    """The references to an object of a list, while a loop over that asks how many there are."""
+    return next(sys.getrefcount(each) for each in [object()])
+
+
 def _held_elsewhere(lazies: list[Any], error: BaseException) -> list[Any]:
     """Those to which there are more references than the frames of a traceback have.
 
@@ -98,22 +103,17 @@ def _held_elsewhere(lazies: list[Any], error: BaseException) -> list[Any]:
     held: Counter[int] = Counter()
     inside: list[Any] = []
     holders: list[Any] = []
+    own = _count_of_own()
     traceback = error.__traceback__
     while traceback is not None:
         holders.append(traceback.tb_frame)
         traceback = traceback.tb_next
     while holders:
         _count(holders, held, inside)
-        # Beside those counted there are those of the list, of the variable, and of the call.
-        explained = {id(each) for each in inside if sys.getrefcount(each) - 3 == held[id(each)]}
+        explained = {id(each) for each in inside if sys.getrefcount(each) - own == held[id(each)]}
         holders = [each for each in inside if id(each) in explained]
         inside = [each for each in inside if id(each) not in explained]
-    found = []
-    for lazy in lazies:
-        # Those of the list, of the variable, and of the call that counts.
-        if sys.getrefcount(lazy) - 3 > held[id(lazy)]:
-            found.append(lazy)
-    return found
+    return [lazy for lazy in lazies if sys.getrefcount(lazy) - own > held[id(lazy)]]
 
 
 def _count(holders: list[Any], held: Counter[int], inside: list[Any]) -> None:
