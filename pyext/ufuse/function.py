@@ -164,7 +164,8 @@ class Function(Jitted, Generic[P, R]):
         # below. An object of another class keeps its own: they are its state.
         if is_a(function, types.FunctionType):
             self.__dict__.update(function.__dict__)
-        self.__annotations__: dict[str, Any] = {}  # not the class's
+        if sys.version_info < (3, 14):
+            self.__annotations__: dict[str, Any] = {}  # not the class's
         for name in _OF_ORIGINAL:
             if hasattr(function, name):
                 self.__dict__[name] = getattr(function, name)
@@ -201,6 +202,15 @@ class Function(Jitted, Generic[P, R]):
                 self.__dict__.setdefault("__name__", self._function.__name__)
         if options.verify:
             self._verify(options.verify)
+
+    if sys.version_info >= (3, 14):
+
+        def __getattr__(self, name: str) -> Any:
+            """The annotations: those of a function are computed when they are asked for."""
+            if name != "__annotations__":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            found = self.__dict__[name] = getattr(self.__wrapped__, name, {})
+            return found
 
     def __reduce__(self) -> Any:
         return pickling.reduced(self)

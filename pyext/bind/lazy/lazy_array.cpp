@@ -379,10 +379,21 @@ std::vector<py::object> lazies_of_ended_calls() {
   return found;
 }
 
+// From Python 3.14 on the stack does not hold what has come onto it from a variable, and the
+// variable has a real array now. So a reference is kept for the stack.
+#if PY_VERSION_HEX >= 0x030E0000
+constexpr bool kHeldForStack = true;
+#else
+constexpr bool kHeldForStack = false;
+#endif
+
 void leave_on_stack(const std::vector<py::object>& lazies, const Call* call) {
   for (const py::object& each : lazies) {
     LazyObject* lazy = as_lazy(each.ptr());
-    if (lazy->stacked == nullptr) ++on_stack;
+    if (lazy->stacked == nullptr) {
+      ++on_stack;
+      if (kHeldForStack) Py_INCREF(each.ptr());
+    }
     lazy->stacked = call;
     lazy->left_behind = true;
   }
@@ -390,11 +401,13 @@ void leave_on_stack(const std::vector<py::object>& lazies, const Call* call) {
 
 void take_from_stack(const Call* call) {
   if (on_stack == 0) return;
+  std::vector<py::object> held;  // let go when the ring is not looked at any more
   for (LazyObject* each = ring()->next; each != ring(); each = each->next) {
     if (each->stacked != call) continue;
     --on_stack;
     each->stacked = nullptr;
     each->left_behind = false;
+    if (kHeldForStack) held.push_back(steal(reinterpret_cast<PyObject*>(each)));
   }
 }
 
