@@ -57,8 +57,9 @@ def _key(code: types.CodeType, variant: str) -> bytes | None:
     """
     if not os.path.isfile(code.co_filename):
         return None
+    plain = _without_slices(code) if sys.version_info >= (3, 14) else code
     try:
-        return marshal.dumps((_maker(), variant, _without_slices(code)), _PLAIN)
+        return marshal.dumps((_maker(), variant, plain), _PLAIN)
     except ValueError:
         return None
 
