@@ -82,6 +82,16 @@ const OpInfo& op_info(Op op) {
   return kOps[i];
 }
 
+std::string_view expression(Op op, DType operand, bool raises) {
+  if (!raises && (operand == DType::Float32 || operand == DType::Float64)) {
+    if (op == Op::Less) return "{0} < {1}";
+    if (op == Op::LessEqual) return "{0} <= {1}";
+    if (op == Op::Greater) return "{0} > {1}";
+    if (op == Op::GreaterEqual) return "{0} >= {1}";
+  }
+  return op_info(op).expression;
+}
+
 std::optional<Op> op_named(std::string_view name) { return named<Op>(kOps, name); }
 
 DType result_dtype(Op op, DType operand) {

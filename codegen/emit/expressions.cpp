@@ -100,8 +100,9 @@ std::string KernelPrinter::expression(const Stmt& s) const {
     return "rt::param<" + type + ">(args->params[" + std::to_string(s.index) + "])";
   if (s.op == ir::Op::Iota) return address(s.access);
   if (s.op == ir::Op::Cast) return "rt::cast<" + type + ">(" + operand(s.args[0]) + ")";
-  const std::string text = filled(ir::op_info(s.op).expression, [&](char hole) {
-    return hole == 'T' ? type_of(dtype(s.args.back())) : operand(s.args[index(hole - '0')]);
+  const ir::DType operands = dtype(s.args.back());
+  const std::string text = filled(ir::expression(s.op, operands, raises_), [&](char hole) {
+    return hole == 'T' ? type_of(operands) : operand(s.args[index(hole - '0')]);
   });
   // Small integers compute as int in C++; bool expressions as bool.
   const bool narrow = is_in(d, ir::kInteger) && ir::size_of(d) < 4;

@@ -36,6 +36,7 @@ class KernelPrinter {
   // The frame and statements (printer.cpp).
   std::string options() const;
   bool has_unknown() const;
+  bool may_raise(const Stmt& s) const;
   void print_entry(const std::string& pointers);
   void preliminaries();
   void print_body(const Body& body);
@@ -83,6 +84,7 @@ class KernelPrinter {
   void print_extremum(const Stmt& s);
   void print_arg_extremum(const Stmt& s);
   void print_element(const Stmt& s);
+  bool adds_truths(const Stmt& s) const;
 
   // Blocks of lanes (blocks.cpp): a block's first lane, its number of lanes, and the place in it of
   // the lane at hand.
@@ -113,6 +115,7 @@ class KernelPrinter {
 
   const loop::Kernel& k_;
   const ir::LoopTable& loops_;
+  bool raises_ = false;  // it may raise a flag that NumPy reports
   std::string text_;
   int indent_ = 0;
   int serial_ = 0;  // of names for the operands of calls

@@ -27,6 +27,7 @@ KernelPrinter::KernelPrinter(const loop::Kernel& kernel, const ir::LoopTable& lo
   walk(k_.body, [&](const Stmt& s) {
     if (s.kind == Stmt::Kind::Compute && s.op == ir::Op::Const)
       constants_[s.result] = literal(dtype(s.result), s.constant);
+    raises_ |= may_raise(s);
   });
 }
 
@@ -104,11 +105,30 @@ bool KernelPrinter::has_unknown() const {
   return has;
 }
 
+bool KernelPrinter::may_raise(const Stmt& s) const {
+  switch (s.kind) {
+    case Stmt::Kind::Compute:
+      return s.helper == Stmt::Helper::None && !s.args.empty() &&
+             ir::may_raise(s.op, dtype(s.args.back()), dtype(s.result));
+    case Stmt::Kind::Carry:
+      return ir::may_raise(s.op, dtype(s.result), dtype(s.result));
+    case Stmt::Kind::Fold:
+      return s.arg < 0 && ir::may_raise(ir::reduction_info(s.reduction).combine, dtype(s.result),
+                                        dtype(s.result));
+    case Stmt::Kind::Call:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Where nothing is to be reported, flags are those of NaNs that were compared.
 void KernelPrinter::print_entry(const std::string& pointers) {
+  const std::string end = raises_ ? ";\n}\n" : " & rt::kRedo;\n}\n";
   text_ += "}\n\nextern \"C\" unsigned ufuse_kernel(const rt::Args* args) {\n";
   if (k_.parallel < 0) {
     text_ += "  return rt::run_range([&](rt::Index, rt::Index, rt::Flags& flags) {\n    rows(" +
-             pointers + "args, flags);\n  }, 0, 1);\n}\n";
+             pointers + "args, flags);\n  }, 0, 1)" + end;
     return;
   }
   const Number n = k_.vars[index(k_.parallel)].extent;
@@ -117,7 +137,7 @@ void KernelPrinter::print_entry(const std::string& pointers) {
       (n.literal() ? std::to_string(n.value) : "args->sizes[" + std::to_string(n.symbol) + "]") +
       ";\n  return rt::parallel(args->threads, n, " + std::to_string(k_.grain) +
       ", [&](rt::Index lo, rt::Index hi, rt::Flags& flags) {\n    rows(" + pointers +
-      "args, lo, hi, flags);\n  });\n}\n";
+      "args, lo, hi, flags);\n  })" + end;
 }
 
 // Before the loops: sizes, rows of scratch, the way to memory.

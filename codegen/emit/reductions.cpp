@@ -133,14 +133,25 @@ void KernelPrinter::print_arg_extremum(const Stmt& s) {
        extent(s.vars.back()) + ", f" + acc + (parallel ? ", args->threads, flags" : "") + ");");
 }
 
-// The run's element as a callable.
+// The run's element as a callable. Of truths that are added up, the truth.
 void KernelPrinter::print_element(const Stmt& s) {
   if (s.block > 0) return print_block_sum(s);
+  const bool counts = adds_truths(s);
   open("const auto f" + run_name(s) + " = [&](rt::Index " + name(s.vars.back()) + ") -> " +
-       type_of(dtype(s.element)));
-  print_body(s.body);
-  line("return " + use(s.element) + ";");
+       (counts ? "bool" : type_of(dtype(s.element))));
+  const Body& body = s.body;
+  for (std::size_t i = 0; i + (counts ? 1 : 0) < body.size(); ++i) print_stmt(body[i]);
+  line("return " + use(counts ? body.back().args[0] : s.element) + ";");
   close("};");
+}
+
+bool KernelPrinter::adds_truths(const Stmt& s) const {
+  if (s.arg >= 0 || s.reduction != ir::Reduction::Sum || s.order != ir::Order::Free ||
+      s.body.empty() || !is_in(dtype(s.result), ir::kInteger))
+    return false;
+  const Stmt& last = s.body.back();
+  return last.kind == Stmt::Kind::Compute && last.op == ir::Op::Cast && last.result == s.element &&
+         dtype(last.args[0]) == ir::DType::Bool;
 }
 
 }  // namespace ufuse::codegen

@@ -198,9 +198,10 @@ std::string ArrayPrinter::function_text(const Step& s, const std::vector<Reg>& n
     }
     for (const Step& each : s.body) {
       const auto found = hidden.find(each.result);
-      const std::string value = each.kind == Step::Kind::Cast
-                                    ? n_.cast_text(each)
-                                    : n_.op_text(each, found == hidden.end() ? 0 : found->second);
+      const std::string value =
+          each.kind == Step::Kind::Cast
+              ? n_.cast_text(each)
+              : n_.op_text(each, s.raises, found == hidden.end() ? 0 : found->second);
       line("const " + ProgramNames::type_of(n_.dtype(each.result)) + " " + n_.name(each.result) +
            " = " + value + ";");
     }

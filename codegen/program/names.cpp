@@ -18,8 +18,9 @@ void ProgramNames::note_elements(const ir::program::Steps& list) {
 }
 
 // The holes of a row of ops.def are {0}, {1} and {T}.
-std::string ProgramNames::op_text(const ir::program::Step& s, std::uint32_t hidden) const {
-  std::string text(ir::op_info(s.op).expression);
+std::string ProgramNames::op_text(const ir::program::Step& s, bool raises,
+                                  std::uint32_t hidden) const {
+  std::string text(ir::expression(s.op, dtype(s.args.back()), raises));
   const auto replace = [&](const std::string& from, const std::string& to) {
     for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
       text.replace(at, from.size(), to);

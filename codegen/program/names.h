@@ -68,9 +68,9 @@ class ProgramNames {
     return array_name(a) + ".stride[" + std::to_string(axis) + "]";
   }
 
-  // A row of ops.def over the operands of a step that computes. Operands in `hidden` (bit i) are
-  // unknown to the compiler.
-  std::string op_text(const ir::program::Step& s, std::uint32_t hidden = 0) const;
+  // A row of ops.def over the operands of a step that computes. `raises`: flags are looked at.
+  // Operands in `hidden` (bit i) are unknown to the compiler.
+  std::string op_text(const ir::program::Step& s, bool raises, std::uint32_t hidden = 0) const;
   std::string cast_text(const ir::program::Step& s) const {
     return "rt::cast<" + memory_type(dtype(s.result)) + ">(" + operand(s.args[0]) + ")";
   }

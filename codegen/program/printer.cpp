@@ -209,7 +209,7 @@ class ProgramPrinter : private ProgramNames {
       case Cast:
         return set(s, cast_text(s));
       case Compute:
-        return set(s, op_text(s));
+        return set(s, op_text(s, false));
       case Call: {
         const PrimitiveInfo& info = primitive_info(s.primitive);
         const std::string text = filled(info.expression, s);

@@ -109,9 +109,29 @@ inline Index piece_start(Index n, Index pieces, Index i) {
   return n / pieces * i + n % pieces * i / pieces;
 }
 
-// Any order gives the same bits.
+// How many elements are true. They are counted in bytes, as far as these reach.
+template <class F>
+inline Index count(Index n, const F& f) {
+  constexpr Index kLanes = 64, kRows = 255;
+  Index all = 0, i = 0;
+  while (i + kLanes <= n) {
+    u8 lanes[kLanes] = {};
+    for (Index row = 0; row < kRows && i + kLanes <= n; ++row, i += kLanes)
+      for (Index k = 0; k < kLanes; ++k) lanes[k] += f(i + k);
+    for (Index k = 0; k < kLanes; ++k) all += lanes[k];
+  }
+  for (; i < n; ++i) all += f(i);
+  return all;
+}
+template <class T>
+constexpr bool is_truth = false;
+template <>
+inline constexpr bool is_truth<bool> = true;
+
+// Any order gives the same bits. Truths are added up.
 template <class T, class F, class G>
 inline T fold(T acc, Index n, const F& f, const G& op) {
+  if constexpr (is_truth<decltype(f(n))>) return op(acc, (T)count(n, f));
   for (Index i = 0; i < n; ++i) acc = op(acc, f(i));
   return acc;
 }

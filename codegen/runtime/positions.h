@@ -19,10 +19,13 @@ inline Index wrapped_position(Index p, Index n) {
 }
 inline Index clipped_position(Index p, Index n) { return p < 0 ? 0 : p < n ? p : n - 1; }
 
-inline Index count_true(const u8* mask, Index n) {
-  Index count = 0;
-  for (Index i = 0; i < n; ++i) count += mask[i] != 0;
-  return count;
+// Whether none of kWords * 8 bytes is true.
+template <int kWords>
+inline bool all_false(const u8* mask) {
+  u64 words[kWords], any = 0;
+  __builtin_memcpy(words, mask, sizeof words);
+  for (int k = 0; k < kWords; ++k) any |= words[k];
+  return any == 0;
 }
 
 // Lists the positions in [lo, hi) of a mask at which it is true; all of them are one row long, and
@@ -36,14 +39,18 @@ inline Index list_row(const u8* mask, Index lo, Index hi, const Index* at, Index
     to[columns[kAxes - 1]] = at[kAxes - 1] + i - lo;
     next += mask[i] != 0;  // what is written for the others is written over
   };
-  Index i = lo;
-  for (; i + 8 <= hi && next + 8 <= end; i += 8) {
-    u64 eight;
-    __builtin_memcpy(&eight, mask + i, 8);
-    if (eight == 0) continue;
-    for (Index k = 0; k < 8; ++k) write(i + k);
+  for (Index i = lo; i < hi && next < end;) {
+    if (i + 64 <= hi && all_false<8>(mask + i)) {
+      i += 64;
+    } else if (i + 8 <= hi && all_false<1>(mask + i)) {
+      i += 8;
+    } else if (i + 8 <= hi && next + 8 <= end) {
+      for (Index k = 0; k < 8; ++k) write(i + k);
+      i += 8;
+    } else {
+      write(i++);
+    }
   }
-  for (; i < hi && next < end; ++i) write(i);
   return next;
 }
 
@@ -60,8 +67,10 @@ inline void list(const u8* mask, const Index* extents, Index* out, Index row, co
   Index* const first = rt::row<Index>(parts + 1);  // rows of the list, by part
   first[0] = 0;
   flags.add(parallel(threads, parts, 1, [&](Index lo, Index hi, Flags&) {
-    for (Index p = lo; p < hi; ++p)
-      first[p + 1] = count_true(mask + p * kPart, end_of(p) - p * kPart);
+    for (Index p = lo; p < hi; ++p) {
+      const u8* const part = mask + p * kPart;
+      first[p + 1] = rt::count(end_of(p) - p * kPart, [part](Index i) { return part[i] != 0; });
+    }
   }));
   const bool given_up = threads.watch && threads.watch->given_up;
   for (Index p = 0; p < parts && !given_up; ++p) first[p + 1] += first[p];

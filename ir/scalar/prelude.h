@@ -108,7 +108,8 @@ inline f64 masked(f64 x, i64 mask) {
 template <class T>
 inline bool less(T x, T y) {
   if constexpr (is_float<T>) {
-    const decltype(magnitude(x)) numbers = -(i32)!__builtin_isunordered(x, y);
+    using Bits = decltype(magnitude(x));
+    const Bits numbers = -(Bits)!__builtin_isunordered(x, y);
     return masked(x, numbers) < masked(y, numbers);
   } else {
     return x < y;
@@ -118,7 +119,8 @@ template <class T>
 inline bool less_equal(T x, T y) {
   if constexpr (is_float<T>) {
     const bool unordered = __builtin_isunordered(x, y);
-    const decltype(magnitude(x)) numbers = -(i32)!unordered;
+    using Bits = decltype(magnitude(x));
+    const Bits numbers = -(Bits)!unordered;
     return (masked(x, numbers) <= masked(y, numbers)) & !unordered;
   } else {
     return x <= y;

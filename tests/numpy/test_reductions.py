@@ -178,6 +178,32 @@ def test_any_sees_all_warnings():
     check(lambda x, y: (x / y > 0.5).all(), x, y)
 
 
+COUNTS = [
+    lambda x, m: m.sum(),
+    lambda x, m: np.count_nonzero(m),
+    lambda x, m: (m.mean(), np.nonzero(m), x[m]),
+    lambda x, m: (x > 0.25).sum(),
+    lambda x, m: np.sum((x > 0.25) & m, dtype="i4"),
+    lambda x, m: np.sum(x < 0.75, dtype="u1"),
+    lambda x, m: np.add.reduce(m, dtype="f4"),
+    lambda x, m: m[::-1].sum() + m[::3].sum(initial=5),
+]
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.1, 0.5, 1])
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 255 * 64, 255 * 64 + 1, 70_001])
+@pytest.mark.parametrize("f", COUNTS)
+def test_counts_of_truths(f, n, share, threads):
+    rng = np.random.default_rng(n)
+    check(f, rng.random(n), rng.random(n) < share)
+
+
+def test_bytes_that_count_as_true():
+    m = np.arange(40_000, dtype="u1").view(bool)
+    check(lambda m: (np.count_nonzero(m), np.nonzero(m), m.sum(), m.mean()), m)
+    check(lambda x, m: x[m], np.arange(40_000), m)
+
+
 @pytest.mark.parametrize("kind", ["f8", "f4", "i8", "i2", "u1", "?"])
 @pytest.mark.parametrize("n", [1, 63, 4097, 70_001])
 def test_extremes_of_long_runs(kind, n):

@@ -419,6 +419,43 @@ def test_values_that_a_compiler_might_leave_out_warn(f):
     check(f, np.abs(x) + 1, i + 1)
 
 
+NANS_COMPARED = [
+    lambda x, y: x < y,
+    lambda x, y: (x >= 0.5) & (x < y) | (y >= 2) & ~(x > 1),
+    lambda x, y: (x > y).sum(axis=0),
+    lambda x, y: (x >= y).any(),
+    lambda x, y: np.where(x <= y, x, -y),
+    lambda x, y: np.clip(x, -1, 1) + 0,
+    lambda x, y: np.sign(x) * (x > 0.25),
+    lambda x, y: np.maximum(x, y) < np.minimum(np.abs(y), 3),
+    lambda x, y: (np.maximum.accumulate(x) > y).astype("i1"),
+    # In one loop with what may warn.
+    lambda x, y: np.where(x < y, x * 2, y),
+    lambda x, y: (x + y > 1).mean(),
+    lambda x, y: ((x - y) / 2 >= x).astype(x.dtype) + y,
+    lambda x, y: (x < y).astype("f4") / np.maximum(np.abs(x), 1),
+    lambda x, y: np.where(np.exp(x) > y, x, 0),
+]
+
+
+@pytest.mark.parametrize("errors", ["warn", "raise"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("f", NANS_COMPARED)
+def test_comparisons_with_nan_do_not_warn(f, dtype, errors):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 30, 70)).astype(dtype)
+    x[rng.random(x.shape) < 0.3] = np.nan
+    y[rng.random(x.shape) < 0.3] = -np.nan
+    x[3, :9], y[3, :9] = 0.0, -0.0
+    with np.errstate(all=errors, under="ignore"):
+        check(f, x, y)
+        check(f, x, x)
+        x[5, 5:8] = y[5, 4:9] = np.inf
+        y[6] = -np.inf
+        check(f, x, y)
+        check(f, x[:, ::-2], y[:, ::2])
+
+
 @pytest.mark.parametrize("subok", [True, False, 1, None, [], np.True_, np.array([True])], ids=str)
 def test_subok(subok):
     check(lambda x: (np.sqrt(x, subok=subok), 1), np.arange(3.0))
