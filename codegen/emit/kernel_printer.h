@@ -35,6 +35,7 @@ class KernelPrinter {
 
   // The frame and statements (printer.cpp).
   std::string options() const;
+  bool rounds_between() const;
   bool has_unknown() const;
   bool may_raise(const Stmt& s) const;
   void print_entry(const std::string& pointers);

@@ -80,23 +80,37 @@ std::string KernelPrinter::print() {
 
 // What g++ must not do in this kernel, and may in others: sums need both.
 std::string KernelPrinter::options() const {
-  const auto is_double = [](ir::DType d) {
-    return d == ir::DType::Float64 || d == ir::DType::Complex128;
-  };
-  const auto is_single = [](ir::DType d) {
-    return d == ir::DType::Float32 || d == ir::DType::Complex64;
-  };
-  bool rounds = false;
-  walk(k_.body, [&](const Stmt& s) {
-    rounds |= s.op == ir::Op::Cast && s.args.size() == 1 && s.result >= 0 &&
-              is_double(dtype(s.args[0])) && is_single(dtype(s.result));
-  });
   std::string options;
   // g++ 12 forgets the rounding where two neighbouring doubles become floats and doubles again.
-  if (rounds) options += "#pragma GCC optimize(\"no-tree-slp-vectorize\")\n";
+  if (rounds_between()) options += "#pragma GCC optimize(\"no-tree-slp-vectorize\")\n";
   // g++ 14 makes two loops of one with `unset`, and computes less in that for zero.
   if (has_unknown()) options += "#pragma GCC optimize(\"no-unswitch-loops\")\n";
   return options;
+}
+
+// Whether a double becomes a float and then, without arithmetic between, a double again.
+bool KernelPrinter::rounds_between() const {
+  const auto casts = [&](const Stmt& s, ir::DType from, ir::DType to) {
+    return s.kind == Stmt::Kind::Compute && s.op == ir::Op::Cast && !s.args.empty() &&
+           ir::real_part(dtype(s.args[0])) == from && ir::real_part(dtype(s.result)) == to;
+  };
+  std::set<ValueId> rounded;
+  std::set<int> buffers;
+  bool found = false;
+  for (bool grows = true; grows;) {
+    grows = false;
+    walk(k_.body, [&](const Stmt& s) {
+      bool passes = rounded.contains(s.element) || rounded.contains(s.initial);
+      for (ValueId v : s.args) passes |= rounded.contains(v);
+      if (s.kind == Stmt::Kind::Load) passes |= buffers.contains(s.access.buffer);
+      found |= passes && casts(s, ir::DType::Float32, ir::DType::Float64);
+      if (may_raise(s)) passes = false;
+      if (passes && s.kind == Stmt::Kind::Store) grows |= buffers.insert(s.access.buffer).second;
+      if (passes || casts(s, ir::DType::Float64, ir::DType::Float32))
+        grows |= s.result >= 0 && rounded.insert(s.result).second;
+    });
+  }
+  return found;
 }
 
 bool KernelPrinter::has_unknown() const {

@@ -80,21 +80,27 @@ inline bool at_each(const Positions<I, K, B>& p, const Part<B>& beside, const Vi
     return false;
   });
 }
-// From i on: the first place in a row of a mask that is true, or is not; n where there is none.
-inline i64 first_that_is(bool wanted, const char* row, i64 step, i64 i, i64 n) {
-  const u64 others = wanted ? 0 : 0x0101010101010101;
-  u64 eight = others;
-  while (step == 1 && i + 8 <= n) {
-    __builtin_memcpy(&eight, row + i, 8);
-    if (eight != others) break;
-    i += 8;
+
+// Lists where some bytes of a mask are true, without a branch for each, which would often be
+// foreseen wrongly.
+constexpr i64 kListed = 64;
+inline i64 list_true(const char* mask, i64 step, i64 n, unsigned char (&places)[kListed]) {
+  if (step == 1 && n == kListed) {
+    u64 words[kListed / 8], any = 0;
+    __builtin_memcpy(words, mask, kListed);
+    for (u64 word : words) any |= word;
+    if (any == 0) return 0;
   }
-  while (i < n && (*(const unsigned char*)(row + i * step) != 0) != wanted) ++i;
-  return i;
+  i64 found = 0;
+  for (i64 i = 0; i < n; ++i) {
+    places[found] = (unsigned char)i;
+    found += mask[i * step] != 0;
+  }
+  return found;
 }
 
-// Calls `run` for each run of a mask that is true: with its distance in bytes from the array's
-// first element, with the element of `beside` that belongs to its first one, and with its length.
+// Calls `run` for runs of a mask that are true: with the distance in bytes from the array's first
+// element, with the element of `beside` that belongs to the first one, and with the length.
 template <int K, class Run>
 inline void over_runs(const Mask<K>& p, const Part<1>& beside, const Run& run) {
   char* next = beside.at;
@@ -102,11 +108,18 @@ inline void over_runs(const Mask<K>& p, const Part<1>& beside, const Run& run) {
     const char* const mask = row_of(p.mask, at);
     const i64 row = row_of(p.axes, at) - p.axes.at;
     const i64 n = p.mask.length[K - 1], step = p.mask.stride[K - 1];
-    for (i64 i = 0; (i = first_that_is(true, mask, step, i, n)) < n;) {
-      const i64 end = first_that_is(false, mask, step, i, n);
-      run(row + i * p.axes.stride[K - 1], next, end - i);
-      next += (end - i) * beside.stride[0];
-      i = end;
+    const auto found = [&](i64 i, i64 count) {
+      run(row + i * p.axes.stride[K - 1], next, count);
+      next += count * beside.stride[0];
+    };
+    unsigned char places[kListed];
+    for (i64 i = 0; i < n; i += kListed) {
+      const i64 size = n - i < kListed ? n - i : kListed;
+      const i64 count = list_true(mask + i * step, step, size, places);
+      if (count == size)
+        found(i, size);
+      else
+        for (i64 k = 0; k < count; ++k) found(i + places[k], 1);
     }
     return false;
   });

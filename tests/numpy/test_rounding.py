@@ -18,6 +18,17 @@ FUNCTIONS = [
     lambda x, y: x.astype(np.float32) @ np.ones(len(x)),
     lambda x, y: np.where(x > 1, x.astype("f4"), y),
     lambda x, y: x.astype(np.float16).astype(np.float64) + y.astype(np.float16),
+    # Not computed with in between, or as a mean of floats.
+    lambda x, y: np.maximum(y.astype("f4"), 1.0).astype("f8") - np.abs(x.astype("f4")) * y,
+    lambda x, y: np.conj(-y.astype("f4")).astype("f8"),
+    lambda x, y: (x - 1j * y).astype("c8").real.astype("f8"),
+    lambda x, y: np.stack([x, y], 1).astype("f4").max(axis=1) * y,
+    lambda x, y: np.stack([x, y, x], 1).astype("f4").mean(axis=1) * y,
+    lambda x, y: np.stack([x, y, x], 1).astype("f4").std(axis=1).astype("f8"),
+    lambda x, y: (x.astype("f4") - x.astype("f4").mean()) * y,
+    lambda x, y: np.where(x > 1, np.float32(y), np.float32(x)).astype("f8"),
+    lambda x, y: np.maximum.accumulate(y.astype("f4")).astype("f8"),
+    lambda x, y: np.float32(np.float64(np.float32(x * y)) * x) * y,
 ]
 
 
