@@ -66,7 +66,7 @@ class Context {
 // steps in order.
 struct ViewStep {
   ir::Op op;   // Broadcast, Transpose, Slice, Reshape (only splitting or size-1 axes, and merging
-               // where the strides chain)
+               // where the strides chain), RealPart, ImagPart
   Dims shape;  // of the result
   Dims ints;   // as in ir::Node
   friend bool operator==(const ViewStep&, const ViewStep&) = default;

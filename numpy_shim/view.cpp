@@ -1,6 +1,7 @@
 // Views that pick, permute, insert or repeat axes: basic indexing, transpose, squeeze,
-// broadcast_to. Each answers twice, in memory (Layout and offset, as NumPy's `.strides` will show
-// them) and in index space (steps to replay on a graph node).
+// broadcast_to; and those of the parts of complex numbers. Each answers twice, in memory (Layout
+// and offset, as NumPy's `.strides` will show them) and in index space (steps to replay on a graph
+// node).
 #include "numpy_shim/view.h"
 
 #include <algorithm>
@@ -105,6 +106,9 @@ NodeId apply(ir::Graph& g, NodeId x, const std::vector<ViewStep>& steps) {
                       step.shape);
         break;
       }
+      case NodeKind::Elementwise:  // of complex numbers
+        x = ir::elementwise(g, step.op, {x});
+        break;
       case NodeKind::Input:
       case NodeKind::Param:
       case NodeKind::Const:
@@ -117,11 +121,16 @@ NodeId apply(ir::Graph& g, NodeId x, const std::vector<ViewStep>& steps) {
       case NodeKind::Gather:
       case NodeKind::Scatter:
       case NodeKind::Nonzero:
-      case NodeKind::Elementwise:
         throw InternalError("a view's step is no index map");
     }
   }
   return x;
+}
+
+View part(const Layout& x, ir::Op op) {
+  const ir::DType real = ir::real_part(x.dtype);
+  const auto half = static_cast<std::int64_t>(ir::size_of(real));
+  return {{real, x.shape, x.strides}, op == Op::ImagPart ? half : 0, {{op, x.shape, {}}}};
 }
 
 View basic_index(const Layout& x, std::span<const IndexItem> items) {

@@ -20,6 +20,7 @@ View swapaxes(const Layout& x, std::int64_t a, std::int64_t b);
 View squeeze(const Layout& x, const std::optional<Dims>& axes);
 View expand_dims(const Layout& x, const Dims& axes);
 View broadcast_to(const Layout& x, const Dims& shape);
+View part(const Layout& x, ir::Op op);  // RealPart or ImagPart of complex numbers
 // reshape: one -1 allowed. A view where NumPy gives one (unset: NumPy copies).  fortran: order='F'.
 Dims reshape_shape(const Layout& x, const Dims& shape);
 std::optional<View> reshape_view(const Layout& x, const Dims& shape, bool fortran);

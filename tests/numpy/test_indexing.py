@@ -150,6 +150,73 @@ def test_write_layouts(text, layout):
     check(_writer(text), x, array("d", seed=1))
 
 
+def written_below(z):
+    parts = [z.real, z.imag, (z * 2).real]
+    z[...] = z * 1j + 1
+    return [part + 0 for part in parts], parts
+
+
+def written_parts(z):
+    t = z * 3
+    r, i = t.real, t.imag
+    r *= 2
+    i[...] = r + i
+    z.real[...] = z.imag * 2
+    z.imag[1:, ::2] = 5
+    z.real += z.imag
+    np.maximum(z.real, 0.5, out=z.imag)
+    t.real[t.imag > 0] = 0
+    return t, r, i, t.real.base is i.base, z.real.base is z
+
+
+def parts_of_parts(z):
+    rows = (z + 1).real[::-1, 1:]
+    return (
+        rows,
+        rows.T * 2,
+        z.imag.reshape(-1)[3:],
+        z.real.real,
+        np.real(z.T).imag + 1,
+        rows.base is None,
+    )
+
+
+PARTS = [
+    lambda z: z.real + z.imag,
+    lambda z: (z * z.conj()).real,
+    lambda z: ((z * 2).imag, z.real, (z + 1).real.copy()),
+    lambda z: np.exp(z.real) * np.cos((z * 2).imag),
+    lambda z: ((z + 1).real.sum(axis=0), z.imag.mean(), (z * z).real.max(axis=1)),
+    lambda z: (z.real.argmin(axis=1), np.cumsum((z + 1).imag, axis=0), z.real.std()),
+    lambda z: (z.real**2 + z.imag**2, np.hypot(z.real, z.imag), np.arctan2(z.imag, z.real)),
+    lambda z: (z.real[z.real > 0], np.where(z.imag < 0, z.real, 1), np.sort((z * 1).real)),
+    lambda z: (z[0, 1].real, (z * 2)[0, 1].imag, z.sum().real, z.real[1, 1], z[0].real / 0),
+    written_below,
+    written_parts,
+    parts_of_parts,
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[:4] + LAYOUTS[7:])
+@pytest.mark.parametrize("dtype", ["F", "D"])
+@pytest.mark.parametrize("f", PARTS)
+def test_parts_of_complex_numbers(f, dtype, layout):
+    for seed in range(3):
+        with np.errstate(all="ignore"):
+            check(f, array(dtype, layout, seed=seed))
+
+
+def test_parts_do_not_interrupt_loops():
+    @ufuse.jit(compile="wait")
+    def power(z, w):
+        return (z * w.conj()).real.sum(axis=0) + np.abs(z.imag).max()
+
+    z = np.linspace(0, 1, 600).reshape(20, 30) * (1 + 2j)
+    for _ in range(3):
+        assert power(z, z).tobytes() == power.__wrapped__(z, z).tobytes()
+    assert list(power.explain(z, z).notes) == []
+
+
 def test_read_only():
     x = array("d", "broadcast")
     check(_writer("x[0] = 1"), x, x)

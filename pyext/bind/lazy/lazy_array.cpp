@@ -218,46 +218,40 @@ PyObject* get_T(PyObject* self, void*) {
   });
 }
 
+// The real or imaginary part of complex numbers.
+PyObject* part_of(PyObject* self, ir::Op op, const char* name) {
+  LazyObject* lazy = as_lazy(self);
+  const LazyArray& array = lazy->array;
+  const bool has_parts = ir::is_in(array.layout.dtype, ir::kComplex);
+  return native_or(
+             has_parts ? tracing_call(self) : nullptr,
+             [&](Call& c) {
+               c.enter();
+               tracer::Session& session = c.session();
+               return make_lazy(array.scalar
+                                    ? session.part(array, op)
+                                    : session.view(array, numpy_shim::part(array.layout, op)));
+             },
+             [&](Reason) {
+               const py::object getattr = py::module_::import("builtins").attr("getattr");
+               return numpy_call(getattr.ptr(), {self, py::str(name).ptr()}, Reason::MemoryView,
+                                 true);
+             })
+      .release()
+      .ptr();
+}
+
 PyObject* get_real(PyObject* self, void*) {
   return guard([&] {
     LazyObject* lazy = as_lazy(self);
     if (follow_real(lazy) && !ir::is_in(lazy->array.layout.dtype, ir::kComplex))
       return borrow(self).release().ptr();
-    return native_or(
-               lazy->array.scalar ? tracing_call(self) : nullptr,
-               [&](Call& c) {
-                 c.enter();
-                 return make_lazy(c.session().part(lazy->array, ir::Op::RealPart));
-               },
-               [&](Reason) {
-                 py::str name("real");
-                 const py::object getattr = py::module_::import("builtins").attr("getattr");
-                 return numpy_call(getattr.ptr(), {self, name.ptr()}, Reason::MemoryView, true);
-               })
-        .release()
-        .ptr();
+    return part_of(self, ir::Op::RealPart, "real");
   });
 }
 
 PyObject* get_imag(PyObject* self, void*) {
-  return guard([&] {
-    Call* call = tracing_call(self);
-    LazyObject* lazy = as_lazy(self);
-    const bool complex = ir::is_in(lazy->array.layout.dtype, ir::kComplex);
-    return native_or(
-               lazy->array.scalar && complex ? call : nullptr,
-               [&](Call& c) {
-                 c.enter();
-                 return make_lazy(c.session().part(lazy->array, ir::Op::ImagPart));
-               },
-               [&](Reason) {
-                 py::str name("imag");
-                 const py::object getattr = py::module_::import("builtins").attr("getattr");
-                 return numpy_call(getattr.ptr(), {self, name.ptr()}, Reason::MemoryView, true);
-               })
-        .release()
-        .ptr();
-  });
+  return guard([&] { return part_of(self, ir::Op::ImagPart, "imag"); });
 }
 
 // Attributes are set (shape, flat, real ...), deleted or refused on the real array. Afterwards the
