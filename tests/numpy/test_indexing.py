@@ -292,6 +292,160 @@ def test_creation(function):
     check(function, 5)
 
 
+LINES = """
+0, 1, x.size
+0.1, 0.7
+-1, 5.5, num=x.size
+5, -2, 9, endpoint=False
+2.5, 3, endpoint=False, num=x.size + 1
+start=1, stop=2
+1e300, -1e300, 7
+1e-320, 3e-320, 50
+1, 1, 5
+0, 5e-324, 5
+3, 4, 1
+3, 4, 0
+3, 4, 2
+3, 4, 1, endpoint=False
+3, 4, True
+0, np.inf, 4
+np.nan, 0, 4
+1.7e308, -1.7e308, 4
+2**60, 2**60 + 9, 5
+0, 1, -1
+0, 1, 2.0
+0, 1, 5, True, True
+0, 1, 5, True, dtype=int
+0, 3, 7, dtype="f4"
+0, 1j, 5
+True, 5, 5
+np.float32(0.1), 1, 5
+np.int8(3), np.float64(7), 5
+x.min(), x.max(), 11
+x.min(), 3
+x[:3], x[3:6], 4
+x[:3], 1, 4, axis=-1
+0, 1, 5, endpoint=0
+0, 1, 5, step=3
+0, 1, 5, start=3
+0
+"""
+
+
+@pytest.mark.parametrize("arguments", LINES.strip().splitlines())
+def test_linspace(arguments):
+    """Its result is a view, and the caller's to write to."""
+    text = f"""
+def function(x):
+    line = np.linspace({arguments})
+    first = line[0] if isinstance(line, tuple) else line
+    total = first.sum()
+    first[:1] = 7
+    return line, total, first * 2, first.base is None, first.flags.owndata"""
+    with np.errstate(all="ignore"):
+        check(function_of(text, {"np": np}), np.linspace(-2.0, 3.0, 12))
+
+
+RANGES = """
+6.5
+0, 6, 0.1
+0.1, x.size
+1, 0, -0.125
+0.3, 5.1, 0.7
+-7, 9.9, 1
+5, dtype=float
+3, 40, 7, dtype=float
+0.0, 5, 1, dtype=None
+0.0, 5, 1, dtype=int
+0.0, 5, 1, "f4"
+0, 5, 0.0
+5.0, 0
+0.0, 0.5
+0, 1e-310, 1e-311
+1e16, 1e16 + 50, 7.5
+0.0, np.inf
+0.0, np.nan, 1
+2**60, 2**60 + 5.0
+True, 5.0
+0.0, 1e300
+np.float32(0.5), 9
+x.min(), x.max(), 0.25
+"""
+
+
+@pytest.mark.parametrize("arguments", RANGES.strip().splitlines())
+def test_ranges_of_floats(arguments):
+    function = function_of(f"def function(x):\n    return np.arange({arguments}) * 2", {"np": np})
+    check(function, np.linspace(-2.0, 3.0, 12))
+
+
+def test_random_ranges_of_floats():
+    rng = np.random.default_rng(8)
+    for _ in range(400):
+        start, step = np.round(rng.normal(size=2) * 10 ** rng.integers(0, 4), rng.integers(0, 9))
+        step = step or 0.25
+        stop = start + step * rng.integers(2, 60) + rng.choice([0.0, step / 3])
+        text = f"def function():\n    return np.arange({start!r}, {stop!r}, {step!r})"
+        ours = ufuse.jit(function_of(text.replace("np.float64", ""), {"np": np}))()
+        assert ours.tobytes() == np.arange(start, stop, step).tobytes(), text
+
+
+JOINED = """
+np.concatenate([x, y])
+np.concatenate((x * 2, y, x + y), axis=-1)
+np.concatenate([x, y], axis=None)
+np.concatenate([x, y], dtype="f4")
+np.concatenate([x, y], 1, None)
+np.concatenate([x.T, y.T])
+np.concatenate([x, y], 5)
+np.concatenate([x, [1, 2]])
+np.concatenate([x] * 9)
+np.concatenate([])
+np.concatenate(x)
+np.concatenate([x, y], out=np.zeros((len(x) + len(y), *x.shape[1:])))
+np.stack([x, y * 2])
+np.stack([x, y], axis=-1).sum(axis=-1)
+np.vstack([x, y])
+np.hstack([x, y + 1])
+np.dstack([x, y])
+np.column_stack([x, y])
+np.append(x, y)
+np.append(x, y, axis=0)
+np.block([[x, y], [y, x]])
+np.r_[x, y]
+np.c_[x, y]
+"""
+
+
+def laid_out(rng, like=None):
+    """An array of one of many layouts, most often one that can stand beside another one."""
+    shape = rng.integers(1, 5, rng.integers(1, 4)) if like is None else like.shape
+    x = (rng.random([2 * n for n in shape]) * 50).astype(rng.choice(["d", "d", "l", "D"]))
+    part = x[tuple(slice(n) for n in shape)]
+    ways = [part, part.copy(), np.asfortranarray(part), part[::-1], part[:0], part[:1]]
+    return [*ways, x[tuple(slice(None, None, 2) for _ in shape)]][rng.integers(0, 7)]
+
+
+@pytest.mark.parametrize("text", JOINED.strip().splitlines())
+def test_joined(text):
+    function = function_of(f"def function(x, y):\n    return {text}", {"np": np})
+    rng = np.random.default_rng(len(text))
+    for _ in range(25):
+        x = laid_out(rng)
+        check(function, x, laid_out(rng, x))
+
+
+def test_parts_are_computed_where_they_stand():
+    @ufuse.jit(compile="wait")
+    def joined(x, y):
+        return np.concatenate([x * 2, np.sqrt(y), x[:1] + y[1:2]])
+
+    x, y = np.linspace(0, 1, 9000).reshape(2, 90, 50)
+    for _ in range(3):
+        assert joined(x, y).tobytes() == joined.__wrapped__(x, y).tobytes()
+    assert len(joined.explain(x, y).groups) == 3
+
+
 @pytest.mark.parametrize("truth", [True, False, np.True_, np.False_])
 def test_indices_that_are_no_integers(truth):
     x = np.arange(6.0).reshape(2, 3)

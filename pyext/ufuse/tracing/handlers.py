@@ -8,10 +8,12 @@ complete, only right.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
 import inspect
+import math
 import sys
 import types
 import warnings
@@ -152,18 +154,70 @@ def _copy(real: Any, /, a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 @native("arange")
 def _arange(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    # NumPy counts in floats, which know these integers.
-    known = all(type(a) is int and abs(a) < 2**31 for a in args)
-    if not (known and 1 <= len(args) <= 3) or kwargs.keys() - {"dtype"}:
+    if not 1 <= len(args) <= 3 or kwargs.keys() - {"dtype"}:
         return NotImplemented  # NumPy makes the array, which is traced from here on
+    if float in map(type, args) or kwargs.get("dtype") is float:
+        return _arange_of_floats(*args, **kwargs)
+    # NumPy counts in floats, which know these integers.
+    if not all(type(a) is int and abs(a) < 2**31 for a in args) or args[2:] == (0,):
+        return NotImplemented
     dtype = _dtype(int if kwargs.get("dtype") is None else kwargs["dtype"])
-    numbers = range(*args) if len(args) < 3 or args[2] else range(0)
+    numbers = range(*args)
     first_two = (numbers.start, numbers.start + numbers.step)
-    if dtype.kind not in "iu" or not _is_number(dtype) or args[2:] == (0,):
+    if dtype.kind not in "iu" or not _is_number(dtype):
         return NotImplemented
     if not all(np.iinfo(dtype).min <= number <= np.iinfo(dtype).max for number in first_two):
         return NotImplemented
     return _core.arange(numbers.start, numbers.step, len(numbers), dtype)
+
+
+def _arange_of_floats(*args: Any, dtype: Any = float) -> Any:
+    # NumPy adds multiples of the difference of the first two.
+    start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    if not (dtype is None or dtype is float) or not _are_exact_floats(start, stop, step):
+        return NotImplemented
+    length = (stop - start) / step if abs(step) > _LEAST_STEP else 0
+    if not 1 < length < 2**31:
+        return NotImplemented
+    places = _core.arange(0, 1, math.ceil(length), np.dtype(np.int64))
+    start, second = float(start), float(start + step)
+    if start == 0 and math.copysign(1, start) < 0:
+        return NotImplemented  # the first one has no sign below
+    made = places.astype(np.float64) * (second - start) + start
+    return made if start + (second - start) == second else _core.where(places == 1, second, made)
+
+
+def _are_exact_floats(*numbers: Any) -> bool:
+    """Whether numbers of Python's are floats, or would be without rounding."""
+    return all(type(number) in (int, float) and abs(number) < 2**53 for number in numbers)
+
+
+_LEAST_STEP = 1e-290  # of whose multiples none is too small for a float, which may warn
+
+
+@native("linspace")
+def _linspace(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    # Of two numbers, by the steps that NumPy's Python takes: its converter of arguments is in C.
+    named = dict(zip(("start", "stop", "num"), args, strict=False)) | kwargs
+    once = len(named) == len(args) + len(kwargs)
+    ends = [named.pop(name, None) for name in ("start", "stop")]
+    num, has_end = named.pop("num", 50), named.pop("endpoint", True)
+    known = _are_exact_floats(*ends) and type(num) is int and 2 <= num < 2**31
+    known = known and type(has_end) is bool
+    if once and known and not named:
+        start, stop = map(float, ends)
+        step = (stop - start) / (num - has_end)
+        if abs(step) > _LEAST_STEP:
+            places = _core.arange(0, 1, num, np.dtype(np.int64))
+            made = places.astype(np.float64) * step + start
+            if has_end:
+                made = _core.where(places == num - 1, stop, made)
+            return made.reshape(-1)  # NumPy's is a view, too
+    if not any(map(is_lazy, (*args, *kwargs.values()))):
+        return NotImplemented
+    from . import twin
+
+    return twin.twin_of(getattr(real, "__wrapped__", real)).function(*args, **kwargs)
 
 
 _FILLS = {"zeros": 0, "ones": 1, "empty": None}
@@ -241,6 +295,52 @@ def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where:
 # Views and choices.
 
 
+# Of more arrays than these, NumPy's one call takes less time than their loops.
+_MOST_PARTS = 8
+
+
+@native("concatenate", "concat")
+def _concatenate(
+    real: Any,
+    /,
+    arrays: Any,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
+) -> Any:
+    plain = out is None and dtype is None and casting == "same_kind"
+    if not plain or type(arrays) not in (list, tuple) or not 0 < len(arrays) <= _MOST_PARTS:
+        return NotImplemented
+    are_arrays = all(is_lazy(a) or type(a) is np.ndarray for a in arrays)
+    if not are_arrays or not any(map(is_lazy, arrays)):
+        return NotImplemented
+    first, ndim = arrays[0], arrays[0].ndim
+    if not _is_number(first.dtype) or type(axis) is not int or not -ndim <= axis < ndim:
+        return NotImplemented
+    axis %= ndim
+    if not all(a.ndim == ndim and a.dtype == first.dtype and _goes_by_rows(a) for a in arrays):
+        return NotImplemented
+    shapes = [(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays]
+    if any(shape != shapes[0] for shape in shapes):
+        return NotImplemented
+    shape = list(first.shape)
+    shape[axis] = sum(a.shape[axis] for a in arrays)
+    made = _core.full(tuple(shape), None, first.dtype)
+    place = 0
+    for a in arrays:
+        made[(*(slice(None),) * axis, slice(place, place + a.shape[axis]))] = a
+        place += a.shape[axis]
+    return made
+
+
+def _goes_by_rows(a: Any) -> bool:
+    """Whether NumPy would make a result like this array with its last axis in one run."""
+    steps = [abs(s) for s, extent in zip(a.strides, a.shape, strict=True) if extent != 1]
+    return 0 not in a.shape and steps == sorted(steps, reverse=True)
+
+
 @native("where")
 def _where(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     if len(args) == 3 and not kwargs and any(map(is_lazy, args)):
@@ -278,9 +378,17 @@ def _expand_dims(real: Any, /, a: Any, axis: Any) -> Any:
 
 @native("result_type", "can_cast", "min_scalar_type", "promote_types", "common_type")
 def _on_dtypes(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if any(map(is_lazy, args)) and not any(is_lazy(a) and a.ndim == 0 for a in args):
+    if not any(is_lazy(a) and a.ndim == 0 for a in args):
+        others = [a for a in args if not is_lazy(a)]
         args = tuple(_stand_in(a) if is_lazy(a) else a for a in args)
+        if not kwargs and all(type(a) in _FIXED or isinstance(a, np.dtype) for a in others):
+            # The same in each call that goes this way. NumPy's own call words errors.
+            with contextlib.suppress(Exception):
+                return real(*args)
     return _call(real, args, kwargs)
+
+
+_FIXED = (type, int, float, complex, bool, str)
 
 
 def _stand_in(a: Any) -> Any:
