@@ -80,21 +80,35 @@ inline bool at_each(const Positions<I, K, B>& p, const Part<B>& beside, const Vi
     return false;
   });
 }
-
-// Lists where some bytes of a mask are true, without a branch for each, which would often be
-// foreseen wrongly.
-constexpr i64 kListed = 64;
-inline i64 list_true(const char* mask, i64 step, i64 n, unsigned char (&places)[kListed]) {
-  if (step == 1 && n == kListed) {
-    u64 words[kListed / 8], any = 0;
-    __builtin_memcpy(words, mask, kListed);
-    for (u64 word : words) any |= word;
-    if (any == 0) return 0;
+// From i on: the first place in a row of a mask that is true, or is not; n where there is none.
+inline i64 first_that_is(bool wanted, const char* row, i64 step, i64 i, i64 n) {
+  const u64 others = wanted ? 0 : 0x0101010101010101;
+  u64 eight = others;
+  while (step == 1 && i + 8 <= n) {
+    __builtin_memcpy(&eight, row + i, 8);
+    if (eight != others) break;
+    i += 8;
   }
-  i64 found = 0;
-  for (i64 i = 0; i < n; ++i) {
+  while (i < n && (*(const unsigned char*)(row + i * step) != 0) != wanted) ++i;
+  return i;
+}
+
+// So many bytes of a mask at a time are looked at: whether they change often between true and
+// false, so that where the runs end would be foreseen wrongly.
+constexpr i64 kListed = 64;
+inline bool changes_often(const char* mask) {
+  u64 words[kListed / 8];
+  __builtin_memcpy(words, mask, kListed);
+  int mixed = 0;
+  for (u64 word : words) mixed += (word != 0) & (word != 0x0101010101010101);
+  return mixed > 2;
+}
+// Lists which of them are true, without a branch for each.
+inline int list_true(const char* mask, unsigned char (&places)[kListed]) {
+  int found = 0;
+  for (int i = 0; i < kListed; ++i) {
     places[found] = (unsigned char)i;
-    found += mask[i * step] != 0;
+    found += mask[i] != 0;
   }
   return found;
 }
@@ -113,13 +127,16 @@ inline void over_runs(const Mask<K>& p, const Part<1>& beside, const Run& run) {
       next += count * beside.stride[0];
     };
     unsigned char places[kListed];
-    for (i64 i = 0; i < n; i += kListed) {
-      const i64 size = n - i < kListed ? n - i : kListed;
-      const i64 count = list_true(mask + i * step, step, size, places);
-      if (count == size)
-        found(i, size);
-      else
-        for (i64 k = 0; k < count; ++k) found(i + places[k], 1);
+    for (i64 i = 0; i < n;) {
+      if (step == 1 && i + kListed <= n && changes_often(mask + i)) {
+        const int count = list_true(mask + i, places);
+        for (int k = 0; k < count; ++k) found(i + places[k], 1);
+        i += kListed;
+        continue;
+      }
+      const i64 first = first_that_is(true, mask, step, i, n);
+      i = first < n ? first_that_is(false, mask, step, first, n) : n;
+      if (i > first) found(first, i - first);
     }
     return false;
   });
