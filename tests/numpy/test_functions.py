@@ -50,3 +50,23 @@ def test_what_is_no_sequence_is_not_stacked(name):
     check(lambda x: stack(), x)
     check(lambda x: stack([x, x + 1], bad=3), x)
     check(lambda x: stack(np.outer(x, x)), x)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: np.result_type(x, np.inexact),
+        lambda x: np.promote_types("a5", "U3"),
+        lambda x: np.can_cast("a5", "U3"),
+        lambda x: np.result_type(x, "nonsense"),
+        lambda x: np.result_type(x, np.zeros(2, "f4"), 3),
+        lambda x: np.promote_types(x.dtype, int),
+    ],
+)
+def test_questions_about_dtypes(ask):
+    """NumPy warns of some names and classes, at the line that asks."""
+
+    def function(x):
+        return x * 2, ask(x)
+
+    check(function, np.ones(3, "i2"))

@@ -378,17 +378,21 @@ def _expand_dims(real: Any, /, a: Any, axis: Any) -> Any:
 
 @native("result_type", "can_cast", "min_scalar_type", "promote_types", "common_type")
 def _on_dtypes(real: Any, /, *args: Any, **kwargs: Any) -> Any:
+    has_lazies = any(map(is_lazy, args))
     if not any(is_lazy(a) and a.ndim == 0 for a in args):
         others = [a for a in args if not is_lazy(a)]
         args = tuple(_stand_in(a) if is_lazy(a) else a for a in args)
-        if not kwargs and all(type(a) in _FIXED or isinstance(a, np.dtype) for a in others):
+        if not kwargs and all(map(_is_fixed, others)):
             # The same in each call that goes this way. NumPy's own call words errors.
             with contextlib.suppress(Exception):
                 return real(*args)
-    return _call(real, args, kwargs)
+    return _call(real, args, kwargs) if has_lazies else NotImplemented
 
 
-_FIXED = (type, int, float, complex, bool, str)
+def _is_fixed(a: Any) -> bool:
+    """A dtype, a number, or a class of numbers of Python's: of some other classes NumPy warns."""
+    numbers = (int, float, complex, bool)
+    return isinstance(a, np.dtype) or type(a) in numbers or any(a is kind for kind in numbers)
 
 
 def _stand_in(a: Any) -> Any:
