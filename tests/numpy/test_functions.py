@@ -61,6 +61,13 @@ def test_what_is_no_sequence_is_not_stacked(name):
         lambda x: np.result_type(x, "nonsense"),
         lambda x: np.result_type(x, np.zeros(2, "f4"), 3),
         lambda x: np.promote_types(x.dtype, int),
+        lambda x: np.can_cast(x, "a5"),
+        lambda x: np.can_cast(x * 2, np.float16),
+        lambda x: np.can_cast(x, to="f4", casting="same_kind"),
+        lambda x: np.can_cast(x, "f4", "nonsense"),
+        lambda x: np.can_cast(from_=np.floating, to=x),
+        lambda x: np.result_type(x[0], np.float32, "int8"),
+        lambda x: [np.min_scalar_type(n) for n in x.tolist()],
     ],
 )
 def test_questions_about_dtypes(ask):

@@ -41,11 +41,6 @@ _umath: types.ModuleType = _core_package._multiarray_umath
 _native: dict[str, Handler] = {}
 
 
-def _call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """NumPy's own call at this place."""
-    return _core.numpy_call(function, args, kwargs, "arguments", True)
-
-
 def native(*names: str) -> Callable[[Handler], Handler]:
     """Register a handler for functions of NumPy; it gets the real function first."""
 
@@ -378,26 +373,34 @@ def _expand_dims(real: Any, /, a: Any, axis: Any) -> Any:
 
 @native("result_type", "can_cast", "min_scalar_type", "promote_types", "common_type")
 def _on_dtypes(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    has_lazies = any(map(is_lazy, args))
-    if not any(is_lazy(a) and a.ndim == 0 for a in args):
-        others = [a for a in args if not is_lazy(a)]
-        args = tuple(_stand_in(a) if is_lazy(a) else a for a in args)
-        if not kwargs and all(map(_is_fixed, others)):
-            # The same in each call that goes this way. NumPy's own call words errors.
-            with contextlib.suppress(Exception):
-                return real(*args)
-    return _call(real, args, kwargs) if has_lazies else NotImplemented
+    given = (*args, *kwargs.values())
+    lazies = [a for a in given if is_lazy(a)]
+    if all(a.ndim > 0 for a in lazies) and all(is_lazy(a) or _is_fixed(a) for a in given):
+        # The same in each call that goes this way. NumPy's own call words errors.
+        with contextlib.suppress(Exception):
+            return real(*map(_stand_in, args), **{k: _stand_in(a) for k, a in kwargs.items()})
+    return NotImplemented
+
+
+_DTYPES = [np.dtype(code) for code in "?bhilqBHILQefdgFDG"]
+_NUMBERS = {bool, int, float, complex}
+_CLASSES = _NUMBERS.union(dtype.type for dtype in _DTYPES)
+_NAMES = {name for dtype in _DTYPES for name in (dtype.char, dtype.name, dtype.str[1:])}
+_NAMES |= {"no", "equiv", "safe", "same_kind", "unsafe"}  # of castings
 
 
 def _is_fixed(a: Any) -> bool:
-    """A dtype, a number, or a class of numbers of Python's: of some other classes NumPy warns."""
-    numbers = (int, float, complex, bool)
-    return isinstance(a, np.dtype) or type(a) in numbers or any(a is kind for kind in numbers)
+    """A number or what names a dtype of numbers; of some other names and classes NumPy warns."""
+    if type(a) is type:
+        return a in _CLASSES
+    if type(a) is str:
+        return a in _NAMES
+    return isinstance(a, np.dtype) or type(a) in _NUMBERS
 
 
 def _stand_in(a: Any) -> Any:
-    """An array of the same dtype and shape without memory or values of its own."""
-    return np.broadcast_to(np.empty((), a.dtype), a.shape)
+    """Instead of a lazy array one of the same dtype and shape, without memory of its own."""
+    return np.broadcast_to(np.empty((), a.dtype), a.shape) if is_lazy(a) else a
 
 
 class ArrayConverter:
