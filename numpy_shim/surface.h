@@ -7,7 +7,7 @@
 
 namespace ufuse::numpy_shim {
 
-enum class Form { Native, Twin, NumPy };
+enum class Form { Native, Twin, NumPy, Repeated };
 
 // What a function may write to of what it is given, beside `out=`.
 struct Writes {
@@ -26,6 +26,9 @@ struct SurfaceRow {
   Writes writes;
 };
 std::span<const SurfaceRow> surface();
+
+// Whether NumPy's own call answers.
+constexpr bool runs_numpy(Form form) { return form == Form::NumPy || form == Form::Repeated; }
 
 // By the name alone, which functions and methods share: what all rows of it say together.
 Writes writes_of(std::string_view name);

@@ -24,6 +24,16 @@ struct Want {
 
 struct Site;
 
+// A call of the host's that made an array of others: NumPy's matmul, for example. What it knows
+// beside the arrays is enough to repeat it.
+class HostCall {
+ public:
+  HostCall() = default;
+  virtual ~HostCall() = default;
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
+};
+
 class Host {
  public:
   virtual ~Host() = default;

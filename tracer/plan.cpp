@@ -80,7 +80,11 @@ void Session::record_run(const RecordedRun& run, std::span<const Want> wants,
                          const std::vector<bool>& given) {
   pure_ = run.executable && draft_.runs.size() < kMaxRuns;
   if (!pure_) return;
-  PlanRun row{run.executable, {}, {}, {}, {}, run.report_mask, run.may_redo, !behind_};
+  PlanRun row;
+  row.executable = run.executable;
+  row.report_mask = run.report_mask;
+  row.may_redo = run.may_redo;
+  row.may_stop = !behind_;
   for (const InputRow& input : run.inputs) {
     std::optional<PlanPlace> place = PlanPlace{input.argument, -1, -1, input.offset};
     if (input.argument < 0) place = place_of(input.memory);
@@ -126,18 +130,46 @@ void Session::record_outcome(Event event, const LazyArray& array, bool truth) {
   draft_.forced.push_back(forced);
 }
 
+// Unset where a repeated call does not know its memory.
+std::optional<PlanValue> Session::plan_value(const LazyArray& array) const {
+  const Storage& storage = *array.storage;
+  std::optional<PlanPlace> place = PlanPlace{storage.argument, -1, -1, 0};
+  if (storage.argument < 0) place = place_of(storage.memory);
+  if (!place || place->constant) return std::nullopt;
+  place->offset += array.offset;
+  return PlanValue{*place,       array.is_whole() && !array.is_view,
+                   array.scalar, array.read_only,
+                   array.warned, array.layout};
+}
+
+LazyArray Session::made_by_host(std::shared_ptr<const HostCall> call,
+                                std::span<const LazyArray> given, const Layout& layout,
+                                Memory memory, bool scalar) {
+  LazyArray made = adopt(layout, std::move(memory), !scalar, Role::Temporary);
+  made.scalar = scalar;
+  pure_ &= draft_.runs.size() < kMaxRuns;
+  PlanRun row;
+  row.host_call = std::move(call);
+  for (const LazyArray& array : given) {
+    std::optional<PlanValue> value = pure_ ? plan_value(array) : std::nullopt;
+    pure_ &= value.has_value();
+    if (pure_) row.given.push_back(*std::move(value));
+  }
+  if (!pure_) return made;
+  note_owned(made.storage->memory, next_output(row));
+  row.outputs.push_back({layout, std::nullopt});
+  draft_.runs.push_back(std::move(row));
+  return made;
+}
+
 void Session::record_plan(std::span<const LazyArray> results) {
   auto plan = std::make_shared<Plan>(std::move(draft_));
   const bool one_run = plan->runs.size() == 1 && plan->forced.empty();
   if (!one_run || !repeats_.empty()) plan->sole.reset();
   for (const LazyArray& result : results) {
-    const Storage& storage = *result.storage;
-    std::optional<PlanPlace> place = PlanPlace{storage.argument, -1, -1, 0};
-    if (storage.argument < 0) place = place_of(storage.memory);
-    if (!place || place->constant) return;
-    place->offset += result.offset;
-    plan->results.push_back({*place, result.is_whole() && !result.is_view, result.scalar,
-                             result.read_only, result.warned, result.layout});
+    std::optional<PlanValue> value = plan_value(result);
+    if (!value) return;
+    plan->results.push_back(*std::move(value));
   }
   for (PlanRun& run : plan->runs) run.until.assign(run.outputs.size(), 0);
   const auto keep = [&](const PlanPlace& place, std::size_t runs) {
@@ -148,11 +180,12 @@ void Session::record_plan(std::span<const LazyArray> results) {
   };
   for (std::size_t r = 0; r < plan->runs.size(); ++r) {
     for (const PlanInput& input : plan->runs[r].inputs) keep(input.place, r + 1);
+    for (const PlanValue& value : plan->runs[r].given) keep(value.place, r + 1);
     for (const PlanOutput& output : plan->runs[r].outputs)
       if (output.target) keep(*output.target, r + 1);
   }
   for (const PlanForced& forced : plan->forced) keep(forced.place, forced.runs);
-  for (const PlanResult& result : plan->results)
+  for (const PlanValue& result : plan->results)
     keep(result.place, std::numeric_limits<std::size_t>::max());
   plan->constants = constants_;
   plan_ = std::move(plan);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/backend.h"
+#include "tracer/host.h"
 #include "tracer/storage.h"
 
 namespace ufuse::tracer {
@@ -50,8 +51,19 @@ struct PlanOutput {
   int alias = -1;                   // the input that stands in the target and is overwritten
   friend bool operator==(const PlanOutput&, const PlanOutput&) = default;
 };
+// A value as Python has it.
+struct PlanValue {
+  PlanPlace place;  // its offset is the view's
+  bool whole = true;
+  bool scalar = false;
+  bool read_only = false;
+  bool warned = false;
+  Layout layout;
+};
 struct PlanRun {
-  std::shared_ptr<const ir::Executable> executable;  // unset: only makes its outputs' memory
+  // Neither is set: only makes its outputs' memory.
+  std::shared_ptr<const ir::Executable> executable;
+  std::shared_ptr<const HostCall> host_call;  // makes its only output of `given`
   std::vector<PlanInput> inputs;
   std::vector<PlanParam> params;
   std::vector<PlanOutput> outputs;
@@ -59,6 +71,7 @@ struct PlanRun {
   std::uint32_t report_mask = 0;   // flags that some node must report
   bool may_redo = false;           // its executable may ask for NumPy
   bool may_stop = true;            // before it, memory is as some moment of the program leaves it
+  std::vector<PlanValue> given = {};  // to the host's call
   // Whether the same is made in the same places, by whichever executable.
   bool does_as(const PlanRun& other) const {
     return inputs == other.inputs && params == other.params && outputs == other.outputs;
@@ -75,18 +88,10 @@ struct PlanForced {
 // What Python is told where the value stands at `data`.
 ir::Scalar outcome_of(const PlanForced& forced, const void* data);
 
-struct PlanResult {
-  PlanPlace place;  // its offset is the view's
-  bool whole = true;
-  bool scalar = false;
-  bool read_only = false;
-  bool warned = false;
-  Layout layout;
-};
 struct Plan {
   std::vector<PlanRun> runs;  // none when nothing is computed
   std::vector<PlanForced> forced;
-  std::vector<PlanResult> results;
+  std::vector<PlanValue> results;
   std::vector<Memory> constants;  // arrays that the text of the program says
   // The one operation of the only run that raises flags. Unset: the call is traced then, to find
   // out which did.

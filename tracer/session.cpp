@@ -438,10 +438,10 @@ bool Session::write_pending(const ByteRange& range) {
   return shared;
 }
 
-void Session::record(Event event) {
+void Session::record(Event event, bool repeated) {
   const bool own = event.kind == Event::Kind::Run || event.kind == Event::Kind::Redo ||
                    event.kind == Event::Kind::Flush;
-  if (!own) pure_ = false;
+  pure_ &= own || repeated;
   event.site = host_.users_line_of(event.site);
   events_.push_back(std::move(event));
 }

@@ -90,6 +90,9 @@ class Session final : public numpy_shim::Context {
   LazyArray scalar_argument(DType dtype, ir::Scalar bits);
   LazyArray adopt(const Layout& layout, Memory memory, bool writeable, Role role);
   LazyArray literal(DType dtype, ir::Scalar bits);
+  // What the host made of these by a call that a recording repeats.
+  LazyArray made_by_host(std::shared_ptr<const HostCall> call, std::span<const LazyArray> given,
+                         const Layout& layout, Memory memory, bool scalar);
   // An array that is the same in each call that goes this way, and that nobody else knows.
   LazyArray constant(const Layout& layout, Memory memory);
 
@@ -208,7 +211,8 @@ class Session final : public numpy_shim::Context {
   // caller's is written, and these are made concrete. Other values are lost.
   void abort_with(std::span<const LazyArray> wanted);
 
-  void record(Event event);
+  // `repeated`: a recording repeats it, as runs are repeated.
+  void record(Event event, bool repeated = false);
   const std::vector<Event>& events() const { return events_; }
   // A value of one element that has been computed is looked at by Python: its truth, or all of it.
   // The plan goes one way for each outcome.
@@ -376,6 +380,7 @@ class Session final : public numpy_shim::Context {
   void record_run(const RecordedRun& run, std::span<const Want> wants,
                   const std::vector<bool>& given);
   std::optional<PlanPlace> place_of(const Memory& memory) const;
+  std::optional<PlanValue> plan_value(const LazyArray& array) const;
   void record_plan(std::span<const LazyArray> results);
 
   Host& host_;

@@ -7,6 +7,7 @@
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/error_state.h"
 #include "pyext/bind/numpy/numpy_facts.h"
+#include "pyext/bind/numpy/repeated_call.h"
 #include "pyext/bind/programs/loop.h"
 #include "pyext/bind/replay/dispatcher.h"
 #include "pyext/bind/replay/untraced.h"
@@ -50,6 +51,7 @@ PYBIND11_MODULE(_core, m) {
   ufuse::pyext::import_numpy();
   ufuse::pyext::bind_numpy_facts(m);
   ufuse::pyext::init_error_state();
+  ufuse::pyext::init_repeated_calls();
   ufuse::pyext::init_signals();
   m.attr("__version__") = UFUSE_VERSION;
   m.attr("InternalError") = ufuse::pyext::borrow(ufuse::pyext::internal_error_type());

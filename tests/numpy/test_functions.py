@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from functions import cases
 from same import check
+from texts import function_of
 
 CASES = list(cases())
 
@@ -77,3 +78,29 @@ def test_questions_about_dtypes(ask):
         return x * 2, ask(x)
 
     check(function, np.ones(3, "i2"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("eye(5)", "eye(3, 5, 1)", "eye(4, 2, -2, 'i2')", "eye(3, k=7, dtype=bool)", "eye(0, 3)"),
+        *("eye(1, 4)", "eye(4, 1)", "eye(3, order='F')", "eye(3, dtype='S2')", "eye(n, n + 1)"),
+        *("eye(-1)", "eye(2.0)", "eye()", "eye(3, like=x)", "eye(2, dtype=None)", "eye(True)"),
+        *("identity(4)", "identity(n, complex)", "identity(-2)", "identity(3, dtype='e')"),
+        *("tri(4)", "tri(3, 5, 2, 'u1')", "tri(5, 3, k=-2)", "tri(0)", "tri(2, dtype=object)"),
+        *("triu(np.outer(x, x))", "tril(np.outer(x, x), -1)", "triu(np.ones((2, 3, 4)) * x[0], 1)"),
+        *(
+            "diag(x)",
+            "diag(x, 2)",
+            "diag(x * 2, -1)",
+            "diag(x[:0])",
+            "diag(x[1], 0)",
+            "diag(x[::-2])",
+        ),
+        *("diag(np.outer(x, x), 1)", "diag(x, 1.0)", "diag([x[0], x[1]])", "diag(x > 0.5, k=n)"),
+    ],
+)
+def test_made_by_places(text):
+    function = function_of(f"def f(x, n): return np.{text}, np.{text} * 2 + x[0]", {"np": np})
+    for n in (2, 3):
+        check(function, np.linspace(0.0, 1.5, 4), n)

@@ -516,8 +516,8 @@ SourceLine Call::line_of(const tracer::Site& site) const {
   return {borrow(code->co_filename), PyCode_Addr2Line(code, site.instruction), known.module_name};
 }
 
-void Call::record(tracer::Event::Kind kind, Reason reason, std::string detail) {
-  session_.record({kind, reason, std::move(detail), users_line(), nullptr});
+void Call::record(tracer::Event::Kind kind, Reason reason, std::string detail, bool repeated) {
+  session_.record({kind, reason, std::move(detail), users_line(), nullptr}, repeated);
 }
 
 LazyArray Call::capture(PyArrayObject* array) {

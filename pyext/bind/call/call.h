@@ -226,7 +226,8 @@ class Call final : public tracer::Host, public std::enable_shared_from_this<Call
   // written in Python.
   void enter_method(const char* name);
   SourceLine line_of(const tracer::Site& site) const;
-  void record(tracer::Event::Kind kind, Reason reason, std::string detail = {});
+  void record(tracer::Event::Kind kind, Reason reason, std::string detail = {},
+              bool repeated = false);
 
   // An array that is neither an argument nor made in the call, as an operand of the operation that
   // follows. A large one that others may still write is not copied: `immediate` is set, and the

@@ -359,7 +359,7 @@ py::list reasons() {
 py::list surface() {
   py::list rows;
   for (const numpy_shim::SurfaceRow& row : numpy_shim::surface()) {
-    constexpr const char* kForms[] = {"Native", "Twin", "NumPy"};
+    constexpr const char* kForms[] = {"Native", "Twin", "NumPy", "Repeated"};
     rows.append(py::make_tuple(std::string(row.module), std::string(row.name),
                                kForms[static_cast<int>(row.form)], std::string(row.what),
                                row.writes.argument));

@@ -1,6 +1,8 @@
 // See error_state.h.
 #include "pyext/bind/numpy/error_state.h"
 
+#include <utility>
+
 #include "pyext/bind/numpy/numpy_facts.h"
 
 namespace ufuse::pyext {
@@ -11,6 +13,10 @@ struct Source {
   py::object geterr;                // the modes by name; with a context variable also the callback
   py::object variable, make_state;  // the context variable, and what makes a value for it
   py::object get_list, set_list;    // of this thread: [size of buffers, modes, callback]
+  py::object watch;                 // the log of WatchedErrors
+  struct Watching {
+    py::object from, state;
+  } watching[16];  // by flags: the last state that was made, and the one that was current then
 };
 
 // Never freed: Python may outlive static destruction.
@@ -98,12 +104,27 @@ bool special_errors_are_ignored() {
   return true;
 }
 
-LoggedErrors::LoggedErrors(std::uint8_t mask, const py::object& log) {
+py::object LoggedErrors::state(std::uint8_t mask, const py::object& log) {
   if (has_variable()) {
     const auto mode = [&](int bit) { return mask & bit ? "log" : "ignore"; };
-    const py::object state = source().make_state(
-        py::arg("call") = log, py::arg("divide") = mode(1), py::arg("over") = mode(2),
-        py::arg("under") = mode(4), py::arg("invalid") = mode(8));
+    return source().make_state(py::arg("call") = log, py::arg("divide") = mode(1),
+                               py::arg("over") = mode(2), py::arg("under") = mode(4),
+                               py::arg("invalid") = mode(8));
+  }
+  // Three bits for each flag, from the lowest: divide by zero, overflow, underflow, invalid.
+  constexpr int kLog = 5;
+  int modes = 0;
+  for (int flag = 0; flag < 4; ++flag)
+    if (mask >> flag & 1) modes |= kLog << 3 * flag;
+  py::list state;
+  state.append(source().get_list()[py::int_(0)]);  // the size of buffers
+  state.append(modes);
+  state.append(log);
+  return state;
+}
+
+LoggedErrors::LoggedErrors(const py::object& state) {
+  if (has_variable()) {
     // In a context of its own: a finalizer that the collector runs may bring us here in the middle
     // of a change of the present one, which Python 3.11 does not survive.
     before_ = steal(PyContext_CopyCurrent());
@@ -117,15 +138,6 @@ LoggedErrors::LoggedErrors(std::uint8_t mask, const py::object& log) {
     throw error;
   }
   before_ = steal(PyObject_CallNoArgs(source().get_list.ptr()));
-  // Three bits for each flag, from the lowest: divide by zero, overflow, underflow, invalid.
-  constexpr int kLog = 5;
-  int modes = 0;
-  for (int flag = 0; flag < 4; ++flag)
-    if (mask >> flag & 1) modes |= kLog << 3 * flag;
-  py::list state;
-  state.append(py::reinterpret_borrow<py::list>(before_)[0]);  // the size of buffers
-  state.append(modes);
-  state.append(log);
   source().set_list(state);
 }
 
@@ -141,8 +153,38 @@ LoggedErrors::~LoggedErrors() {
   PyErr_WriteUnraisable(before_.ptr());
 }
 
+namespace {
+
+thread_local bool error_was_noted = false;
+
+PyObject* note_error(PyObject*, PyObject*) {
+  error_was_noted = true;
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+py::object WatchedErrors::watching_state(std::uint8_t mask) {
+  Source& known = source();
+  py::object from = holder();
+  if (!from) return state(mask, known.watch);
+  Source::Watching& last = known.watching[mask & 15];
+  if (last.from.ptr() != from.ptr()) last = {from, state(mask, known.watch)};
+  return last.state;
+}
+
+WatchedErrors::WatchedErrors(std::uint8_t mask)
+    : LoggedErrors(watching_state(mask)), before_(std::exchange(error_was_noted, false)) {}
+
+WatchedErrors::~WatchedErrors() { error_was_noted = before_; }
+
+bool WatchedErrors::any() const { return error_was_noted; }
+
 void init_error_state() {
   Source& made = source();
+  static PyMethodDef write = {"write", note_error, METH_O, nullptr};
+  made.watch = py::module_::import("types").attr("SimpleNamespace")(
+      py::arg("write") = steal(PyCFunction_New(&write, nullptr)));
   if (has_variable()) {
     const std::string core = numpy().version.core_package();
     const py::module_ umath = py::module_::import((core + ".umath").c_str());

@@ -38,13 +38,31 @@ bool special_errors_are_ignored();
 // the middle of it would leave the state set.
 class LoggedErrors {
  public:
-  LoggedErrors(std::uint8_t mask, const py::object& log);
+  LoggedErrors(std::uint8_t mask, const py::object& log) : LoggedErrors(state(mask, log)) {}
   ~LoggedErrors();
   LoggedErrors(const LoggedErrors&) = delete;
   LoggedErrors& operator=(const LoggedErrors&) = delete;
 
+ protected:
+  explicit LoggedErrors(const py::object& state);
+  static py::object state(std::uint8_t mask, const py::object& log);
+
  private:
   py::object before_;  // the context that was made for it, or the list that was there
+};
+
+// The same where it is enough to know whether there was an error; quicker to set.
+class WatchedErrors : public LoggedErrors {
+ public:
+  explicit WatchedErrors(std::uint8_t mask);
+  ~WatchedErrors();
+  // Since it was made.
+  bool any() const;
+
+ private:
+  static py::object watching_state(std::uint8_t mask);
+
+  bool before_;  // what the one around it has seen: Python's finalizers run anywhere
 };
 
 // Once, when the module is imported.

@@ -15,6 +15,7 @@
 #include "pyext/bind/call/containers.h"
 #include "pyext/bind/lazy/recorded_number.h"
 #include "pyext/bind/numpy/python_number.h"
+#include "pyext/bind/numpy/repeated_call.h"
 #include "pyext/bind/sites/callbacks.h"
 #include "pyext/bind/sites/others.h"
 
@@ -161,6 +162,19 @@ class InUntracedCode {
   Call* call_;
   const bool before_;
 };
+
+// The result of a call that a recording repeats, as traced code gets it; unset: it is no new array
+// or number.
+py::object result_of(Call& call, std::shared_ptr<const RepeatedCall> repeated,
+                     std::span<const LazyArray> given, const py::object& result) {
+  const py::object made = RepeatedCall::as_new_array(result.ptr());
+  if (!made) return {};
+  auto* array = reinterpret_cast<PyArrayObject*>(made.ptr());
+  return make_lazy(call.session().made_by_host(std::move(repeated), given, layout_of(array),
+                                               memory_of(made.ptr(), PyArray_DATA(array)),
+                                               !PyArray_CheckExact(result.ptr())),
+                   result.ptr());
+}
 
 std::string name_of(PyObject* func) {
   py::object name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(func, "__name__"));
@@ -374,8 +388,12 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
   pure &= (out == nullptr || out == Py_None) && !has_out_in_its_place(name, args) &&
           !is_given_code(args, kwargs) && !(call && shows_memory(args, kwargs)) &&
           !may_hide_lazies(args) && !(kwargs && may_hide_lazies(kwargs));
+  std::vector<LazyArray> given;
+  const auto repeated = call && pure && !call->in_untraced_code()
+                            ? RepeatedCall::of(*call, func, args, kwargs, given)
+                            : nullptr;
   if (call) {
-    call->record(tracer::Event::Kind::NumpyCall, reason, name);
+    call->record(tracer::Event::Kind::NumpyCall, reason, name, repeated != nullptr);
     if (call->in_untraced_code()) {  // nothing is pending
       const py::object values = unwrap(args), named = kwargs ? unwrap(kwargs) : py::object();
       return steal(PyObject_Call(func, values.ptr(), named.ptr()));
@@ -418,6 +436,10 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
     call->share_containers();
   }
   const auto looks = [&](PyObject* object) { return may_look_at_memory(*call, object); };
+  if (repeated) {
+    if (py::object made = result_of(*call, repeated, given, result)) return made;
+    call->session().mark_impure();
+  }
   if (!lazies.empty() && any_inside(result.ptr(), Into::All, looks))
     call->session().write_at_once();
   return WrappedResult(*call, lazies).of(std::move(result));

@@ -10,6 +10,7 @@
 #include "pyext/bind/numpy/new_array.h"
 #include "pyext/bind/numpy/numpy_redo.h"
 #include "pyext/bind/numpy/python_number.h"
+#include "pyext/bind/numpy/repeated_call.h"
 #include "pyext/bind/signals.h"
 #include "pyext/bind/waiting.h"
 
@@ -174,6 +175,7 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
                  const std::vector<py::object>& numbers) {
   const tracer::Plan& plan = recording.plan();
   const tracer::PlanRun& run = plan.runs[at];
+  if (run.host_call) return call_host(recording, at);
   const std::size_t first = recording.first_output_[at];
   const std::vector<PyObject*>& arguments = signature_.arguments;
   for (std::size_t i = 0; i < run.inputs.size(); ++i)
@@ -236,22 +238,37 @@ bool Replay::run(Recording& recording, std::size_t at, Recording::Slots& slots,
   return true;
 }
 
-py::object Replay::result_of(const tracer::PlanResult& result, const Recording& recording) const {
-  const tracer::PlanPlace& place = result.place;
+py::object Replay::value_of(const tracer::PlanValue& value, const Recording& recording) const {
+  const tracer::PlanPlace& place = value.place;
   if (place.argument >= 0) {
     PyObject* argument = signature_.arguments[static_cast<std::size_t>(place.argument)];
     if (!PyArray_Check(argument)) {  // a NumPy scalar
-      if (result.whole) return borrow(argument);
-      const DType dtype = result.layout.dtype;
+      if (value.whole) return borrow(argument);
+      const DType dtype = value.layout.dtype;
       return scalar_object(dtype, scalar_bits(argument, dtype).bits);
     }
   }
   char* data = address(place, recording);
-  if (result.scalar) return scalar_object(result.layout.dtype, data);
+  if (value.scalar) return scalar_object(value.layout.dtype, data);
   PyObject* source = owner(place, recording);
-  if (result.whole) return borrow(source);
+  if (value.whole) return borrow(source);
   const bool writeable = PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(source));
-  return array_on(result.layout, data, writeable && !result.read_only, source, result.warned);
+  return array_on(value.layout, data, writeable && !value.read_only, source, value.warned);
+}
+
+bool Replay::call_host(const Recording& recording, std::size_t at) {
+  const tracer::PlanRun& run = recording.plan().runs[at];
+  std::vector<py::object> given;
+  given.reserve(run.given.size());
+  for (const tracer::PlanValue& value : run.given) given.push_back(value_of(value, recording));
+  const py::object made = static_cast<const RepeatedCall&>(*run.host_call).repeat(given);
+  if (!made) return false;
+  const Layout& layout = run.outputs.front().layout;
+  if (layout_of(reinterpret_cast<PyArrayObject*>(made.ptr())) != layout) return false;
+  const std::size_t first = recording.first_output_[at];
+  outputs_.resize(first + 1);
+  outputs_[first] = made;
+  return true;
 }
 
 Replay::End Replay::follow(Recording& recording, const std::vector<py::object>& numbers) {
@@ -274,8 +291,8 @@ Replay::End Replay::follow(Recording& recording, const std::vector<py::object>& 
   recording.idle_.push_back(std::move(slots));
   std::vector<py::object> results;
   results.reserve(plan.results.size());
-  for (const tracer::PlanResult& result : plan.results)
-    results.push_back(result_of(result, recording));
+  for (const tracer::PlanValue& result : plan.results)
+    results.push_back(value_of(result, recording));
   result_ = build(recording.results_, results, signature_, numbers);
   if (recording.stores_.empty()) return End::Done;
   assign(recording.stores_, result_);

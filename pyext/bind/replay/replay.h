@@ -74,11 +74,12 @@ class Replay {
   ir::Scalar outcome(const tracer::PlanForced& forced, const Recording& recording) const;
   bool run(Recording& recording, std::size_t at, Recording::Slots& slots,
            const std::vector<py::object>& numbers);
+  bool call_host(const Recording& recording, std::size_t at);
   py::object array_at(const tracer::PlanPlace& place, const Layout& layout,
                       const Recording& recording) const;
   // Before a run: copies what it overwrites of the arguments, if it may have to be taken back.
   void save(const Recording& recording, std::size_t at);
-  py::object result_of(const tracer::PlanResult& result, const Recording& recording) const;
+  py::object value_of(const tracer::PlanValue& value, const Recording& recording) const;
   void assign(const std::vector<ObjectWatch::Store>& stores, const py::object& values) const;
 
   const Signature& signature_;

@@ -182,7 +182,7 @@ py::dict numpy_methods() {
   const py::object type = borrow(reinterpret_cast<PyObject*>(&PyArray_Type));
   py::dict methods;
   for (const numpy_shim::SurfaceRow& row : numpy_shim::surface()) {
-    if (row.module != "ndarray" || row.form != numpy_shim::Form::NumPy) continue;
+    if (row.module != "ndarray" || !numpy_shim::runs_numpy(row.form)) continue;
     const py::object method = py::getattr(type, row.name.data(), py::none());
     if (PyCallable_Check(method.ptr()))
       methods[py::str(row.name.data(), row.name.size())] = numpy_method(row);

@@ -21,6 +21,7 @@ import sysconfig
 import types
 import weakref
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
@@ -431,8 +432,18 @@ def _of_function(function: types.FunctionType) -> Any:
         return caller(function, "no_source", pure=is_library(module))
 
 
+# Functions whose results are new arrays, made of the values of their arguments alone.
+_REPEATED = {
+    getattr(import_module(module), name, None): reason
+    for module, name, form, reason, _ in _core.surface()
+    if form == "Repeated" and module != "ndarray"
+}
+
+
 def _of_dispatcher(public: Any, implementation: Any) -> Any:
     """A function under NumPy's ``__array_function__`` dispatcher: its implementation's stand-in."""
+    if public in _REPEATED:
+        return caller(public, _REPEATED[public], pure=True)
     if is_a(implementation, types.FunctionType):
         if "like" in (implementation.__kwdefaults__ or ()):
             return caller(public, "not_native")  # NumPy asks the array given as `like=`

@@ -280,6 +280,46 @@ def _filled_like(real: Any, /, a: Any, *args: Any, **kwargs: Any) -> Any:
     return _core.full(a.shape, fill, dtype)
 
 
+@native("eye")
+def _eye(
+    real: Any, /, N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C"
+) -> Any:
+    return _by_distance(N, M, k, dtype, lambda d: d == 0) if order == "C" else NotImplemented
+
+
+@native("identity")
+def _identity(real: Any, /, n: Any, dtype: Any = None) -> Any:
+    return _by_distance(n, None, 0, float if dtype is None else dtype, lambda d: d == 0)
+
+
+@native("tri")
+def _tri(real: Any, /, N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:
+    return _by_distance(N, M, k, dtype, lambda d: d <= 0)
+
+
+def _by_distance(rows: Any, columns: Any, k: Any, dtype: Any, is_one: Callable[[Any], Any]) -> Any:
+    """An array of ones and zeros, by the places' distance from the k-th diagonal."""
+    columns = rows if columns is None else columns
+    if not all(type(n) is int and abs(n) < 2**31 for n in (rows, columns, k)) or dtype is None:
+        return NotImplemented
+    if min(rows, columns) < 0 or not _is_number(_dtype(dtype)):
+        return NotImplemented
+    integers = np.dtype(np.int64)
+    across = _core.arange(-k, 1, columns, integers)
+    return is_one(across - _core.arange(0, 1, rows, integers)[:, None]).astype(_dtype(dtype))
+
+
+@native("diag")
+def _diag(real: Any, /, v: Any, k: Any = 0) -> Any:
+    if not is_lazy(v) or v.ndim != 1 or type(k) is not int or abs(k) >= 2**31 or not v.size:
+        return NotImplemented
+    n = v.size + abs(k)
+    made = _core.full((n, n), 0, v.dtype)
+    first = k if k >= 0 else -k * n
+    made.reshape(-1)[first : first + v.size * (n + 1) : n + 1] = v
+    return made
+
+
 @native("copyto")
 def _copyto(real: Any, /, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Any:
     if is_lazy(dst):
