@@ -24,7 +24,7 @@ struct Want {
 
 struct Site;
 
-// A call of the host's that made an array of others: NumPy's matmul, for example. What it knows
+// A call of the host's that made arrays of others: NumPy's matmul, for example. What it knows
 // beside the arrays is enough to repeat it.
 class HostCall {
  public:

@@ -142,11 +142,8 @@ std::optional<PlanValue> Session::plan_value(const LazyArray& array) const {
                    array.warned, array.layout};
 }
 
-LazyArray Session::made_by_host(std::shared_ptr<const HostCall> call,
-                                std::span<const LazyArray> given, const Layout& layout,
-                                Memory memory, bool scalar) {
-  LazyArray made = adopt(layout, std::move(memory), !scalar, Role::Temporary);
-  made.scalar = scalar;
+void Session::record_host_call(std::shared_ptr<const HostCall> call,
+                               std::span<const LazyArray> given, std::span<const LazyArray> made) {
   pure_ &= draft_.runs.size() < kMaxRuns;
   PlanRun row;
   row.host_call = std::move(call);
@@ -155,11 +152,12 @@ LazyArray Session::made_by_host(std::shared_ptr<const HostCall> call,
     pure_ &= value.has_value();
     if (pure_) row.given.push_back(*std::move(value));
   }
-  if (!pure_) return made;
-  note_owned(made.storage->memory, next_output(row));
-  row.outputs.push_back({layout, std::nullopt});
+  if (!pure_) return;
+  for (const LazyArray& array : made) {
+    note_owned(array.storage->memory, next_output(row));
+    row.outputs.push_back({array.layout, std::nullopt});
+  }
   draft_.runs.push_back(std::move(row));
-  return made;
 }
 
 void Session::record_plan(std::span<const LazyArray> results) {

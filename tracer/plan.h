@@ -63,7 +63,7 @@ struct PlanValue {
 struct PlanRun {
   // Neither is set: only makes its outputs' memory.
   std::shared_ptr<const ir::Executable> executable;
-  std::shared_ptr<const HostCall> host_call;  // makes its only output of `given`
+  std::shared_ptr<const HostCall> host_call;  // makes the outputs of `given`
   std::vector<PlanInput> inputs;
   std::vector<PlanParam> params;
   std::vector<PlanOutput> outputs;

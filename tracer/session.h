@@ -90,9 +90,9 @@ class Session final : public numpy_shim::Context {
   LazyArray scalar_argument(DType dtype, ir::Scalar bits);
   LazyArray adopt(const Layout& layout, Memory memory, bool writeable, Role role);
   LazyArray literal(DType dtype, ir::Scalar bits);
-  // What the host made of these by a call that a recording repeats.
-  LazyArray made_by_host(std::shared_ptr<const HostCall> call, std::span<const LazyArray> given,
-                         const Layout& layout, Memory memory, bool scalar);
+  // What the host made of these by a call that a recording repeats: arrays that it has adopted.
+  void record_host_call(std::shared_ptr<const HostCall> call, std::span<const LazyArray> given,
+                        std::span<const LazyArray> made);
   // An array that is the same in each call that goes this way, and that nobody else knows.
   LazyArray constant(const Layout& layout, Memory memory);
 

@@ -16,7 +16,9 @@ Three rules say it of most functions:
 - **A function of NumPy's that is written in Python is traced through its own source**, so that its
   array operations become loops too: `np.mean`, `np.linalg.norm`, `np.nan_to_num`.
 - **A function of NumPy's that is written in C is NumPy's own call.** It ends the loop before it,
-  and another one begins behind it.
+  and another one begins behind it. Where its result is made of nothing but its arguments, as that
+  of `np.dot` or `np.linalg.solve` is, later calls repeat loops and NumPy's calls without Python;
+  where it is not, as that of a random generator, Python runs at each call.
 
 The tables below are the exceptions, and the functions in C. `f.explain(x)` says what a call really
 did. This page is made from the tables that ufuse works by (`make golden`).
@@ -24,7 +26,8 @@ did. This page is made from the tables that ufuse works by (`make golden`).
 FORMS = {
     "Native": "Part of a loop",
     "Twin": "Traced through NumPy's source",
-    "NumPy": "NumPy's own call",
+    "Repeated": "NumPy's own call, which recorded calls repeat",
+    "NumPy": "NumPy's own call, at which Python runs each time",
 }
 
 
@@ -44,8 +47,9 @@ def page():
     for form in ("Native", "Twin"):
         rows = [(", ".join(found), f"`{what}`") for what, found in sorted(names[form].items())]
         parts.append(f"## {FORMS[form]}\n\n{table(('Functions', 'As'), rows)}\n")
-    rows = [(", ".join(found), sentences[what]) for what, found in sorted(names["NumPy"].items())]
-    parts.append(f"## {FORMS['NumPy']}\n\n{table(('Functions', 'Because'), rows)}\n")
+    for form in ("Repeated", "NumPy"):
+        rows = [(", ".join(found), sentences[what]) for what, found in sorted(names[form].items())]
+        parts.append(f"## {FORMS[form]}\n\n{table(('Functions', 'Because'), rows)}\n")
     parts.append(
         "## Why a loop ends, or a function runs as plain NumPy\n\n"
         "These are the reasons that `explain` gives, by the names that its notes have.\n\n"

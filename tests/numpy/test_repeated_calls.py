@@ -4,6 +4,8 @@ Each function is called with arguments of one signature whose values change, som
 NumPy warn or raise, and compared with the plain function each time, arguments included.
 """
 
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -36,6 +38,17 @@ CALLS = {
     "inv": lambda A, v: np.linalg.inv(A * 2) @ v,
     "det": lambda A, v: np.linalg.det(A) * v + np.linalg.matrix_rank(A),
     "eigvalsh": lambda A, v: np.linalg.eigvalsh(A @ A.T) + np.linalg.pinv(A)[0],
+    "statistics": lambda A, v: np.median(A * 2, axis=0) + np.percentile(v, 30) + np.cov(A)[0],
+    "unique": lambda A, v: np.unique(np.round(A * 3)) + 1,
+    "digitize": lambda A, v: np.digitize(v * 2, [0.5, 1.0, 2.5]) + np.unravel_index(7, A.shape)[1],
+    "ufuncs": lambda A, v: np.subtract.outer(v * 2, v) + np.add.reduceat(v * 2, [0, 2, 4])[1],
+    "arrays of numbers": lambda A, v: (
+        np.array([[v[0], 2.0], [1, v.sum()]]) @ A[:2] + [[1.0], [2.0]]
+    ),
+    "joined": lambda A, v: np.concatenate([v, v.astype("f4")] * 5) * 2,
+    "isclose": lambda A, v: (np.isclose(A @ v, v * 3, 0.3) | (v > 1), np.allclose(A, A * 1)),
+    "count_nonzero": lambda A, v: v * np.count_nonzero(A > 0.5) + np.count_nonzero(A, axis=0),
+    "norm": lambda A, v: A / np.linalg.norm(A) + np.linalg.norm(v * 2),
     "fft": lambda A, v: np.fft.ifft(np.fft.fft(v * 2) * 1j) + np.fft.rfft2(A)[0, 0],
     "in a loop": lambda A, v: [v := A @ v / 3 for _ in range(4)],
     "itself": lambda A, v: A @ v,
@@ -94,10 +107,16 @@ def as_many(A, v):
     return np.repeat(v * 2, (v > 0.9).astype(int)) + 1
 
 
-CALLS |= {
-    f.__name__: f
-    for f in (into_arguments, into_what_it_made, told, goes_on, raises_late, warns, as_many)
-}
+def named_tuples(A, v):
+    values, vectors = np.linalg.eigh(A + A.T)
+    U, s, Vh = np.linalg.svd(A * 2, full_matrices=False)
+    Q, R = np.linalg.qr(A)
+    sign, log = np.linalg.slogdet(A)
+    return values * 2, vectors @ v, (U * s) @ Vh, Q @ R + sign * log
+
+
+FUNCTIONS = [into_arguments, into_what_it_made, told, goes_on, raises_late, warns, as_many]
+CALLS |= {f.__name__: f for f in [*FUNCTIONS, named_tuples]}
 
 
 def pairs():
@@ -112,10 +131,6 @@ def pairs():
     yield np.where(A > 0.9, np.inf, A), -v
     yield np.zeros((N, N)), np.zeros(N)
     yield A, v
-
-
-# OpenBLAS raises flags of its own for some values, here and there.
-IN_SILENCE = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -198,6 +213,50 @@ def test_other_functions_of_the_same_name(monkeypatch):
     monkeypatch.setattr(np, "sort", lambda x: x[::-1])
     for _ in range(3):
         check(function, v, _jitted=native)
+
+
+class Holder:
+    pass
+
+
+show = eval("lambda pair: [type(each).__name__ for each in pair]")  # has no source
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda pair: show(pair),
+        lambda pair: (pair, pair[1] * 2),
+        lambda pair: pickle.dumps(pair),
+        lambda pair: (copy.deepcopy(pair), {"pair": pair}),
+        lambda pair: [*pair, len(pair), pair == pair, isinstance(pair, tuple)],
+    ],
+)
+def test_named_tuples_are_numpys(use):
+    """They never show lazy arrays to others."""
+
+    def function(A):
+        held = Holder()
+        held.pair = np.linalg.eigh(A + A.T)
+        held.pair.eigenvalues[1:] *= 2
+        return use(held.pair), show(held.pair), show({"pair": held.pair}["pair"])
+
+    native = ufuse.jit(function)
+    A = np.random.default_rng(5).random((2, 2))
+    for _ in range(3):
+        check(function, A, _jitted=native)
+
+
+def test_lists_that_change():
+    weights, nested = [1.0, 2.0], [[3.0, 4.0]]
+
+    def function(v):
+        return v * np.array(weights), v @ np.array(nested).T
+
+    native = ufuse.jit(function)
+    for number in range(5):
+        weights[0] = nested[0][1] = number
+        check(function, np.array([1.5, 2.5]), _jitted=native)
 
 
 def test_threads():

@@ -79,7 +79,7 @@ def test_what_writes_to_its_array_is_told():
 def test_rows_are_well_formed():
     written = (ROOT / "numpy_shim/surface.def").read_text().count("\nSURFACE(")
     assert len(ROWS) == written == len(KNOWN)
-    assert {form for _, _, form, *_ in ROWS} == {"Native", "Twin", "NumPy"}
+    assert {form for _, _, form, *_ in ROWS} == {"Native", "Twin", "NumPy", "Repeated"}
 
 
 def test_reasons_are_rows_of_the_table_of_reasons():
@@ -88,7 +88,7 @@ def test_reasons_are_rows_of_the_table_of_reasons():
     )
     reasons = {name for _, name in rows}
     assert [(words.title().replace("_", ""), words) for _, words in rows] == rows
-    assert {what for _, _, form, what, _ in ROWS if form == "NumPy"} <= reasons
+    assert {what for _, _, form, what, _ in ROWS if form in ("NumPy", "Repeated")} <= reasons
 
 
 def test_handlers_of_the_package_are_native():

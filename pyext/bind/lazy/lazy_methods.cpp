@@ -221,7 +221,7 @@ PyObject* ravel(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method(self, "ravel", args, kwargs, [&](Call& call, const LazyArray& array) {
     const auto [order] = parse<1>({"order"}, args, kwargs);
     const char letter = order_of(order, 'C');
-    const bool view = letter == 'C' && numpy_shim::is_c_contiguous(array.layout);
+    const bool view = letter != 'F' && numpy_shim::is_c_contiguous(array.layout);
     if (array.scalar || (!view && letter != 'C')) throw Unsupported(Reason::Arguments);
     if (view) return reshaped(call, array, {-1}, 'C');
     return make_lazy(call.session().reshaped_copy(array, {-1}, false));

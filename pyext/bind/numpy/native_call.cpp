@@ -17,6 +17,7 @@
 #include "pyext/bind/numpy/python_number.h"
 #include "pyext/bind/numpy/repeated_call.h"
 #include "pyext/bind/sites/callbacks.h"
+#include "pyext/bind/sites/frames.h"
 #include "pyext/bind/sites/others.h"
 
 namespace ufuse::pyext {
@@ -163,17 +164,35 @@ class InUntracedCode {
   const bool before_;
 };
 
-// The result of a call that a recording repeats, as traced code gets it; unset: it is no new array
-// or number.
+// The result of a call that a recording repeats, as traced code gets it; unset: it is another than
+// new arrays.
 py::object result_of(Call& call, std::shared_ptr<const RepeatedCall> repeated,
                      std::span<const LazyArray> given, const py::object& result) {
-  const py::object made = RepeatedCall::as_new_array(result.ptr());
-  if (!made) return {};
-  auto* array = reinterpret_cast<PyArrayObject*>(made.ptr());
-  return make_lazy(call.session().made_by_host(std::move(repeated), given, layout_of(array),
-                                               memory_of(made.ptr(), PyArray_DATA(array)),
-                                               !PyArray_CheckExact(result.ptr())),
-                   result.ptr());
+  const std::vector<py::object> arrays = RepeatedCall::new_arrays(result.ptr());
+  if (arrays.empty()) return {};
+  const bool is_sequence = PyTuple_Check(result.ptr()) || PyList_Check(result.ptr());
+  std::vector<LazyArray> made;
+  py::list lazies;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    PyObject* real = is_sequence
+                         ? PySequence_Fast_GET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i))
+                         : result.ptr();
+    auto* array = reinterpret_cast<PyArrayObject*>(arrays[i].ptr());
+    const bool is_scalar = !PyArray_CheckExact(real);
+    LazyArray& lazy = made.emplace_back(
+        call.session().adopt(layout_of(array), memory_of(arrays[i].ptr(), PyArray_DATA(array)),
+                             !is_scalar, tracer::Role::Temporary));
+    lazy.scalar = is_scalar;
+    lazies.append(make_lazy(lazy, real));
+  }
+  call.session().record_host_call(std::move(repeated), given, made);
+  if (!is_sequence) return lazies[0];
+  PyTypeObject* type = Py_TYPE(result.ptr());
+  if (type == &PyList_Type) return lazies;
+  if (type == &PyTuple_Type) return py::tuple(lazies);
+  const py::object named = result.attr("_make")(lazies);
+  call.holders().add(named.ptr());
+  return named;
 }
 
 std::string name_of(PyObject* func) {
@@ -418,6 +437,7 @@ py::object numpy_call(PyObject* func, PyObject* args, PyObject* kwargs, Reason r
   py::object result;
   {
     const InUntracedCode untraced(pure ? nullptr : call);
+    const NumPyComputes computes(repeated != nullptr);
     if (call) call->session().prune_computed();
     std::optional<RealVariables> variables;
     if (call && !pure) variables.emplace(*call);

@@ -13,10 +13,21 @@
 namespace ufuse::pyext {
 namespace {
 
-// Never freed: Python may outlive static destruction.
+// Those of the tables that make new arrays, and NumPy's ufuncs. Never freed: Python may outlive
+// static destruction.
 std::unordered_set<PyObject*>& functions() {
   static auto* all = new std::unordered_set<PyObject*>;
   return *all;
+}
+
+// Whether it is such a function, or a method of a ufunc that makes an array.
+bool is_repeatable(PyObject* func) {
+  if (functions().contains(func)) return true;
+  if (!PyCFunction_Check(func)) return false;
+  PyObject* owner = PyCFunction_GET_SELF(func);
+  if (owner == nullptr || !functions().contains(owner)) return false;
+  const std::string_view name = reinterpret_cast<PyCFunctionObject*>(func)->m_ml->ml_name;
+  return name == "reduce" || name == "accumulate" || name == "reduceat" || name == "outer";
 }
 
 // Numbers and texts, and what names a dtype: they are what they are in each call that goes the same
@@ -25,7 +36,7 @@ bool is_constant(PyObject* object) {
   return object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
          PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
          PyUnicode_CheckExact(object) || PyArray_DescrCheck(object) || PyType_Check(object) ||
-         object == numpy().no_value.ptr();
+         scalar_dtype(object) || object == numpy().no_value.ptr();
 }
 
 }  // namespace
@@ -43,7 +54,8 @@ py::object RepeatedCall::Item::made(std::span<const py::object> values) const {
   return container;
 }
 
-bool RepeatedCall::read(Call& call, PyObject* object, Item& item, std::vector<LazyArray>& given) {
+bool RepeatedCall::read(Call& call, PyObject* object, Item& item, std::vector<LazyArray>& given,
+                        int depth) {
   if (is_lazy(object)) {
     if (tracing_call(object) != &call || as_lazy(object)->array.storage->literal) return false;
     item.given = static_cast<int>(given.size());
@@ -56,12 +68,13 @@ bool RepeatedCall::read(Call& call, PyObject* object, Item& item, std::vector<La
   }
   item.is_list = PyList_CheckExact(object);
   if (!item.is_list && !PyTuple_CheckExact(object)) return false;
+  constexpr int kDeepest = 4;  // a list may have itself in it
+  constexpr Py_ssize_t kMost = 64;
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
-  constexpr Py_ssize_t kMost = 64;  // which also ends a list that has itself in it
+  if (depth == kDeepest || size > kMost) return false;
   for (Py_ssize_t i = 0; i < size; ++i) {
     PyObject* inside = PySequence_Fast_GET_ITEM(object, i);
-    if (size > kMost || PyList_Check(inside)) return false;
-    if (!read(call, inside, item.items.emplace_back(), given)) return false;
+    if (!read(call, inside, item.items.emplace_back(), given, depth + 1)) return false;
   }
   return true;
 }
@@ -69,7 +82,7 @@ bool RepeatedCall::read(Call& call, PyObject* object, Item& item, std::vector<La
 std::shared_ptr<const RepeatedCall> RepeatedCall::of(Call& call, PyObject* func, PyObject* args,
                                                      PyObject* kwargs,
                                                      std::vector<LazyArray>& given) {
-  if (!Call::is_recording() || !call.session().is_pure() || !functions().contains(func)) return {};
+  if (!Call::is_recording() || !call.session().is_pure() || !is_repeatable(func)) return {};
   if (!call.error_state_is_traceable()) return {};
   const std::optional<std::uint8_t> mask = current_report_mask();
   if (!mask) return {};
@@ -82,7 +95,6 @@ std::shared_ptr<const RepeatedCall> RepeatedCall::of(Call& call, PyObject* func,
     names.append(borrow(key));
     if (!read(call, value, made->args_.emplace_back(), given)) return {};
   }
-  if (given.empty()) return {};
   if (!names.empty()) made->names_ = py::tuple(names);
   made->func_ = borrow(func);
   made->report_mask_ = *mask;
@@ -90,7 +102,10 @@ std::shared_ptr<const RepeatedCall> RepeatedCall::of(Call& call, PyObject* func,
   return made;
 }
 
-py::object RepeatedCall::as_new_array(PyObject* result) {
+namespace {
+
+// Unset where it is not new.
+py::object new_array(PyObject* result) {
   if (scalar_dtype(result)) return steal(PyArray_FromScalar(result, nullptr));
   if (!is_supported_array(result) || Py_REFCNT(result) > 1) return {};
   auto* array = reinterpret_cast<PyArrayObject*>(result);
@@ -98,7 +113,25 @@ py::object RepeatedCall::as_new_array(PyObject* result) {
   return is_new ? borrow(result) : py::object();
 }
 
-py::object RepeatedCall::repeat(std::span<const py::object> given) const {
+}  // namespace
+
+std::vector<py::object> RepeatedCall::new_arrays(PyObject* result) {
+  const bool is_sequence = PyTuple_CheckExact(result) || PyList_CheckExact(result) ||
+                           (PyTuple_Check(result) && PyObject_HasAttrString(result, "_make"));
+  if (!is_sequence) {
+    py::object array = new_array(result);
+    return array ? std::vector{std::move(array)} : std::vector<py::object>();
+  }
+  std::vector<py::object> arrays;
+  if (Py_REFCNT(result) > 1) return {};
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
+    arrays.push_back(new_array(PySequence_Fast_GET_ITEM(result, i)));
+    if (!arrays.back()) return {};
+  }
+  return arrays;
+}
+
+std::vector<py::object> RepeatedCall::repeat(std::span<const py::object> given) const {
   std::vector<py::object> values;
   std::vector<PyObject*> args;
   values.reserve(args_.size());
@@ -117,7 +150,7 @@ py::object RepeatedCall::repeat(std::span<const py::object> given) const {
     PyErr_Clear();
     return {};
   }
-  return errors.any() ? py::object() : as_new_array(result.ptr());
+  return errors.any() ? std::vector<py::object>() : new_arrays(result.ptr());
 }
 
 void init_repeated_calls() {
@@ -129,14 +162,18 @@ void init_repeated_calls() {
   const std::string core = numpy().version.core_package();
   const py::object c_functions = py::module_::import((core + "._multiarray_umath").c_str());
   for (const numpy_shim::SurfaceRow& row : numpy_shim::surface()) {
-    if (row.form != numpy_shim::Form::Repeated) continue;
+    const bool is_native = row.form == numpy_shim::Form::Native && !row.writes.argument;
+    if (!is_native && row.form != numpy_shim::Form::Repeated) continue;
     if (row.module == "ndarray") {
       add(methods, row.name);
-    } else {
+    } else if (row.module != "numpy.ufunc") {
       add(py::module_::import(std::string(row.module).c_str()), row.name);
       add(c_functions, row.name);
     }
   }
+  for (const auto& [name, object] : numpy().module.attr("__dict__").cast<py::dict>())
+    if (PyObject_TypeCheck(object.ptr(), &PyUFunc_Type))
+      functions().insert(borrow(object.ptr()).release().ptr());
   add(py::module_::import("operator"), "matmul");
 }
 

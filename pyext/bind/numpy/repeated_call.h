@@ -19,12 +19,13 @@ class RepeatedCall final : public tracer::HostCall {
   // arguments, in the order in which `repeat` takes them.
   static std::shared_ptr<const RepeatedCall> of(Call& call, PyObject* func, PyObject* args,
                                                 PyObject* kwargs, std::vector<LazyArray>& given);
-  // Unset where NumPy raises or warns, or the result is no new array: Python has to run the call.
-  // In the place of a NumPy scalar stands an array without axes.
-  py::object repeat(std::span<const py::object> given) const;
-  // The result of such a call, to which the caller has the only reference, as an array; unset where
-  // it is no new one.
-  static py::object as_new_array(PyObject* result);
+  // The arrays that it makes; none where NumPy raises or warns, or the result is another: Python
+  // has to run the call.
+  std::vector<py::object> repeat(std::span<const py::object> given) const;
+  // The arrays in the result of such a call, to which the caller has the only reference: itself, or
+  // those in a tuple or list. In the place of a NumPy scalar stands an array without axes. None
+  // where any of them is not new.
+  static std::vector<py::object> new_arrays(PyObject* result);
 
  private:
   // An argument, or what stands in one that is a list or a tuple.
@@ -36,7 +37,8 @@ class RepeatedCall final : public tracer::HostCall {
 
     py::object made(std::span<const py::object> values) const;
   };
-  static bool read(Call& call, PyObject* object, Item& item, std::vector<LazyArray>& given);
+  static bool read(Call& call, PyObject* object, Item& item, std::vector<LazyArray>& given,
+                   int depth = 0);
 
   py::object func_, names_;  // and those of the last arguments, or unset
   std::vector<Item> args_;

@@ -261,13 +261,13 @@ bool Replay::call_host(const Recording& recording, std::size_t at) {
   std::vector<py::object> given;
   given.reserve(run.given.size());
   for (const tracer::PlanValue& value : run.given) given.push_back(value_of(value, recording));
-  const py::object made = static_cast<const RepeatedCall&>(*run.host_call).repeat(given);
-  if (!made) return false;
-  const Layout& layout = run.outputs.front().layout;
-  if (layout_of(reinterpret_cast<PyArrayObject*>(made.ptr())) != layout) return false;
-  const std::size_t first = recording.first_output_[at];
-  outputs_.resize(first + 1);
-  outputs_[first] = made;
+  const auto made = static_cast<const RepeatedCall&>(*run.host_call).repeat(given);
+  const auto has_layout = [](const py::object& array, const tracer::PlanOutput& output) {
+    return layout_of(reinterpret_cast<PyArrayObject*>(array.ptr())) == output.layout;
+  };
+  if (!std::ranges::equal(made, run.outputs, has_layout)) return false;
+  outputs_.resize(recording.first_output_[at]);
+  outputs_.insert(outputs_.end(), made.begin(), made.end());
   return true;
 }
 

@@ -27,6 +27,7 @@ enum class Code : std::uintptr_t {
   Unknown,   // not looked at yet
   Traced,    // it has call sites
   Harmless,  // it only hands on what it is given, or is NumPy's own
+  OfNumPy,   // NumPy's own, and may read arrays that it is not given
   Untraced,  // anything else
 };
 
@@ -35,6 +36,7 @@ _PyFrameEvalFunction others_function = nullptr;
 PyObject* the_judge = nullptr;            // callees.is_harmless_code
 PyObject* collector_callbacks = nullptr;  // gc.callbacks
 thread_local bool unwatched = false;
+thread_local bool numpy_computes = false;
 
 Py_ssize_t place_in_code() {
 #if PY_VERSION_HEX < 0x030C0000
@@ -77,7 +79,9 @@ Code judged(const py::object& code) {
   const py::error_scope kept;
   const Unwatched judging;
   const py::object answer = steal(PyObject_CallOneArg(the_judge, code.ptr()));
-  const Code kind = answer.ptr() == Py_True ? Code::Harmless : Code::Untraced;
+  const Code kind = answer.ptr() == Py_True   ? Code::Harmless
+                    : answer.ptr() == Py_None ? Code::OfNumPy
+                                              : Code::Untraced;
   note(code.ptr(), kind);
   return kind;
 }
@@ -137,6 +141,8 @@ PyObject* evaluate(PyThreadState* state, _PyInterpreterFrame* frame, int throwin
                        const py::object code = code_of(frame);
                        kind = noted(code.ptr());
                        if (kind == Code::Unknown) kind = judged(code);
+                       if (kind == Code::OfNumPy)
+                         kind = numpy_computes ? Code::Harmless : Code::Untraced;
                        is_aside = kind == Code::Untraced && is_called_by_collector(frame);
                        return Py_None;
                      }) != nullptr;
@@ -184,6 +190,10 @@ bool is_traced(PyObject* code) { return noted(code) == Code::Traced; }
 Unwatched::Unwatched() : before_(std::exchange(unwatched, true)) {}
 Unwatched::~Unwatched() { unwatched = before_; }
 
+NumPyComputes::NumPyComputes(bool does)
+    : before_(std::exchange(numpy_computes, numpy_computes || does)) {}
+NumPyComputes::~NumPyComputes() { numpy_computes = before_; }
+
 FrameWatch::FrameWatch() {
   ++watches;
   const _PyFrameEvalFunction present = _PyInterpreterState_GetEvalFrameFunc(interpreter());
@@ -205,7 +215,8 @@ void bind_frames(py::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), kFunctions) < 0) throw py::error_already_set();
   bind_hand_over(
       m, "set_harmless", "is_harmless_code", the_judge,
-      "is_harmless_code(code) says whether a code object may run while values are pending.");
+      "is_harmless_code(code) says whether a code object may run while values are pending; None: "
+      "while NumPy computes a value of arrays that it was given.");
 }
 
 }  // namespace ufuse::pyext

@@ -31,6 +31,18 @@ class Unwatched {
   const bool before_;
 };
 
+// While one lives, NumPy computes a value of the arrays that it was given, and of nothing else.
+class NumPyComputes {
+ public:
+  explicit NumPyComputes(bool does);
+  ~NumPyComputes();
+  NumPyComputes(const NumPyComputes&) = delete;
+  NumPyComputes& operator=(const NumPyComputes&) = delete;
+
+ private:
+  const bool before_;
+};
+
 // Whether a code object has call sites.
 bool is_traced(PyObject* code);
 

@@ -197,15 +197,15 @@ def is_installed(name: str) -> bool:
     )
 
 
-def is_harmless_code(code: types.CodeType) -> bool:
+def is_harmless_code(code: types.CodeType) -> bool | None:
     """Whether code without call sites may run while values are pending.
 
     Python's own library hands objects on to others, and NumPy gets real arrays where it looks into
-    them.
+    them. None: where NumPy is called to compute a value of these alone.
     """
     name = code.co_filename
     if name == DISPATCHER_FILE or name.startswith(_HARMLESS_FOLDERS):
-        return not name.startswith(_STRANGE_FOLDERS)
+        return None if name.startswith(_STRANGE_FOLDERS) else True
     # The second is the function that makes a named tuple.
     return tracebacks.is_of_python(name) or code.co_names == ("_tuple_new",)
 
@@ -443,6 +443,9 @@ _REPEATED = {
 def _of_dispatcher(public: Any, implementation: Any) -> Any:
     """A function under NumPy's ``__array_function__`` dispatcher: its implementation's stand-in."""
     if public in _REPEATED:
+        if is_a(implementation, types.FunctionType) and public.__module__ == "numpy":
+            # Some import it when they first run, and a call in which that happens is not recorded.
+            import_module("numpy.ma")
         return caller(public, _REPEATED[public], pure=True)
     if is_a(implementation, types.FunctionType):
         if "like" in (implementation.__kwdefaults__ or ()):
@@ -499,6 +502,8 @@ def _of_builtin(function: Any) -> Any:
         return function
     if is_a(owner, _DESCRIPTORS):
         return caller(function, "user_call", pure=False)
+    if is_a(owner, (np.number, np.bool_)):
+        return functools.partial(_core.call_real, function)
     kind = owner if is_a(owner, type) else type(owner)
     module = module_of(kind)
     if is_library(module):

@@ -112,18 +112,28 @@ def _as_array(a: Any) -> Any:
 
 @native("array")
 def _array(real: Any, /, *args: Any, **kwargs: Any) -> Any:
-    plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy", "subok"}
-    if not plain or not is_lazy(args[0]) or kwargs.get("copy", True) is not True:
+    plain = len(args) in (1, 2) and not kwargs.keys() - {"dtype", "copy", "subok", "ndmin"}
+    if not plain or not is_lazy(args[0]):
         return NotImplemented
     dtype = args[1] if len(args) == 2 else kwargs.get("dtype")
+    copies, ndmin = kwargs.get("copy", True), kwargs.get("ndmin", 0)
     if dtype is not None:
         wanted = _dtype(dtype)
         if not _is_number(wanted) or _drops_imaginary(args[0], wanted):
             return NotImplemented
+    is_same = dtype is None or _dtype(dtype) == args[0].dtype
+    if type(ndmin) is not int or ndmin > 32 or (copies is not True and copies is not _IF_NEEDED):
+        return NotImplemented
     a = _as_array(args[0])
-    if dtype is None or _dtype(dtype) == a.dtype:
-        return a.copy("K")
-    return a.astype(dtype)
+    if not is_same:
+        a = a.astype(dtype)
+    elif copies is True:
+        a = a.copy("K")
+    return a if a.ndim >= ndmin else a[(None,) * (ndmin - a.ndim)]
+
+
+# As an argument of np.array.
+_IF_NEEDED = False if np.lib.NumpyVersion(np.__version__) < "2.0.0b1" else None
 
 
 @native("ascontiguousarray", "asfortranarray")
@@ -395,6 +405,21 @@ def _bincount(real: Any, /, x: Any, weights: Any = None, minlength: Any = 0) -> 
     if not is_lazy(x) or not (weights is None or is_lazy(weights)):
         return NotImplemented
     return _core.bincount(x, weights, minlength)
+
+
+@native("count_nonzero")
+def _count_nonzero(real: Any, /, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    if not is_lazy(a):
+        return NotImplemented
+    if axis is None and keepdims is False:
+        # Before NumPy 2.4 it is a number of Python's, which C counts.
+        return NotImplemented if _COUNTS_IN_PYTHON else (a if a.dtype == bool else a != 0).sum()
+    from . import twin
+
+    return twin.twin_of(getattr(real, "__wrapped__", real)).function(a, axis, keepdims=keepdims)
+
+
+_COUNTS_IN_PYTHON = type(np.count_nonzero([1])) is int
 
 
 @native("broadcast_to")
