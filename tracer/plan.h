@@ -5,6 +5,7 @@
 // tree: they part where a forced value comes out differently.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,6 +101,10 @@ struct Plan {
     Site site;
   };
   std::optional<Sole> sole;
+
+  bool calls_host() const {
+    return std::ranges::any_of(runs, [](const PlanRun& run) { return run.host_call != nullptr; });
+  }
 };
 
 }  // namespace ufuse::tracer

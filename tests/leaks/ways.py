@@ -202,11 +202,24 @@ def forced():
     return lambda k: native(arrays[k % 5])
 
 
-@way("traced")
+@way("replayed")
 def calls_of_numpy():
     def f(x):
         y = np.sort(x * 2)
         return y[y > 3] + 1, np.linalg.inv(np.diag(y + 1)), np.concatenate([x, y], axis=0)
+
+    native, x = ufuse.jit(f), np.arange(6.0)
+    return lambda k: native(x)
+
+
+@way("traced")
+def calls_of_numpy_that_warn():
+    """They are recorded, and never repeated."""
+
+    def f(x):
+        with np.errstate(over="ignore"):
+            y = np.sort(x * 2)
+        return (y * 1e200) @ (y * 1e200), np.linalg.eigh(np.diag(y)), {"x": np.repeat(y, 2)}
 
     native, x = ufuse.jit(f), np.arange(6.0)
     return lambda k: native(x)

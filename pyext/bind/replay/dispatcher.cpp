@@ -339,6 +339,8 @@ py::object trace(State& state, PyObject* const* args, std::size_t flags, PyObjec
       !entry.numbers.are(signature.numbers) || !entry.error_state.is_current() ||
       (results && !guards_added(state, functions)))
     results.reset();
+  // One of NumPy's own functions is asked itself rather than repeated.
+  if (results && state.is_eager && call->session().plan()->calls_host()) results.reset();
   if (generation != state.schemas.generation()) {
     // The call has read attributes that are not in the signatures so far.
     state.entries.clear();
