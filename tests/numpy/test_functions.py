@@ -69,6 +69,13 @@ def test_what_is_no_sequence_is_not_stacked(name):
         lambda x: np.can_cast(from_=np.floating, to=x),
         lambda x: np.result_type(x[0], np.float32, "int8"),
         lambda x: [np.min_scalar_type(n) for n in x.tolist()],
+        lambda x: np.zeros(3, np.inexact) + np.eye(3, dtype=np.floating),
+        lambda x: np.asarray(x, np.floating),
+        lambda x: np.full(3, 1, dtype=np.signedinteger),
+        lambda x: np.arange(3, dtype=np.inexact),
+        lambda x: np.array(x * 2, dtype="a5"),
+        lambda x: np.ones(2, dtype=x),
+        lambda x: (np.ones(2, dtype=">f4"), np.ones(2, dtype="f4,i2"), np.ones(2, dtype="=i8")),
     ],
 )
 def test_questions_about_dtypes(ask):

@@ -38,7 +38,7 @@ CALLS = {
     "inv": lambda A, v: np.linalg.inv(A * 2) @ v,
     "det": lambda A, v: np.linalg.det(A) * v + np.linalg.matrix_rank(A),
     "eigvalsh": lambda A, v: np.linalg.eigvalsh(A @ A.T) + np.linalg.pinv(A)[0],
-    "statistics": lambda A, v: np.median(A * 2, axis=0) + np.percentile(v, 30) + np.cov(A)[0],
+    "statistics": lambda A, v: np.median(A * 2, axis=0) + np.percentile(v, 30) + np.corrcoef(A)[0],
     "unique": lambda A, v: np.unique(np.round(A * 3)) + 1,
     "digitize": lambda A, v: np.digitize(v * 2, [0.5, 1.0, 2.5]) + np.unravel_index(7, A.shape)[1],
     "ufuncs": lambda A, v: np.subtract.outer(v * 2, v) + np.add.reduceat(v * 2, [0, 2, 4])[1],

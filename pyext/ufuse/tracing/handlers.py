@@ -51,17 +51,24 @@ def native(*names: str) -> Callable[[Handler], Handler]:
     return register
 
 
+class _Declined(Exception):
+    """NumPy's own call answers: what is given has no native form."""
+
+
 def _worded_by_numpy(handler: Handler) -> Handler:
     """A handler whose complaint about missing or unknown arguments is NumPy's own."""
     code = handler.__code__
-    if code.co_argcount == code.co_posonlyargcount and code.co_kwonlyargcount == 0:
-        return handler
+    takes_any = code.co_argcount == code.co_posonlyargcount and code.co_kwonlyargcount == 0
 
     @functools.wraps(handler)
     def call(real: Any, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return handler(real, *args, **kwargs)
+        except _Declined:
+            return NotImplemented
         except TypeError:
+            if takes_any:
+                raise
             try:
                 inspect.signature(handler).bind(real, *args, **kwargs)
             except TypeError:
@@ -89,9 +96,25 @@ def _asarray(
     return _as_array(a)
 
 
+_NUMBERS = {bool, int, float, complex}
+_DTYPES = [np.dtype(code) for code in "?bhilqBHILQefdgFDG"]
+_CLASSES = _NUMBERS.union(dtype.type for dtype in _DTYPES)
+_NAMES = {name for name, kind in np.sctypeDict.items() if type(name) is str and kind in _CLASSES}
+_NAMES.update(text for dtype in _DTYPES for text in (dtype.char, dtype.str, dtype.str[1:]))
+
+
+def _names_dtype(given: Any) -> bool:
+    """Whether it is, or names, a dtype; of some other names and classes NumPy warns."""
+    if type(given) is type:
+        return given in _CLASSES
+    return given in _NAMES if type(given) is str else isinstance(given, np.dtype)
+
+
 def _dtype(given: Any) -> np.dtype[Any]:
-    """A dtype argument; NumPy refuses an array, although it has a dtype."""
-    return np.dtype(_core.unwrap(given))
+    """A dtype argument."""
+    if not _names_dtype(given):
+        raise _Declined
+    return np.dtype(given)
 
 
 def _is_number(dtype: np.dtype[Any]) -> bool:
@@ -323,6 +346,8 @@ def _by_distance(rows: Any, columns: Any, k: Any, dtype: Any, is_one: Callable[[
 def _diag(real: Any, /, v: Any, k: Any = 0) -> Any:
     if not is_lazy(v) or v.ndim != 1 or type(k) is not int or abs(k) >= 2**31 or not v.size:
         return NotImplemented
+    if not _is_number(v.dtype):
+        return NotImplemented
     n = v.size + abs(k)
     made = _core.full((n, n), 0, v.dtype)
     first = k if k >= 0 else -k * n
@@ -447,20 +472,12 @@ def _on_dtypes(real: Any, /, *args: Any, **kwargs: Any) -> Any:
     return NotImplemented
 
 
-_DTYPES = [np.dtype(code) for code in "?bhilqBHILQefdgFDG"]
-_NUMBERS = {bool, int, float, complex}
-_CLASSES = _NUMBERS.union(dtype.type for dtype in _DTYPES)
-_NAMES = {name for dtype in _DTYPES for name in (dtype.char, dtype.name, dtype.str[1:])}
-_NAMES |= {"no", "equiv", "safe", "same_kind", "unsafe"}  # of castings
+_CASTINGS = {"no", "equiv", "safe", "same_kind", "unsafe"}
 
 
 def _is_fixed(a: Any) -> bool:
-    """A number or what names a dtype of numbers; of some other names and classes NumPy warns."""
-    if type(a) is type:
-        return a in _CLASSES
-    if type(a) is str:
-        return a in _NAMES
-    return isinstance(a, np.dtype) or type(a) in _NUMBERS
+    is_casting = type(a) is str and a in _CASTINGS
+    return type(a) in _NUMBERS or _names_dtype(a) or is_casting
 
 
 def _stand_in(a: Any) -> Any:
