@@ -21,6 +21,7 @@ import numpy as np
 
 from . import _core, environment
 from .compare import Mismatch
+from .source.names import is_library
 from .tracing import callees, tree
 from .tracing.run import Options, may_warn_late, run
 
@@ -238,7 +239,7 @@ def eager(value: Any, name: str) -> Any:
 
 def module_of(module: types.ModuleType) -> types.ModuleType:
     """``ufuse.numpy`` or a submodule of it, for NumPy's module of the same name."""
-    if not callees.is_library(module.__name__) or module.__name__.startswith("numpy.testing"):
+    if not is_library(module.__name__) or module.__name__.startswith("numpy.testing"):
         return module
     name = f"ufuse.{module.__name__}"
     made = sys.modules.get(name)

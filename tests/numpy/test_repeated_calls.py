@@ -48,6 +48,7 @@ CALLS = {
     "joined": lambda A, v: np.concatenate([v, v.astype("f4")] * 5) * 2,
     "isclose": lambda A, v: (np.isclose(A @ v, v * 3, 0.3) | (v > 1), np.allclose(A, A * 1)),
     "count_nonzero": lambda A, v: v * np.count_nonzero(A > 0.5) + np.count_nonzero(A, axis=0),
+    "nan_to_num": lambda A, v: np.nan_to_num(np.where(A > 0.5, np.nan, A * 2)) @ v,
     "norm": lambda A, v: A / np.linalg.norm(A) + np.linalg.norm(v * 2),
     "fft": lambda A, v: np.fft.ifft(np.fft.fft(v * 2) * 1j) + np.fft.rfft2(A)[0, 0],
     "in a loop": lambda A, v: [v := A @ v / 3 for _ in range(4)],

@@ -67,7 +67,12 @@ py::object copyto(py::handle target, py::handle source, py::handle casting, py::
           throw Unsupported(Reason::Arguments);
         const std::string rule = text_of(casting.ptr());
         // A NumPy scalar is cast like an array, where an assignment takes it as a number.
-        const py::object given = as_array(source.ptr());
+        py::object given = as_array(source.ptr());
+        if (scalar_dtype(source.ptr())) {  // a constant of the program or the like
+          auto* array = reinterpret_cast<PyArrayObject*>(given.ptr());
+          given = make_lazy(call.session().constant(layout_of(array),
+                                                    memory_of(given.ptr(), PyArray_DATA(array))));
+        }
         if (is_plain_number(given.ptr()) || PyBool_Check(given.ptr())) {
           if (rule != "same_kind") throw Unsupported(Reason::Arguments);
           if (is_plain_number(given.ptr()))

@@ -45,6 +45,11 @@ CONSTANTS = frozenset(
 )
 
 
+def is_library(module: Any) -> bool:
+    """Whether a module's name belongs to NumPy or SciPy, whose globals do not change."""
+    return is_a(module, str) and module.partition(".")[0] in ("numpy", "scipy")
+
+
 def is_strict(module: Any) -> bool:
     """Whether a module's name belongs to ``STRICT_MODULES`` or to the C half of one of them."""
     if not is_a(module, str):

@@ -58,16 +58,21 @@ class _Scanner:
         self.code = function.__code__
         self.values, self.lines = facts.values, facts.lines
         self.meanings = names.Meanings(function, facts.values)
+        self.is_of_library = names.is_library(function.__globals__.get("__name__"))
         self.pure = True
         self.line = self.code.co_firstlineno
 
     def see_fail(self, _: int, reason: str, detail: str) -> None:
         raise _Finding(reason, detail)
 
-    def see_import(self, *_: object) -> None:
+    def see_unseen(self, *_: object) -> None:
         self.pure = False
 
-    see_unseen = see_outside = see_import
+    see_outside = see_unseen
+
+    def see_import(self, *_: object) -> None:
+        # NumPy's functions import from NumPy, whose globals do not change.
+        self.pure &= self.is_of_library
 
     def see_global(self, at: int, name: str) -> None:
         value = self.meanings.of(at)

@@ -22,6 +22,7 @@ import numpy as np
 
 from ufuse import _core, copies
 from ufuse._core import Jitted, is_a
+from ufuse.source.names import is_library
 from ufuse.source.sites import PerCode, chain_of
 from ufuse.source.text import NoSource, names_used, source_of
 from ufuse.tracing import callees
@@ -150,7 +151,7 @@ class _Look:
             raise _Effect(f"{self._seeded}: the system may be asked for random numbers")
 
     def _argument(self, leaf: Any) -> None:
-        if is_a(leaf, np.ndarray) and callees.is_library(type(leaf).__module__):
+        if is_a(leaf, np.ndarray) and is_library(type(leaf).__module__):
             if leaf.dtype.hasobject and not all(map(_is_data, leaf.flat)):
                 raise _Effect("an argument is an array of objects, which have no copies")
         elif not (_is_data(leaf) or is_a(leaf, copies.GENERATORS)):
@@ -246,7 +247,7 @@ class _Look:
             self._fail(name)
         if any(owner is each for each in streams) or is_a(owner, np.ufunc):
             return
-        if not (is_a(owner, type) and callees.is_library(owner.__module__)):
+        if not (is_a(owner, type) and is_library(owner.__module__)):
             self._fail(name)
 
     def _module(self, module: str, named: str, name: str) -> None:
@@ -345,7 +346,7 @@ def _is_data(value: Any) -> bool:
     """A number, a text or the like, whose operators are Python's or NumPy's."""
     kind = type(value)
     return is_a(value, _DATA) and (
-        kind.__module__ in ("builtins", "types") or callees.is_library(kind.__module__)
+        kind.__module__ in ("builtins", "types") or is_library(kind.__module__)
     )
 
 

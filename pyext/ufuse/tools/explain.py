@@ -450,11 +450,8 @@ def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exp
             name, "plain", reason, (), (), 0, 0, seconds, verification=verification, stats=before
         )
     last = last_call()
-    mode = (
-        "replayed"
-        if kept and all(note.kind in ("force", "flush") for note in last.notes)
-        else "traced"
-    )
+    repeated = all(note.kind in ("force", "flush", "numpy_call") for note in last.notes)
+    mode = "replayed" if kept and repeated else "traced"
     if plain_wins:
         reason = sentences()["faster_plain"]
     elif mode == "traced":

@@ -36,7 +36,6 @@ from . import tracebacks
 
 # The file name of the dispatchers that NumPy 1 compiles for functions under ``__array_function__``.
 DISPATCHER_FILE = "<__array_function__ internals>"
-_LIBRARIES = ("numpy", "scipy")
 
 # Modules of NumPy whose Python code looks into arrays in ways a lazy array cannot follow (memory,
 # classes with state, text): their functions are called with real arrays.
@@ -144,11 +143,6 @@ _STRANGE_FOLDERS = tuple(
 )
 
 
-def is_library(module: Any) -> bool:
-    """Whether a module's name belongs to NumPy or SciPy, whose globals do not change."""
-    return is_a(module, str) and module.partition(".")[0] in _LIBRARIES
-
-
 def is_stable(function: types.FunctionType) -> bool:
     """Whether the globals of a function are NumPy's or SciPy's own, which do not change.
 
@@ -157,7 +151,7 @@ def is_stable(function: types.FunctionType) -> bool:
     module = function.__globals__.get("__name__")
     if module == "contextlib" and (inner := getattr(function, "__wrapped__", None)) is not None:
         return is_a(inner, types.FunctionType) and is_stable(inner)
-    return function.__code__.co_filename == DISPATCHER_FILE or is_library(module)
+    return function.__code__.co_filename == DISPATCHER_FILE or names.is_library(module)
 
 
 def reads_memory(function: types.FunctionType) -> bool:
@@ -173,7 +167,7 @@ _jitted_packages: set[str] = set()
 def own(function: types.FunctionType) -> None:
     """From now on a jitted function, and all others of its package, count as the user's."""
     package = _package_of(function)
-    if package in _jitted_packages or is_own(function) or is_library(package):
+    if package in _jitted_packages or is_own(function) or names.is_library(package):
         return
     if package not in sys.stdlib_module_names:
         _jitted_packages.add(package)
@@ -246,7 +240,7 @@ def _is_users(module: str) -> bool:
     package = module.partition(".")[0]
     if package in _jitted_packages:
         return True
-    if is_library(package) or package in sys.stdlib_module_names:
+    if names.is_library(package) or package in sys.stdlib_module_names:
         return False
     file = str(getattr(sys.modules.get(module), "__file__", None) or "")
     return module != "" and not (is_installed(file) or file.endswith(tuple(EXTENSION_SUFFIXES)))
@@ -383,7 +377,7 @@ def _of_class(value: type) -> Any:
     if names.is_strict(module):
         return caller(value, "user_call", pure=False)
     takes_any = issubclass(value, (np.generic, tuple, BaseException))
-    if is_library(module) and (not takes_any or issubclass(value, _OF_REAL)):
+    if names.is_library(module) and (not takes_any or issubclass(value, _OF_REAL)):
         # It looks into memory, is compiled, or keeps what it is given.
         return functools.partial(_core.call_real, value)
     return value
@@ -393,7 +387,7 @@ def _of_method(value: types.MethodType) -> Any:
     owner, function = value.__self__, value.__func__
     if is_a(owner, _core.ndarray):
         return value
-    if is_library(type(owner).__module__):
+    if names.is_library(type(owner).__module__):
         return caller(value, "not_native", pure=False)  # of NumPy's global random generator
     return functools.partial(_core.site, function, owner)
 
@@ -415,21 +409,21 @@ def _of_function(function: types.FunctionType) -> Any:
         return caller(function, "user_call", pure=True)
     if _is_harmless(module) and function.__code__ is not _DECORATED:
         return function
-    if is_library(module):
+    if names.is_library(module):
         if is_opaque(str(module)):
             return caller(function, "not_native")
     elif not is_own(function):
         return caller(function, "user_call", pure=False)
     if function.__code__.co_flags & 0x2A0:
-        return function if is_library(module) else caller(function, "user_call", pure=False)
-    if is_library(module) and reads_memory(function):
+        return function if names.is_library(module) else caller(function, "user_call", pure=False)
+    if names.is_library(module) and reads_memory(function):
         return caller(function, "memory_exposed", pure=False)
-    if not is_library(module) and (reason := twin.scanned(function).reason) is not None:
+    if not names.is_library(module) and (reason := twin.scanned(function).reason) is not None:
         return caller(function, reason, pure=False)
     try:
         return twin.twin_of(function).function
     except NoSource:
-        return caller(function, "no_source", pure=is_library(module))
+        return caller(function, "no_source", pure=names.is_library(module))
 
 
 # Functions whose results are new arrays, made of the values of their arguments alone.
@@ -487,7 +481,7 @@ def _of_builtin(function: Any) -> Any:
             return _core.get_attribute
         if function in (builtins.isinstance, builtins.hasattr):
             return functools.partial(_core.call_on_like, function)
-        if is_library(module):
+        if names.is_library(module):
             return caller(function, "not_native")
         if function is operator.call:
             return _core.site
@@ -506,7 +500,7 @@ def _of_builtin(function: Any) -> Any:
         return functools.partial(_core.call_real, function)
     kind = owner if is_a(owner, type) else type(owner)
     module = module_of(kind)
-    if is_library(module):
+    if names.is_library(module):
         return caller(function, "not_native", pure=False)
     if is_a(owner, list) and function.__name__ == "sort":
         return -1

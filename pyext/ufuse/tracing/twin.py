@@ -22,7 +22,7 @@ from typing import Any
 from ufuse import _core
 from ufuse._core import Jitted, is_a
 from ufuse.source import sites
-from ufuse.source.names import is_fixed, is_pure
+from ufuse.source.names import is_fixed, is_library, is_pure
 from ufuse.source.scan import Scan, scan
 from ufuse.source.text import NoSource
 
@@ -193,7 +193,7 @@ def _attribute_rows(space: Mapping[str, Any], chain: sites.Chain) -> list[Guard]
         if not is_a(value, (types.ModuleType, types.FunctionType)):
             break
         names = vars(value)
-        if name not in names and callees.is_library(value.__name__):
+        if name not in names and is_library(value.__name__):
             _core.quietly(getattr, value, name, None)  # SciPy imports a module when asked for it
         if name not in names:
             return None
