@@ -104,6 +104,29 @@ def test_questions_about_dtypes(ask):
             "diag(x[1], 0)",
             "diag(x[::-2])",
         ),
+        *("diagonal(np.outer(x, x))", "diagonal(np.outer(x, x[1:]), -1)", "diag(np.outer(x, x).T)"),
+        *("diagonal(np.outer(x, x), 0, 1, 0)", "diagonal(np.outer(x, x), 3)", "diagonal(x)"),
+        *(
+            "diagonal(np.ones((2, 3, 3)) * x[1])",
+            "diag(np.outer(x, x)[::-1], n)",
+            "trace(np.eye(n))",
+        ),
+        *(
+            "kron(x, np.outer(x, x[:2]))",
+            "cov(np.outer(x, x) + np.eye(4))",
+            "meshgrid(x, x[1:])[1]",
+        ),
+        *(
+            "broadcast_to(np.float32(3), (2, n))",
+            "zeros(np.array([2, n]))",
+            "sum(x, axis=np.array([0]))",
+        ),
+        *(
+            "reshape(x * 2, np.array([2, 2]))",
+            "expand_dims(x, np.array([0]))",
+            "reshape(x, np.ones(2))",
+        ),
+        *("linalg.svd(np.outer(x, x) + np.eye(4))[1]", "linalg.eigh(np.eye(n) * x[1])[0]"),
         *("diag(np.outer(x, x), 1)", "diag(x, 1.0)", "diag([x[0], x[1]])", "diag(x > 0.5, k=n)"),
     ],
 )
@@ -111,3 +134,16 @@ def test_made_by_places(text):
     function = function_of(f"def f(x, n): return np.{text}, np.{text} * 2 + x[0]", {"np": np})
     for n in (2, 3):
         check(function, np.linspace(0.0, 1.5, 4), n)
+
+
+def test_diagonals_are_views():
+    def function(A):
+        d, e = np.diagonal(A), np.diag(A, 1)
+        A[1] = 7
+        A += 1
+        flags = [v.flags[name] for v in (d, e) for name in ("WRITEABLE", "OWNDATA", "ALIGNED")]
+        return d, e * 2, d.base is A, flags, A.diagonal() + d
+
+    check(function, np.arange(12.0).reshape(3, 4))
+    check(lambda A: np.diagonal(A).__setitem__(0, 1), np.arange(12.0).reshape(3, 4))
+    check(lambda A: (np.fill_diagonal(A, 3), np.diag(A) * 2), np.arange(12.0).reshape(3, 4))

@@ -39,6 +39,7 @@ CALLS = {
     "det": lambda A, v: np.linalg.det(A) * v + np.linalg.matrix_rank(A),
     "eigvalsh": lambda A, v: np.linalg.eigvalsh(A @ A.T) + np.linalg.pinv(A)[0],
     "statistics": lambda A, v: np.median(A * 2, axis=0) + np.percentile(v, 30) + np.corrcoef(A)[0],
+    "cov": lambda A, v: np.cov(A) @ np.diag(A) + np.linalg.svd(A)[1] * np.meshgrid(v, A[0])[1][1],
     "unique": lambda A, v: np.unique(np.round(A * 3)) + 1,
     "digitize": lambda A, v: np.digitize(v * 2, [0.5, 1.0, 2.5]) + np.unravel_index(7, A.shape)[1],
     "ufuncs": lambda A, v: np.subtract.outer(v * 2, v) + np.add.reduceat(v * 2, [0, 2, 4])[1],

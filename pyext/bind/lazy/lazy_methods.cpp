@@ -213,7 +213,7 @@ PyObject* reshape(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     if (PyTuple_GET_SIZE(args) == 0) throw Unsupported(Reason::Arguments);
     if (PyTuple_GET_SIZE(args) == 1) shape = PyTuple_GET_ITEM(args, 0);
-    return reshaped(call, array, to_dims(shape), order_of(order, 'C'));
+    return reshaped(call, array, to_shape(shape), order_of(order, 'C'));
   });
 }
 

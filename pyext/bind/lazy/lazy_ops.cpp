@@ -306,6 +306,12 @@ ir::Dims to_dims(PyObject* object) {
   return dims;
 }
 
+ir::Dims to_shape(PyObject* object) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  if (!PyArray_CheckExact(object) || PyArray_NDIM(array) != 1) return to_dims(object);
+  return to_dims(steal(PyArray_ToList(array)).ptr());
+}
+
 std::optional<ir::Dims> to_axes(PyObject* object) {
   if (object == nullptr || object == Py_None) return std::nullopt;
   if (PyList_Check(object)) throw Unsupported(Reason::Arguments);

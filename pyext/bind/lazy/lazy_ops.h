@@ -74,6 +74,8 @@ std::int64_t to_integer(PyObject* object);
 // A dtype argument as dtype_from_object reads it. An array is none, although it has a dtype.
 std::optional<DType> dtype_argument(PyObject* object);
 ir::Dims to_dims(PyObject* object);
+// The same for a shape, which may be an array, too.
+ir::Dims to_shape(PyObject* object);
 // Throws Unsupported where writing into `out` changes the bits (numpy_shim::check_output).
 void check_target(Call& call, const LazyArray& result, PyObject* out);
 // Writes the result into `out`, a lazy array, and returns that; throws Unsupported where a ufunc

@@ -23,7 +23,7 @@ py::object full(py::handle shape, py::handle value, py::handle dtype) {
         call.enter();
         const std::optional<DType> type = dtype_argument(dtype.ptr());
         if (!type) throw Unsupported(Reason::Dtype);
-        const ir::Dims dims = to_dims(shape.ptr());
+        const ir::Dims dims = to_shape(shape.ptr());
         for (std::int64_t d : dims)
           if (d < 0) throw Unsupported(Reason::Shape);
         const Layout layout{*type, dims, numpy_shim::c_strides(dims, ir::size_of(*type))};
@@ -116,7 +116,7 @@ py::object broadcast_to(py::handle object, py::handle shape) {
         LazyArray array = as_lazy(object.ptr())->array;
         if (array.scalar) array = zero_d(call, array);
         LazyArray view = call.session().view(
-            array, numpy_shim::broadcast_to(array.layout, to_dims(shape.ptr())));
+            array, numpy_shim::broadcast_to(array.layout, to_shape(shape.ptr())));
         view.read_only = true;
         return make_lazy(std::move(view));
       },

@@ -212,6 +212,37 @@ def _package_of(function: types.FunctionType) -> str:
 _others: weakref.WeakKeyDictionary[type, bool | None] = weakref.WeakKeyDictionary()
 
 
+def _is_named_tuple(kind: type) -> bool:
+    """Whether a class is a tuple with names, and has a tuple's operators."""
+    return (
+        issubclass(kind, tuple)
+        and hasattr(kind, "_fields")
+        and all(getattr(kind, name) is method for name, method in _OPERATORS_OF_TUPLES)
+    )
+
+
+_OPERATORS_OF_TUPLES = [
+    (name, getattr(tuple, name))
+    for name in [
+        "getitem",
+        "iter",
+        "len",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "add",
+        "mul",
+        "rmul",
+        "contains",
+        "hash",
+    ]
+    for name in [f"__{name}__"]
+]
+
+
 def is_other(kind: type) -> bool | None:
     """Whether a class is that of another package, whose operators may be compiled code.
 
@@ -219,7 +250,7 @@ def is_other(kind: type) -> bool | None:
     """
     if kind not in _others:
         module = module_of(kind)
-        python = _is_harmless(module) or module == "ufuse._core"
+        python = _is_harmless(module) or module == "ufuse._core" or _is_named_tuple(kind)
         _others[kind] = None if python else not _is_users(module)
     return _others[kind]
 

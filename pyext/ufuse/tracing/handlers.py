@@ -344,15 +344,31 @@ def _by_distance(rows: Any, columns: Any, k: Any, dtype: Any, is_one: Callable[[
 
 @native("diag")
 def _diag(real: Any, /, v: Any, k: Any = 0) -> Any:
-    if not is_lazy(v) or v.ndim != 1 or type(k) is not int or abs(k) >= 2**31 or not v.size:
+    if not is_lazy(v) or type(k) is not int or abs(k) >= 2**31 or not v.size:
         return NotImplemented
-    if not _is_number(v.dtype):
+    if v.ndim == 2:
+        return _diagonal(real, v, k)
+    if v.ndim != 1 or not _is_number(v.dtype):
         return NotImplemented
     n = v.size + abs(k)
     made = _core.full((n, n), 0, v.dtype)
     first = k if k >= 0 else -k * n
     made.reshape(-1)[first : first + v.size * (n + 1) : n + 1] = v
     return made
+
+
+@native("diagonal")
+def _diagonal(real: Any, /, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    if not is_lazy(a) or a.ndim != 2 or not a.flags.c_contiguous or type(offset) is not int:
+        return NotImplemented
+    rows, columns = a.shape
+    length = min(rows, rows + offset, columns, columns - offset)
+    axes = (axis1, axis2) if type(axis1) is type(axis2) is int else None
+    if axes != (0, 1) or length < 2:
+        return NotImplemented
+    first = offset if offset >= 0 else -offset * columns
+    picked = a.reshape(-1)[first : first + (length - 1) * (columns + 1) + 1 : columns + 1]
+    return _core.broadcast_to(picked, (length,))  # a view that must not be written to
 
 
 @native("copyto")
@@ -449,6 +465,8 @@ _COUNTS_IN_PYTHON = type(np.count_nonzero([1])) is int
 
 @native("broadcast_to")
 def _broadcast_to(real: Any, /, array: Any, shape: Any, subok: bool = False) -> Any:
+    if isinstance(array, (np.number, np.bool_)) and _is_number(array.dtype):
+        array = _core.full((), array, array.dtype)
     if is_lazy(array):
         return _core.broadcast_to(array, shape)
     return NotImplemented
