@@ -509,7 +509,7 @@ class Function(Jitted, Generic[P, R]):
         >>> f = ufuse.jit(lambda x: np.sort(x * 2 + 1))
         >>> found = f.explain(np.arange(5.0))
         >>> found.mode, [group.ops for group in found.groups]
-        ('traced', [('multiply', 'add')])
+        ('replayed', [('multiply', 'add')])
         >>> [note.detail for note in found.notes]
         ['sort']
         """

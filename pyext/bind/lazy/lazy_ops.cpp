@@ -229,6 +229,11 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
           operands.push_back(call.session().operand(dying[i]));
         }
         if (scalars) numpy_shim::check_scalar_operator(ufunc.name, operands);
+        // Of a bool of Python's the complex number's operator makes the quotient, of NumPy's the
+        // ufunc does; nodes do not tell the two apart.
+        if (scalars && PyBool_Check(inputs[0]) &&
+            ir::is_in(operands.back().layout.dtype, ir::kComplex))
+          throw Unsupported(Reason::ScalarOperator);
         numpy_shim::check_complex_product(call.session().version, ufunc.name, operands,
                                           !parsed.outs.empty());
         check_promotion(call, inputs, operands);
