@@ -142,8 +142,14 @@ def test_values_that_change(name):
         check(CALLS[name], *pair, _jitted=native)
 
 
+# Before these versions results are views, or numbers of Python's.
+SINCE = {"fft": "2.0.0", "count_nonzero": "2.4.0"}
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_python_runs_once(name):
+    if np.lib.NumpyVersion(np.__version__) < SINCE.get(name, "1.0.0"):
+        pytest.skip("this NumPy makes no new array")
     native = ufuse.jit(CALLS[name])
     A, v = next(pairs())
     native.warmup(A.copy(), v.copy())
