@@ -223,23 +223,8 @@ def _is_named_tuple(kind: type) -> bool:
 
 _OPERATORS_OF_TUPLES = [
     (name, getattr(tuple, name))
-    for name in [
-        "getitem",
-        "iter",
-        "len",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "add",
-        "mul",
-        "rmul",
-        "contains",
-        "hash",
-    ]
-    for name in [f"__{name}__"]
+    for name in ("__getitem__", "__iter__", "__len__", "__contains__", "__add__", "__mul__")
+    + ("__rmul__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__")
 ]
 
 

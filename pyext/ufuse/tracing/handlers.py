@@ -56,7 +56,7 @@ class _Declined(Exception):
 
 
 def _worded_by_numpy(handler: Handler) -> Handler:
-    """A handler whose complaint about missing or unknown arguments is NumPy's own."""
+    """A handler that leaves to NumPy what it declines, and missing or unknown arguments."""
     code = handler.__code__
     takes_any = code.co_argcount == code.co_posonlyargcount and code.co_kwonlyargcount == 0
 
@@ -494,6 +494,7 @@ _CASTINGS = {"no", "equiv", "safe", "same_kind", "unsafe"}
 
 
 def _is_fixed(a: Any) -> bool:
+    """Whether an argument says the same in each call, and is none of which NumPy warns."""
     is_casting = type(a) is str and a in _CASTINGS
     return type(a) in _NUMBERS or _names_dtype(a) or is_casting
 
