@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import ufuse
 from same import check, copied, same
+from texts import function_of
 
 N = 6
 
@@ -291,3 +292,25 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+BINARY = sorted(
+    name
+    for name, ufunc in vars(np).items()
+    if isinstance(ufunc, np.ufunc)
+    and ufunc.nin == 2
+    and ufunc.signature is None
+    # NumPy 1 gives np.ldexp(300, x) another dtype than np.ldexp(2, x), which recordings do not know.
+    and (name != "ldexp" or np.lib.NumpyVersion(np.__version__) >= "2.0.0")
+)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i8", "D", "e", "i1", "?"])
+def test_numbers_beside_ufuncs(dtype):
+    """Those without a native form are repeated, with the number of the call."""
+    x = np.array([1, 0, 3]).astype(dtype)
+    for name in BINARY:
+        function = function_of(f"def f(x, a): return np.{name}(x, a), np.{name}(a, x)", {"np": np})
+        native = ufuse.jit(function)
+        for number in (2, 2, 3, 5, 2.5, 2.5, 3.5, 300, 1j, 2):
+            check(function, x, number, _jitted=native)

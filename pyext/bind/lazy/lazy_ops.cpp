@@ -275,7 +275,8 @@ py::object call_ufunc(PyObject* object, std::span<PyObject* const> args, PyObjec
       },
       [&](Reason reason) {
         py::tuple packed(args.size());
-        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(plain_number(args[i]));
+        // The call would be repeated with these very numbers.
+        for (std::size_t i = 0; i < args.size(); ++i) packed[i] = borrow(seen_number(args[i]));
         const int nin = reinterpret_cast<PyUFuncObject*>(object)->nin;
         const bool pure = args.size() <= static_cast<std::size_t>(nin);
         return numpy_call(numpy ? numpy : object, packed.ptr(), kwargs, reason, pure);
